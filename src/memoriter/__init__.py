@@ -1,0 +1,1 @@
+"""A memory for AI agents that its owner can read."""

@@ -1,0 +1,126 @@
+"""Every error that memoriter raises, as one tree.
+
+MemoriterError                  catch this to catch everything; has `code`, `message`, `remedy`
+├── UsageError                  the caller's words must change
+│   ├── ConfigError             a configuration file or value is wrong
+│   ├── InvalidQuery            nothing that could be searched for
+│   ├── WorkspaceNotFound       no such folder of notes
+│   └── PathRefused             a path outside what may be read or written
+├── WriteError                  a note was not written; what was there is untouched
+│   └── WriteConflict           the file changed since it was read
+├── IndexUnavailable            the index cannot be used now
+│   ├── IndexBusy               another process is indexing
+│   └── IndexDamaged            the file is broken or belongs to another program
+└── EmbeddingError              text could not become vectors
+    ├── ProviderUnavailable     no wheel, no model, no key: the provider cannot start
+    ├── InputTooLarge           this text is over the provider's limit
+    ├── InputRejected           this text, and only this one, cannot be embedded
+    └── BadVector               the provider answered with something that is not a vector of ours
+
+A leaf says what happened; a base says what a caller can do about it. `remedy` is the next step, in words for a person.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class MemoriterError(Exception):
+    """Anything that memoriter refuses or fails to do."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+class UsageError(MemoriterError):
+    """The request itself must change."""
+
+    code = "usage"
+
+
+class ConfigError(UsageError):
+    """A configuration file cannot be read, or holds a key or value that is not allowed."""
+
+    code = "config"
+
+
+class InvalidQuery(UsageError):
+    """The query has nothing to search for, or an option is out of range."""
+
+    code = "query"
+
+
+class WorkspaceNotFound(UsageError):
+    """The workspace is not a folder that can be read."""
+
+    code = "workspace"
+
+
+class PathRefused(UsageError):
+    """The path is outside the memory files, or not a plain Markdown file."""
+
+    code = "path_refused"
+
+
+class WriteError(MemoriterError):
+    """A write did not happen; the file is as it was."""
+
+    code = "write"
+
+
+class WriteConflict(WriteError):
+    """The file is not the one that was read before."""
+
+    code = "write_conflict"
+
+
+class IndexUnavailable(MemoriterError):
+    """The index cannot be opened, read or written now."""
+
+    code = "index"
+
+
+class IndexBusy(IndexUnavailable):
+    """Another process holds the right to write the index."""
+
+    code = "index_busy"
+
+
+class IndexDamaged(IndexUnavailable):
+    """The file is not a healthy index of memoriter's."""
+
+    code = "index_damaged"
+
+
+class EmbeddingError(MemoriterError):
+    """Text could not be turned into vectors."""
+
+    code = "embedding"
+
+
+class ProviderUnavailable(EmbeddingError):
+    """The provider cannot start here at all."""
+
+    code = "provider_unavailable"
+
+
+class InputTooLarge(EmbeddingError):
+    """A text is over the provider's limit."""
+
+    code = "input_too_large"
+
+
+class InputRejected(EmbeddingError):
+    """The provider refuses this text."""
+
+    code = "input_rejected"
+
+
+class BadVector(EmbeddingError):
+    """A returned vector is missing, has the wrong length, is not finite or is zero."""
+
+    code = "bad_vector"

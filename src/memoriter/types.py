@@ -1,0 +1,225 @@
+"""The values that travel between rooms. All frozen; none knows where it is stored or shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+    from pathlib import Path
+
+Role = Literal["query", "document"]
+SourceKind = Literal["memory", "sessions"]
+Mode = Literal["hybrid", "keyword", "vector"]
+Outcome = Literal["match", "weak", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is memory, as the last look at the disk saw it."""
+
+    path: str
+    """As cited: POSIX separators, relative to the workspace (an extra path outside it starts with `../`)."""
+    kind: SourceKind
+    file: Path
+    """Where the bytes are: absolute."""
+    size: int
+    """Bytes."""
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A path that looked like memory and is left out, with the reason."""
+
+    path: str
+    reason: str
+    """A stable word: `symlink`, `ignored`, `not_markdown`, `unreadable`, `too_large`, `missing`, `special`."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of one source: the unit that is embedded, indexed and cited."""
+
+    start_line: int
+    """1-based, inclusive."""
+    end_line: int
+    """1-based, inclusive."""
+    text: str
+    """The lines, verbatim."""
+    heading: tuple[str, ...] = ()
+    """Titles of the sections around the passage, outermost first; never part of `text`."""
+
+    @property
+    def contextual(self) -> str:
+        """The text with its heading path in front: what is embedded."""
+        return f"{' > '.join(self.heading)}\n{self.text}" if self.heading else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a search may look at; applied before ranking in both legs."""
+
+    sources: frozenset[SourceKind] | None = None
+    since: date | None = None
+    """Inclusive."""
+    until: date | None = None
+    """Inclusive."""
+    path: str | None = None
+    """A cited path, a folder, or a glob (`memory/work/*`)."""
+
+    @property
+    def empty(self) -> bool:
+        return self.sources is None and self.since is None and self.until is None and self.path is None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question. `None` means: as configured."""
+
+    text: str
+    max_results: int | None = None
+    min_score: float | None = None
+    filters: Filters = field(default_factory=Filters)
+    explain: bool = False
+    deadline_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a hit came by its score, stage by stage. A missing leg is `None`."""
+
+    cosine: float | None
+    vector: float | None
+    """v: the cosine as a share of a perfect match above the background, 0 at the background."""
+    keyword: float
+    """k: 0..1 from coverage and saturation, plus the neighbours' share."""
+    coverage: float
+    saturation: float
+    neighbours: float
+    terms: tuple[str, ...]
+    """The query's terms that the chunk holds."""
+    raw: float
+    """The blend of both legs, before it is mapped to 0..1."""
+    calibrated: float
+    """`raw` mapped to 0..1, before decay."""
+    decay: float = 1.0
+    legs: tuple[str, ...] = ()
+    """Which legs proposed the chunk: `vector`, `keyword`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that answers, with its place."""
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    """0..1; independent of what else was found."""
+    snippet: str
+    """At most 700 characters of the chunk."""
+    source: SourceKind
+    heading: tuple[str, ...] = ()
+    explanation: Explanation | None = None
+
+    @property
+    def citation(self) -> str:
+        """`path#L3-L7`, or `path#L3` for a single line."""
+        end = "" if self.end_line == self.start_line else f"-L{self.end_line}"
+        return f"{self.path}#L{self.start_line}{end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Something a person should know, and what to do about it."""
+
+    code: str
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the answers are as good as they should be."""
+
+    legs: Mapping[str, bool]
+    """`keyword` and `vector`: does the leg serve?"""
+    pending: int = 0
+    """Chunks that have no vector yet."""
+    generation: int = 0
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.reasons
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The answer to a query: the hits, how sure they are, and the state they were found in."""
+
+    hits: tuple[Hit, ...]
+    outcome: Outcome
+    provider: str
+    model: str
+    mode: Mode
+    health: Health
+    fallback: Reason | None = None
+    truncated_by: str | None = None
+
+    @property
+    def results(self) -> tuple[Hit, ...]:
+        return self.hits
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of one memory file. An empty text: the file is not there yet."""
+
+    path: str
+    text: str
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What one run of indexing did."""
+
+    files: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    cached: int = 0
+    """Chunks of this run whose vector was already known."""
+    failed: int = 0
+    """Chunks that could not be embedded; the keyword leg finds them."""
+    pending: int = 0
+    """Chunks still waiting for a vector."""
+    seconds: float = 0.0
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """An embedding model as it is used: two equal specs give comparable vectors."""
+
+    provider: str
+    model: str
+    dimensions: int
+    revision: str = ""
+    endpoint: str = ""
+    query_template: str = "{text}"
+    document_template: str = "{text}"
+    pooling: str = "mean"
+    normaliser: str = ""
+    max_tokens: int = 512
+    """Longest input the model reads; not part of the identity."""
+    background: tuple[float, float] = (0.0, 0.1)
+    """Mean and standard deviation of the cosine of unrelated texts, for corpora too small to measure it; not part of
+    the identity."""
