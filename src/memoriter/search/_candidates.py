@@ -1,0 +1,95 @@
+"""From a question to the passages worth scoring: each leg proposes, neighbours come along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memoriter.search._score import NOTHING, KeywordScore, WeighedTerms, keyword_score, weigh
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.search._ports import Passage, Reader
+    from memoriter.types import Filters
+
+FEWEST_CANDIDATES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Passages with what both legs have to say about each."""
+
+    passages: Mapping[int, Passage]
+    cosines: Mapping[int, float]
+    own: Mapping[int, KeywordScore]
+    """Of the candidates and of the chunks next to them."""
+    keyword_leg: Sequence[int]
+    """Best first."""
+    vector_leg: Sequence[int]
+    """Best first."""
+
+    def legs(self, passage: int) -> tuple[str, ...]:
+        proposed = (("vector", self.vector_leg), ("keyword", self.keyword_leg))
+        return tuple(name for name, ids in proposed if passage in ids)
+
+    def around(self, passage: int) -> tuple[KeywordScore, KeywordScore]:
+        """The chunk before and the chunk after in the same source."""
+        return self.own.get(passage - 1, NOTHING), self.own.get(passage + 1, NOTHING)
+
+
+def gather(
+    reader: Reader,
+    terms: Sequence[str],
+    vector: NDArray[np.float32] | None,
+    *,
+    limit: int,
+    filters: Filters,
+    words: bool = True,
+) -> Candidates:
+    """Ask both legs for their best and score the words of all; `words` False leaves the keyword leg out."""
+    limit = max(limit, FEWEST_CANDIDATES)
+    weighed = _weighed(reader, terms)
+    found = reader.keyword_search(weighed.terms, limit=limit, filters=filters) if terms and words else ()
+    near = () if vector is None else reader.vector_search(vector, limit=limit, filters=filters)
+    keyword_leg, vector_leg = [row for row, _ in found], [row for row, _ in near]
+    proposed = {*keyword_leg, *vector_leg}
+    beside = {row + step for row in keyword_leg for step in (-1, 1)} if filters.empty else set[int]()
+    passages = _same_source(reader.rows(proposed | beside), proposed)
+    cosines = {} if vector is None else dict(near)
+    if vector is not None:
+        cosines |= reader.cosines(vector, passages.keys() - cosines.keys())
+    own = _word_scores(reader, passages, weighed) if terms and words else {}
+    return Candidates(passages, cosines, own, keyword_leg, vector_leg)
+
+
+def _weighed(reader: Reader, terms: Sequence[str]) -> WeighedTerms:
+    corpus = reader.corpus()
+    return weigh(terms, reader.document_frequency(terms), chunks=corpus.chunks, mean_length=corpus.mean_length)
+
+
+def _same_source(rows: Mapping[int, Passage], proposed: set[int]) -> dict[int, Passage]:
+    """Drop chunks whose number is next to a candidate's but which belong to another source."""
+    return {
+        row: passage
+        for row, passage in rows.items()
+        if row in proposed or any(_next_to(rows, passage, step, proposed) for step in (-1, 1))
+    }
+
+
+def _next_to(rows: Mapping[int, Passage], passage: Passage, step: int, proposed: set[int]) -> bool:
+    other = passage.id + step
+    return other in proposed and other in rows and rows[other].path == passage.path
+
+
+def _word_scores(reader: Reader, passages: Mapping[int, Passage], weighed: WeighedTerms) -> dict[int, KeywordScore]:
+    """The keyword score of every candidate, and of the chunks beside it that are no candidates themselves."""
+    own = {row: keyword_score(passage.bag, passage.length, weighed) for row, passage in passages.items()}
+    paths = {row + step: passage.path for row, passage in passages.items() for step in (-1, 1)}
+    for row, (path, length, bag) in reader.bags(paths.keys() - own.keys()).items():
+        if path == paths[row]:
+            own[row] = keyword_score(bag, length, weighed)
+    return own

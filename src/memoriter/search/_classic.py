@@ -1,0 +1,84 @@
+"""OpenClaw 2026.2.26's ranking, number for number: the oracle of our tests and the baseline of our measurements.
+
+Its text score is 1 for every keyword hit, since FTS5's bm25 is negative and the formula clamps it at 0;
+that is kept here because this is what it does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+
+from memoriter.search._decay import age_in_days, classic_path_date, decay, is_classic_evergreen
+from memoriter.search._mmr import classic_tokens, mmr_order
+from memoriter.search._snippet import snippet
+from memoriter.search._terms import classic_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.search._ports import Passage, Reader
+    from memoriter.search._settings import SearchSettings
+    from memoriter.types import Filters
+
+UNRANKED = 999.0
+
+
+def text_score(rank: float) -> float:
+    """1 / (1 + max(0, rank)); a rank that is not a number counts as 999."""
+    return 1 / (1 + (max(0.0, rank) if math.isfinite(rank) else UNRANKED))
+
+
+def query_words(text: str) -> list[str]:
+    """Runs of letters, digits and underscores: each is quoted, and all must be there."""
+    return [word for word in re.findall(r"\w+", text) if word]
+
+
+def merge(vector: Mapping[int, float], text: Mapping[int, float], weights: tuple[float, float]) -> dict[int, float]:
+    """Weighted sum of cosine and text score, for everything that either leg found; a missing leg counts 0."""
+    vector_weight, text_weight = weights
+    rows: Iterable[int] = dict.fromkeys([*vector, *text])
+    return {row: vector_weight * vector.get(row, 0.0) + text_weight * text.get(row, 0.0) for row in rows}
+
+
+def classic_ranking(
+    reader: Reader,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    settings: SearchSettings,
+    *,
+    filters: Filters,
+    now: float,
+) -> list[tuple[Passage, float]]:
+    """Passages with their scores, best first, before the floor and the cut."""
+    near = {} if vector is None else dict(reader.vector_search(vector, limit=settings.candidates, filters=filters))
+    phrases = [" ".join(terms) for word in query_words(text) if (terms := classic_terms(word))]
+    words = settings.hybrid or vector is None
+    found = reader.keyword_search_all(phrases, limit=settings.candidates, filters=filters) if phrases and words else ()
+    texts = {row: text_score(rank) for row, rank in found}
+    weights = settings.classic_weights if settings.hybrid else (1.0, 0.0)
+    scores = merge(near, texts, weights)
+    passages = reader.rows(scores.keys())
+    pairs = [(passages[row], _faded(passages[row], score, settings, now)) for row, score in scores.items()]
+    pairs.sort(key=lambda pair: -pair[1])
+    return _spread(pairs, settings)
+
+
+def _faded(passage: Passage, score: float, settings: SearchSettings, now: float) -> float:
+    if settings.half_life_days is None or not settings.hybrid or is_classic_evergreen(passage.path):
+        return score
+    day = classic_path_date(passage.path) or (None if passage.source == "sessions" else date.fromordinal(passage.day))
+    return score if day is None else score * decay(age_in_days(day, now), settings.half_life_days)
+
+
+def _spread(pairs: list[tuple[Passage, float]], settings: SearchSettings) -> list[tuple[Passage, float]]:
+    if settings.mmr_lambda is None or not settings.hybrid:
+        return pairs
+    contents = [classic_tokens(snippet(passage.chunk.text)) for passage, _ in pairs]
+    order = mmr_order([score for _, score in pairs], contents, lambda_=settings.mmr_lambda)
+    return [pairs[position] for position in order]

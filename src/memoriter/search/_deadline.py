@@ -1,0 +1,30 @@
+"""How long a search may take: one object, asked by every stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment on a monotonic clock (seconds)."""
+
+    clock: Callable[[], float]
+    at: float
+
+    @classmethod
+    def within(cls, milliseconds: float, clock: Callable[[], float]) -> Deadline:
+        return cls(clock, clock() + milliseconds / 1000)
+
+    @property
+    def left(self) -> float:
+        """Seconds, never negative."""
+        return max(self.at - self.clock(), 0.0)
+
+    @property
+    def passed(self) -> bool:
+        return self.clock() >= self.at

@@ -1,0 +1,58 @@
+"""What a search needs of an index: the index room's `Index` fits, and so does anything with these methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.types import Chunk, Filters, SourceKind
+
+
+class Corpus(Protocol):
+    """Counts over everything indexed."""
+
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def mean_length(self) -> float: ...
+
+
+class Passage(Protocol):
+    """A chunk as it is stored."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def source(self) -> SourceKind: ...
+    @property
+    def chunk(self) -> Chunk: ...
+    @property
+    def bag(self) -> bytes: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def day(self) -> int: ...
+
+
+class Reader(Protocol):
+    """Read access to the two legs. Chunk ids of one file are consecutive, in the order of the file."""
+
+    def corpus(self) -> Corpus: ...
+    def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]: ...
+    def keyword_search(self, terms: Sequence[str], *, limit: int, filters: Filters) -> Sequence[tuple[int, float]]: ...
+    def keyword_search_all(
+        self, terms: Sequence[str], *, limit: int, filters: Filters
+    ) -> Sequence[tuple[int, float]]: ...
+    def vector_search(
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters
+    ) -> Sequence[tuple[int, float]]: ...
+    def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> Mapping[int, float]: ...
+    def rows(self, ids: Collection[int]) -> Mapping[int, Passage]: ...
+    def bags(self, ids: Collection[int]) -> Mapping[int, tuple[str, int, bytes]]: ...

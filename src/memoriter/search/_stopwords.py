@@ -1,0 +1,63 @@
+"""Words that any question may have, by language. They are dropped from queries, never from notes."""
+
+from __future__ import annotations
+
+_ENGLISH = """
+a about after again all also am an and any are aren't as at be because been before being both but by can
+can't cannot could couldn't did didn't do does doesn't doing don't each few for from had has have having he
+her here hers him his how i i'd i'll i'm i've if in into is isn't it it's its itself just know let's like
+me more most my myself no nor not of off on once only or other our ours out over own please s same she
+should shouldn't so some such t than that that's the their theirs them then there there's these they this
+those through to too under until up us very was wasn't we we're we've were weren't what what's when where
+which while who whom whose why will with won't would wouldn't you you're your yours tell remind got get
+gets
+"""
+_SPANISH = """
+el la los las un una unos unas de del al y o u en que qué por para con se su sus lo le les es son fue era
+cuál cómo cuándo dónde quién mi tu
+"""
+_FRENCH = """
+le la les un une des du de et ou en que qui quoi pour par avec se sa son ses ce cette ces est sont était au
+aux quel quelle comment quand où mon ma mes
+"""
+_GERMAN = """
+der die das den dem des ein eine einen einem eines und oder in im zu zum zur von vom mit für auf ist sind
+war waren wer was wann wo wie warum welche welcher welches mein meine
+"""
+_PORTUGUESE = """
+o a os as um uma uns umas de do da dos das e ou em no na nos nas que qual quais por para com se seu sua é
+são foi era como quando onde quem meu minha
+"""
+_KOREAN = """
+그 이 저 것 거 게 건 수 등 및 더 또 좀 잘 왜 뭐 뭘 뭔 무엇 무슨 어떤 어느 어떻게 언제 어디 어디서 어디에
+누가 누구 누구와 누구랑 얼마 얼마나 몇 우리 내 내가 나 나는 제 제가 저는 우리가 우리의 그게 이게 그거 이거
+있나 있어 있지 있는지 있었지 없어 했지 했어 했나 했더라 하기로 하지 하는 하나 할 한 하고 해야 되나 된 되는
+됐지 됐어 인가 인지 이지 였지 였더라 뭐였지 뭐지 뭐야 뭐라고 어디지 어디야 어디였지 언제지 언제였지 누구지
+누구야 얼마지 얼마였지 알려줘 말해줘 대해 대한 관한 관해 때 위해 그리고 그런데 하지만 때문에
+"""
+_CHINESE = """
+的 了 是 在 我 你 他 她 它 们 和 与 或 也 都 就 还 又 吗 呢 吧 啊 呀 哪 谁 几 我们 你们 他们 什么 甚么 怎么
+怎样 如何 为什 为何 么时 么样 哪个 哪里 哪儿 哪些 哪一 多少 时候 什麼 怎麼 為什 哪裡 多久 这个 那个 这些
+那些 是什 是谁 是多 是哪 在哪 有什 是不 不是 请问 一下 个什 了什
+"""
+_JAPANESE = """
+は が を に で と も の へ や か ね よ な です ます した まし でし たか すか しょ うか ょう どこ なに 何を
+何が 何で いつ だれ 誰が 誰と どれ どの どう どん なぜ って った てい いる ある あり りま ませ こと もの
+ので から まで より ため して する され れた れる たっ だっ っけ たち この その あの これ それ あれ 私の
+私は 何だ 何時 なん んな んで んだ いく くら らで なっ のか たの るの 教え えて てく くだ ださ さい
+"""
+_KOREAN_ENDINGS = """
+은 는 이 가 을 를 의 에 와 과 도 로 만 에서 에게 한테 께서 으로 까지 부터 보다 처럼 이나 이랑 랑 하고 마다
+조차 밖에 라고 이라고 에는 에도 에서는 에서도 으로는 으로도 로는 로도 에게는 까지는 부터는 이란 란 이라는
+라는 들은 들이 들을 들의 들도 들에게 입니다 이다 이야 였다 이었다 했다 한다 합니다 했습니다 하는 하기 하며
+하면 해서 하지 했던 했지 했어 했나 하기로 되는 되어 된다 됐다 였지 이지
+"""
+
+STOP_TERMS: frozenset[str] = frozenset(
+    word
+    for words in (_ENGLISH, _SPANISH, _FRENCH, _GERMAN, _PORTUGUESE, _KOREAN, _CHINESE, _JAPANESE)
+    for word in words.split()
+)
+
+KOREAN_ENDINGS: tuple[str, ...] = tuple(sorted(_KOREAN_ENDINGS.split(), key=len, reverse=True))
+"""Particles and endings that may follow a Korean word, longest first."""
