@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from threading import local
 from typing import TYPE_CHECKING, cast
 
 from memoriter.search._stopwords import KOREAN_ENDINGS, STOP_TERMS
@@ -125,11 +126,16 @@ def _stem(word: str) -> str:
     return _stemmer()(word) if _STEMMABLE.match(word) else word
 
 
-@lru_cache(maxsize=1)
-def _stemmer() -> Callable[[str], str]:
-    import snowballstemmer  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]  (its tables are not needed to start)
+_per_thread = local()
 
-    return cast("Callable[[str], str]", snowballstemmer.stemmer("english").stemWord)
+
+def _stemmer() -> Callable[[str], str]:
+    """Snowball's English stemmer (Porter 2); one for each thread, as the library asks."""
+    if not hasattr(_per_thread, "stem"):
+        import Stemmer  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]  (not needed to start)
+
+        _per_thread.stem = Stemmer.Stemmer("english").stemWord
+    return cast("Callable[[str], str]", _per_thread.stem)
 
 
 def classic_terms(text: str) -> list[str]:
