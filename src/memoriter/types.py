@@ -223,3 +223,57 @@ class ModelSpec:
     background: tuple[float, float] = (0.0, 0.1)
     """Mean and standard deviation of the cosine of unrelated texts, for corpora too small to measure it; not part of
     the identity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run of indexing would do, without doing it."""
+
+    files: int
+    added: int
+    changed: int
+    removed: int
+    chunks: int
+    """Chunks of the added and changed files."""
+    tokens: int
+    """Tokens that would be embedded, about."""
+    price: float
+    """US dollars; 0 for a model that runs here."""
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """A known passage that was searched for by its own words, through the real search path."""
+
+    citation: str
+    query: str
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What there is and whether it works."""
+
+    agent: str
+    workspace: str
+    workspace_reason: str
+    index: str
+    index_bytes: int
+    files: int
+    chunks: int
+    vectors: int
+    pending: int
+    failed: int
+    provider: str
+    model: str
+    dimensions: int
+    vector_engine: str
+    scoring: str
+    backend: str
+    leaves_machine: bool
+    """Whether text is sent over the network to be embedded."""
+    background: tuple[float, float] | None
+    health: Health
+    skipped: tuple[Skipped, ...] = ()
+    canaries: tuple[Canary, ...] = ()

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from importlib import import_module
 from threading import local
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.search._stopwords import KOREAN_ENDINGS, STOP_TERMS
 
@@ -132,10 +133,9 @@ _per_thread = local()
 def _stemmer() -> Callable[[str], str]:
     """Snowball's English stemmer (Porter 2); one for each thread, as the library asks."""
     if not hasattr(_per_thread, "stem"):
-        import Stemmer  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]  (not needed to start)
-
-        _per_thread.stem = Stemmer.Stemmer("english").stemWord
-    return cast("Callable[[str], str]", _per_thread.stem)
+        library = cast("Any", import_module("Stemmer"))
+        _per_thread.stem = library.Stemmer("english").stemWord
+    return _per_thread.stem
 
 
 def classic_terms(text: str) -> list[str]:

@@ -1,0 +1,167 @@
+"""The composition root: the one place that reads the environment and the clock and puts the parts together."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.backends import BackendSettings, BuiltinBackend, Clocks, Embedding
+from memoriter.config import find_workspace, home_of, in_home, index_path, load
+from memoriter.errors import WorkspaceNotFound
+from memoriter.search import SearchSettings
+from memoriter.sync import Cutting, SyncSettings
+from memoriter.workspace import ExtraPath, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memoriter.backends import MemoryBackend
+    from memoriter.config import Configuration, MemorySearch, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a process is told by the machine."""
+
+    environ: Mapping[str, str]
+    user_home: Path
+    cwd: Path
+    wall: Callable[[], float]
+    """Seconds since 1970."""
+    monotonic: Callable[[], float]
+
+    @property
+    def home(self) -> Path:
+        """Memoriter's own folder."""
+        return home_of(self.environ, self.user_home)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """Everything that one `Memory` holds."""
+
+    place: Place
+    configuration: Configuration
+    settings: MemorySearch
+    agent: str
+    workspace: Workspace
+    backend: MemoryBackend
+    wall: Callable[[], float]
+
+
+def surroundings(home: str | Path | None = None) -> Surroundings:
+    """This process' environment and clocks; `home` stands in for `MEMORITER_HOME`."""
+    environ = dict(os.environ)  # noqa: TID251  (the composition root is where it is read)
+    if home is not None:
+        environ["MEMORITER_HOME"] = str(home)
+    return Surroundings(environ, Path.home(), Path.cwd(), time.time, time.monotonic)  # noqa: TID251
+
+
+def settle(
+    around: Surroundings, workspace: str | Path | None, config: str | Path | None, agent: str | None
+) -> tuple[Place, Configuration, str]:
+    """Which workspace, which configuration, which agent. Raises ConfigError."""
+    file = Path(config) if config is not None else None
+    written = load(file, home=around.home, environ=around.environ)
+    chosen = agent or written.default_agent
+    place = find_workspace(
+        Path(workspace) if workspace is not None else None,
+        environ=around.environ,
+        cwd=around.cwd,
+        configured=written.workspace_for(chosen),
+        home=around.home,
+    )
+    return place, load(file, home=around.home, environ=around.environ, project=place.workspace), chosen
+
+
+def assemble(
+    workspace: str | Path | None = None,
+    *,
+    config: str | Path | None = None,
+    agent: str | None = None,
+    around: Surroundings | None = None,
+) -> Assembly:
+    """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound."""
+    around = around or surroundings()
+    place, configuration, chosen = settle(around, workspace, config, agent)
+    settings = configuration.search_for(chosen)
+    notes = _workspace(place, settings, around)
+    path = index_path(
+        settings,
+        chosen,
+        workspace=place.workspace,
+        own_workspace=_own_workspace(configuration, chosen, around),
+        home=around.home,
+        user_home=around.user_home,
+    )
+    told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
+    embedding = Embedding(settings.provider, cache_dir=around.home / "models")
+    backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
+    return Assembly(place, configuration, settings, chosen, notes, backend, around.wall)
+
+
+def _workspace(place: Place, settings: MemorySearch, around: Surroundings) -> Workspace:
+    if place.reason == "default":
+        place.workspace.mkdir(parents=True, exist_ok=True)
+    extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
+    try:
+        return Workspace(place.workspace, extra)
+    except WorkspaceNotFound as error:
+        raise WorkspaceNotFound(
+            f"{error.message} It was chosen by: {place.reason}.",
+            remedy="Give a folder of Markdown notes with -w DIR, or run inside one.",
+        ) from error
+
+
+def _own_workspace(configuration: Configuration, agent: str, around: Surroundings) -> Path:
+    written = configuration.workspace_for(agent)
+    return around.home / in_home(written, around.user_home) if written else around.home / "workspace"
+
+
+def _backend_settings(
+    settings: MemorySearch, *, agent: str, reason: str, index: Path, user_home: Path
+) -> BackendSettings:
+    vector = settings.store.vector
+    return BackendSettings(
+        agent=agent,
+        workspace_reason=reason,
+        index_path=index,
+        search=_search_settings(settings),
+        sync=SyncSettings(
+            cutting=_cutting(settings),
+            max_entries=settings.cache.max_entries if settings.cache.enabled else 0,
+            max_bytes=settings.cache.max_bytes,
+        ),
+        engine=vector.engine if vector.enabled else "exact",
+        extension_path=in_home(vector.extension_path, user_home) if vector.extension_path else None,
+        on_search=settings.sync.on_search,
+        debounce_ms=settings.sync.watch_debounce_ms,
+        deadline_ms=settings.query.deadline_ms,
+    )
+
+
+def _search_settings(settings: MemorySearch) -> SearchSettings:
+    query = settings.query
+    hybrid = query.hybrid
+    return SearchSettings(
+        max_results=query.max_results,
+        min_score=query.min_score,
+        scoring=query.scoring,
+        hybrid=hybrid.enabled,
+        vector_weight=hybrid.vector_weight,
+        text_weight=hybrid.text_weight,
+        candidate_multiplier=hybrid.candidate_multiplier,
+        mmr_lambda=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
+        half_life_days=hybrid.temporal_decay.half_life_days if hybrid.temporal_decay.enabled else None,
+    )
+
+
+def _cutting(settings: MemorySearch) -> Cutting:
+    """Classic scoring comes with the chunks and the words it was made for, unless the chunks are chosen."""
+    classic = settings.query.scoring == "classic"
+    strategy = settings.chunking.strategy or ("lines" if classic else "markdown")
+    words = "classic" if classic else "analysed"
+    return Cutting(strategy, settings.chunking.tokens, settings.chunking.overlap, words)

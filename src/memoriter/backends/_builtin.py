@@ -1,0 +1,226 @@
+"""The memory that memoriter itself keeps: files, one SQLite index, two legs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from memoriter.backends._freshness import Freshness
+from memoriter.backends._status import builtin_status, estimate_of
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged
+from memoriter.index import Index
+from memoriter.search import Deadline, clean_query, outcome_of, rank
+from memoriter.sync import Sync, background_of
+from memoriter.types import Health, Reason, SearchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.backends._embedding import Embedding
+    from memoriter.search import SearchSettings
+    from memoriter.sync import Progress, SyncSettings
+    from memoriter.types import Estimate, Mode, Query, Status, SyncReport
+    from memoriter.workspace import Workspace
+
+FIRST_EMBEDDING_MS = 20_000
+"""How long the first search of a workspace may spend on vectors before it answers."""
+LATER_EMBEDDING_MS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Time, given once."""
+
+    wall: Callable[[], float]
+    """Seconds since 1970."""
+    monotonic: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSettings:
+    """What the builtin backend is told about one workspace."""
+
+    agent: str
+    workspace_reason: str
+    index_path: Path
+    search: SearchSettings
+    sync: SyncSettings
+    engine: str = "auto"
+    extension_path: Path | None = None
+    on_search: bool = True
+    debounce_ms: int = 1_500
+    deadline_ms: int = FIRST_EMBEDDING_MS
+
+
+@dataclass(slots=True)
+class BuiltinBackend:
+    """One workspace with its index; opened when first used, safe to use from one thread at a time."""
+
+    workspace: Workspace
+    settings: BackendSettings
+    embedding: Embedding
+    clocks: Clocks
+    _index: Index | None = None
+    _freshness: Freshness = field(default_factory=Freshness)
+
+    @property
+    def index(self) -> Index:
+        """The open index, the current generation of it."""
+        if self._index is None:
+            self._index = Index.open(self.settings.index_path, clock=self.clocks.wall)
+            self._prepare(self._index)
+        elif self._index.refresh():
+            self._prepare(self._index)
+            self._freshness = Freshness()
+        return self._index
+
+    def _prepare(self, index: Index) -> None:
+        index.choose_engine(self.settings.engine, self.settings.extension_path)
+        spec = self.embedding.spec
+        if spec is not None:
+            index.use_vectors(spec)
+
+    def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
+        """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
+        text = clean_query(query.text)
+        try:
+            return self._search(text, query, progress)
+        except IndexDamaged as error:
+            self._recover(error)
+            return self._search(text, query, progress)
+
+    def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
+        limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
+        deadline = Deadline.within(limit, self.clocks.monotonic)
+        reasons = [*self._fresh(deadline, progress), *self.index.notices]
+        vector, trouble = self._vector(text, deadline)
+        settings = self._settings(query)
+        hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
+        if not query.explain:
+            hits = tuple(replace(hit, explanation=None) for hit in hits)
+        health = self._health([*reasons, *([trouble] if trouble else [])], serving=vector is not None)
+        return SearchResult(
+            hits=hits,
+            outcome=outcome_of(hits),
+            provider=self.embedding.provider_name,
+            model=self.embedding.spec.model if self.embedding.spec else "",
+            mode=self._mode(vector),
+            health=health,
+            fallback=trouble,
+            truncated_by="deadline" if deadline.passed else None,
+        )
+
+    def _settings(self, query: Query) -> SearchSettings:
+        settings = self.settings.search
+        spec = self.embedding.spec
+        if spec is not None:
+            settings = replace(settings, background=background_of(self.index, spec))
+        if query.max_results is not None:
+            settings = replace(settings, max_results=query.max_results)
+        if query.min_score is not None:
+            settings = replace(settings, min_score=query.min_score)
+        return settings
+
+    def _mode(self, vector: NDArray[np.float32] | None) -> Mode:
+        if vector is None:
+            return "keyword"
+        return "hybrid" if self.settings.search.hybrid else "vector"
+
+    def _vector(self, text: str, deadline: Deadline) -> tuple[NDArray[np.float32] | None, Reason | None]:
+        """The question's vector, or why there is none."""
+        if self.embedding.spec is None:
+            return None, self.embedding.problem
+        if not self.index.vectors():
+            return None, self.embedding.problem
+        if deadline.passed:
+            return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
+        try:
+            return self.embedding.query_vector(text), None
+        except EmbeddingError as error:
+            return None, Reason(error.code, error.message, error.remedy)
+
+    def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
+        """Index what is new before answering, as far as there is time."""
+        index, now = self.index, self.clocks.monotonic()
+        first = not index.files()
+        if not first and not self._freshness.due(now, self.settings):
+            return []
+        milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
+        left = Deadline.within(min(milliseconds, deadline.left * 1000), self.clocks.monotonic)
+        try:
+            report = self._run(deadline=left, progress=progress)
+        except IndexBusy as error:
+            return [Reason(error.code, error.message, error.remedy)]
+        self._freshness = Freshness(self.clocks.monotonic())
+        return list(report.reasons)
+
+    def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
+        index = self.index
+        pending = index.pending() if self.embedding.spec else 0
+        if pending and self.embedding.problem is None:
+            message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
+            reasons.append(Reason("vectors_pending", message, "Run: memoriter index"))
+        if failed := (index.failures() if self.embedding.spec else 0):
+            message = f"{failed} chunks could not be embedded; words alone find them."
+            reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
+        legs = {"keyword": True, "vector": serving}
+        return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
+
+    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+        """Make the index say what the files say. Raises IndexBusy."""
+        try:
+            report = self._run(force=force, progress=progress)
+        except IndexDamaged as error:
+            self._recover(error)
+            report = self._run(force=force, progress=progress)
+        self._freshness = Freshness(self.clocks.monotonic())
+        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))))
+
+    def _run(
+        self,
+        *,
+        force: bool = False,
+        deadline: Deadline | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> SyncReport:
+        sync = Sync(self.workspace, self.index, self.settings.sync, self.clocks.monotonic, progress or (lambda _: None))
+        try:
+            return sync.run(self.embedding.open if self.embedding.spec else None, force=force, deadline=deadline)
+        except EmbeddingError as error:
+            report = sync.run(None, deadline=deadline)
+            return replace(report, reasons=(*report.reasons, Reason(error.code, error.message, error.remedy)))
+
+    def _recover(self, error: IndexDamaged) -> None:
+        """Set a damaged index aside and start a fresh one: the files hold everything."""
+        index = self._index
+        if index is None:
+            raise error
+        index.quarantine()
+        self._prepare(index)
+        self._freshness = Freshness()
+
+    def estimate(self) -> Estimate:
+        """What `sync` would do."""
+        return estimate_of(self.workspace, self.index, self.settings.sync.cutting)
+
+    def status(self, *, deep: bool = False) -> Status:
+        """What there is, and whether it works; `deep` searches for known passages and loads the model."""
+        return builtin_status(self, deep=deep)
+
+    def health(self) -> Health:
+        """The state of both legs, without loading a model."""
+        spec = self.embedding.spec
+        problem = [self.embedding.problem] if self.embedding.problem else []
+        serving = spec is not None and not problem and self.index.vectors() > 0
+        return self._health([*self.index.notices, *problem], serving=serving)
+
+    def close(self) -> None:
+        """Let go of files and models."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        self.embedding.close()

@@ -1,0 +1,35 @@
+"""What any memory behind the surfaces can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memoriter.sync import Progress
+    from memoriter.types import Estimate, Query, SearchResult, Status, SyncReport
+
+
+class MemoryBackend(Protocol):
+    """Finds passages in one workspace."""
+
+    def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
+        """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
+        ...
+
+    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+        """Make the index say what the files say. Raises IndexBusy."""
+        ...
+
+    def estimate(self) -> Estimate:
+        """What `sync` would do."""
+        ...
+
+    def status(self, *, deep: bool = False) -> Status:
+        """What there is, and whether it works."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and models."""
+        ...

@@ -1,0 +1,94 @@
+"""The state of the builtin backend, and what indexing would cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.search import query_terms
+from memoriter.sync import background_of, chunks_of, make_plan
+from memoriter.types import Canary, Estimate, Query, Status
+from memoriter.workspace import estimate_tokens
+
+if TYPE_CHECKING:
+    from memoriter.backends._builtin import BuiltinBackend
+    from memoriter.index import Index, Row
+    from memoriter.sync import Cutting
+    from memoriter.workspace import Workspace
+
+CANARIES = 5
+CANARY_TERMS = 12
+CANARY_RESULTS = 10
+
+
+def builtin_status(backend: BuiltinBackend, *, deep: bool) -> Status:
+    """Count what there is; `deep` also runs the real search path on passages that must be found."""
+    canaries = run_canaries(backend) if deep else ()
+    index, spec, settings = backend.index, backend.embedding.spec, backend.settings
+    corpus = index.corpus()
+    return Status(
+        agent=settings.agent,
+        workspace=str(backend.workspace.root),
+        workspace_reason=settings.workspace_reason,
+        index=str(settings.index_path),
+        index_bytes=_size(backend),
+        files=corpus.files,
+        chunks=corpus.chunks,
+        vectors=index.vectors() if spec else 0,
+        pending=index.pending() if spec else 0,
+        failed=index.failures() if spec else 0,
+        provider=backend.embedding.provider_name,
+        model=spec.model if spec else "",
+        dimensions=spec.dimensions if spec else 0,
+        vector_engine=index.engine,
+        scoring=settings.search.scoring,
+        backend="builtin",
+        leaves_machine=False,
+        background=background_of(index, spec) if spec else None,
+        health=backend.health(),
+        skipped=backend.workspace.scan().skipped,
+        canaries=canaries,
+    )
+
+
+def estimate_of(workspace: Workspace, index: Index, cutting: Cutting) -> Estimate:
+    """Read and cut what is new, without writing anything."""
+    scan, known = workspace.scan(), index.files()
+    plan = make_plan(scan.sources, known)
+    loaded = [workspace.load(source) for source in (*plan.added, *plan.suspect)]
+    changed = [item for item in loaded if item.source.path in known and known[item.source.path].hash != item.hash]
+    new = [item for item in loaded if item.source.path not in known]
+    chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, cutting)]
+    return Estimate(
+        files=len(scan.sources),
+        added=len(new),
+        changed=len(changed),
+        removed=len(plan.removed),
+        chunks=len(chunks),
+        tokens=sum(estimate_tokens(chunk.contextual) for chunk in chunks),
+        price=0.0,
+        skipped=scan.skipped,
+    )
+
+
+def run_canaries(backend: BuiltinBackend) -> tuple[Canary, ...]:
+    """Search for passages spread over the index by their own words: each must come back."""
+    ids = backend.index.all_ids()
+    chosen = ids[:: max(len(ids) // CANARIES, 1)][:CANARIES]
+    rows = backend.index.rows(chosen)
+    return tuple(_canary(backend, rows[row]) for row in chosen if row in rows)
+
+
+def _canary(backend: BuiltinBackend, row: Row) -> Canary:
+    line = row.chunk.text.strip()[:400]
+    query = " ".join(query_terms(line)[:CANARY_TERMS]) or line
+    hits = backend.search(Query(line if len(line) > 1 else query, max_results=CANARY_RESULTS, min_score=0.0)).hits
+    place = f"{row.path}#L{row.chunk.start_line}-L{row.chunk.end_line}"
+    found = any(hit.path == row.path and hit.start_line == row.chunk.start_line for hit in hits)
+    return Canary(place, query, found)
+
+
+def _size(backend: BuiltinBackend) -> int:
+    """Bytes of the index with its journal."""
+    file = backend.settings.index_path.resolve()
+    parts = (file, file.with_name(f"{file.name}-wal"))
+    return sum(part.stat().st_size for part in parts if part.exists())

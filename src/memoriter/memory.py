@@ -1,0 +1,200 @@
+"""The memory of one workspace, as a program holds it."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Literal, Self
+
+from memoriter.app import assemble, surroundings
+from memoriter.errors import UsageError
+from memoriter.types import Filters, Query
+from memoriter.workspace import append
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+    from types import TracebackType
+
+    from memoriter.app import Assembly
+    from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.sync import Progress
+    from memoriter.types import Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
+    from memoriter.workspace import Appended
+
+LONGEST_ENTRY = 1_000_000
+
+
+class Memory:
+    """Notes that can be searched, read and added to; a context manager.
+
+    >>> with Memory.open("~/notes") as memory:
+    ...     for hit in memory.search("which database did we choose?").results:
+    ...         print(hit.citation, hit.snippet)
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._backend = assembly.backend
+        self._workspace = assembly.workspace
+
+    @classmethod
+    def open(
+        cls,
+        workspace: str | Path | None = None,
+        *,
+        config: str | Path | None = None,
+        agent: str | None = None,
+        home: str | Path | None = None,
+    ) -> Self:
+        """The memory of a folder of notes.
+
+        Args:
+            workspace: the folder; None: as the environment, the current folder or the configuration say.
+            config: a JSON5 file, in place of `~/.memoriter/memoriter.json5`.
+            agent: whose settings; None: the default agent's.
+            home: where the index and everything else that can be made anew is kept, in place of `~/.memoriter`.
+
+        Raises:
+            ConfigError: the configuration is wrong.
+            WorkspaceNotFound: there is no such folder.
+        """
+        return cls(assemble(workspace, config=config, agent=agent, around=surroundings(home)))
+
+    @property
+    def place(self) -> Place:
+        """The workspace and why it is this one."""
+        return self._assembly.place
+
+    @property
+    def configuration(self) -> Configuration:
+        return self._assembly.configuration
+
+    @property
+    def settings(self) -> MemorySearch:
+        """The settings in force for the agent."""
+        return self._assembly.settings
+
+    @property
+    def agent(self) -> str:
+        return self._assembly.agent
+
+    def search(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Collection[SourceKind] | None = None,
+        since: date | None = None,
+        until: date | None = None,
+        path: str | None = None,
+        explain: bool = False,
+        deadline_ms: int | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> SearchResult:
+        """The passages that answer a question, best first, with their places.
+
+        The first search of a workspace builds the index, and any search takes up what changed since the last one.
+
+        Args:
+            query: the question, in any language.
+            max_results: at most so many hits (1 or more); None: as configured, 6.
+            min_score: the lowest score that counts (0..1); None: as configured, .35.
+            sources: where to look: `memory`, `sessions`; None: everywhere.
+            since: the first day that counts.
+            until: the last day that counts.
+            path: a file, a folder or a glob, as in citations.
+            explain: let every hit say how it came by its score.
+            deadline_ms: answer with what is found by then.
+            progress: called while the index is being built.
+
+        Raises:
+            InvalidQuery: the query is empty.
+            UsageError: a number is out of its range.
+        """
+        _check_range("max_results", max_results, 1, 1_000)
+        _check_range("min_score", min_score, 0.0, 1.0)
+        _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
+        filters = Filters(frozenset(sources) if sources else None, since, until, path)
+        asked = Query(query, max_results, min_score, filters, explain, deadline_ms)
+        return self._backend.search(asked, progress=progress)
+
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
+        """Lines of a memory file, as cited; a file that is not there yet has an empty text.
+
+        Args:
+            path: as in citations, or absolute.
+            start: the first line, from 1; None: the beginning.
+            lines: how many; None: to the end, within 100,000 characters.
+
+        Raises:
+            PathRefused: the path is not memory.
+        """
+        return self._workspace.read(path, start=start, lines=lines)
+
+    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+        """Bring the index up to date.
+
+        Args:
+            force: build it anew; vectors of unchanged text are kept.
+            progress: called after every file and every batch.
+
+        Raises:
+            IndexBusy: another process is indexing.
+        """
+        return self._backend.sync(force=force, progress=progress)
+
+    def estimate(self) -> Estimate:
+        """What `sync` would do, without doing it."""
+        return self._backend.estimate()
+
+    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Appended:
+        """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.
+
+        Args:
+            text: the entry; a single paragraph becomes a list item.
+            to: `daily` is memory/YYYY-MM-DD.md of the local day, `long-term` is MEMORY.md.
+
+        Raises:
+            UsageError: the text is empty.
+            WriteError: nothing was written.
+        """
+        if not text.strip():
+            raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
+        _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
+        workspace = self._workspace
+        return append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
+
+    def status(self, *, deep: bool = False) -> Status:
+        """What there is and whether it works; `deep` searches for known passages."""
+        return self._backend.status(deep=deep)
+
+    def close(self) -> None:
+        """Let go of the index and the model."""
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _today(self) -> date:
+        """The local day of the process' time zone."""
+        return datetime.fromtimestamp(self._assembly.wall(), tz=UTC).astimezone().date()
+
+
+def _entry(text: str) -> str:
+    """The text as Markdown: a paragraph becomes a list item, anything with structure of its own stays as it is."""
+    stripped = text.strip()
+    if stripped.startswith(("-", "*", "+", "#", ">", "|", "```", "~~~")) or "\n\n" in stripped:
+        return f"{stripped}\n"
+    first, *rest = stripped.splitlines()
+    return "\n".join([f"- {first}", *(f"  {line}" for line in rest)]) + "\n"
+
+
+def _check_range(name: str, value: float | None, low: float, high: float) -> None:
+    if value is not None and not low <= value <= high:
+        raise UsageError(f"{name} is {value!r}.", remedy=f"Give a number from {low:g} to {high:g}.")

@@ -1,0 +1,17 @@
+"""Keeping the index true to the files: a pure plan, then its application."""
+
+from memoriter.sync._apply import Progress, Sync, SyncSettings, background_of
+from memoriter.sync._entries import Cutting, chunks_of, entries_of
+from memoriter.sync._plan import Plan, make_plan
+
+__all__ = [
+    "Cutting",
+    "Plan",
+    "Progress",
+    "Sync",
+    "SyncSettings",
+    "background_of",
+    "chunks_of",
+    "entries_of",
+    "make_plan",
+]

@@ -1,0 +1,192 @@
+"""Carry a plan out: read, cut, index, embed. Every finished step survives a kill; nothing is embedded twice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.embed import embed_in_batches
+from memoriter.errors import PathRefused
+from memoriter.ids import fingerprint
+from memoriter.search import measure
+from memoriter.sync._entries import Cutting, entries_of
+from memoriter.sync._plan import make_plan
+from memoriter.types import Reason, SyncReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memoriter.embed import EmbeddingProvider
+    from memoriter.index import Index, IndexedFile
+    from memoriter.search import Deadline
+    from memoriter.types import ModelSpec, Source
+    from memoriter.workspace import Workspace
+
+CUTTING = "cutting"
+BATCH_TOKENS = 8_000
+FETCH = 512
+"""Chunks that are taken from the index at a time to be embedded."""
+BACKGROUND_SAMPLE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come."""
+
+    stage: Literal["read", "embed"]
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSettings:
+    """How to index."""
+
+    cutting: Cutting = field(default_factory=Cutting)
+    max_entries: int = 50_000
+    max_bytes: int = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Brings one index up to date with one workspace."""
+
+    workspace: Workspace
+    index: Index
+    settings: SyncSettings
+    monotonic: Callable[[], float]
+    progress: Callable[[Progress], None] = lambda _: None
+
+    def run(
+        self,
+        provider: Callable[[], EmbeddingProvider] | None,
+        *,
+        force: bool = False,
+        deadline: Deadline | None = None,
+    ) -> SyncReport:
+        """Index what changed, then embed what has no vector, until the deadline.
+
+        Args:
+            provider: opens the provider, only when something must be embedded; None: words only.
+            force: cut and index every file anew, and try chunks again that failed; vectors are kept.
+            deadline: for embedding; the keyword leg is always finished.
+
+        Raises:
+            IndexBusy: another process is indexing.
+        """
+        started = self.monotonic()
+        with self.index.lease():
+            report = self._read(force=force)
+            if provider is not None:
+                report = self._embed(provider, report, deadline)
+            self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
+        return replace(report, seconds=self.monotonic() - started)
+
+    def _read(self, *, force: bool) -> SyncReport:
+        """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
+        known = self.index.get_meta(CUTTING)
+        if known is None and not self.index.files():
+            self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
+        elif force or known != self.settings.cutting.fingerprint:
+            with self.index.rebuild() as fresh:
+                fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
+                fresh.clear_failures()
+                report = self._read_into(fresh)
+            return replace(report, added=0, changed=report.added)
+        return self._read_into(self.index)
+
+    def _read_into(self, index: Index) -> SyncReport:
+        known = index.files()
+        plan = make_plan(self.workspace.scan().sources, known)
+        waiting = index.pending()
+        index.remove_files(plan.removed)
+        todo = (*plan.added, *plan.suspect)
+        changes: list[_Change] = []
+        for done, source in enumerate(todo, start=1):
+            changes.append(self._index_file(index, source, known.get(source.path)))
+            self.progress(Progress("read", done, len(todo)))
+        corpus, pending = index.corpus(), index.pending()
+        return SyncReport(
+            files=corpus.files,
+            added=sum(change.kind == "added" for change in changes),
+            changed=sum(change.kind == "changed" for change in changes),
+            removed=len(plan.removed),
+            chunks=corpus.chunks,
+            cached=max(sum(change.chunks for change in changes) - max(pending - waiting, 0), 0),
+            pending=pending,
+            reasons=tuple(change.reason for change in changes if change.reason),
+        )
+
+    def _index_file(self, index: Index, source: Source, known: IndexedFile | None) -> _Change:
+        try:
+            loaded = self.workspace.load(source)
+        except PathRefused as error:
+            if known:
+                index.remove_files([source.path])
+            return _Change("refused", 0, Reason("unreadable", error.message, error.remedy))
+        if known and known.hash == loaded.hash:
+            index.touch_file(loaded.source)
+            return _Change("same", 0)
+        entries = entries_of(loaded.source, loaded.text, self.settings.cutting)
+        index.put_file(loaded.source, loaded.hash, entries)
+        return _Change("changed" if known else "added", len(entries))
+
+    def _embed(
+        self, provider: Callable[[], EmbeddingProvider], report: SyncReport, deadline: Deadline | None
+    ) -> SyncReport:
+        """Give vectors to the chunks that have none, storing each batch as it comes."""
+        embedded = failed = 0
+        total = self.index.pending()
+        if total:
+            opened = provider()
+            opened.expect(total)
+            while not (deadline and deadline.passed) and (batch := self.index.missing(FETCH)):
+                for vectors, failures in self._batches(opened, batch):
+                    embedded, failed = embedded + vectors, failed + failures
+                    self.progress(Progress("embed", total - self.index.pending(), total))
+                    if deadline and deadline.passed:
+                        break
+        if embedded or report.added or report.changed or report.removed:
+            self._measure_background()
+        return replace(report, embedded=embedded, failed=failed, pending=self.index.pending())
+
+    def _batches(self, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]) -> Iterator[tuple[int, int]]:
+        """Store batch after batch; yields how many vectors and how many failures each brought."""
+        keys = [key for key, _ in missing]
+        for done in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
+            if done.positions:
+                self.index.put_vectors([keys[position] for position in done.positions], done.vectors)
+            for failure in done.failures:
+                self.index.put_failure(keys[failure.position], failure.error.message)
+            yield len(done.positions), len(done.failures)
+
+    def _measure_background(self) -> None:
+        """Remember how alike unrelated chunks look; the same notes give the same figures."""
+        spec = self.index.spec
+        if spec is not None:
+            mean, deviation = measure(self.index.sample_vectors(BACKGROUND_SAMPLE), spec.background)
+            self.index.set_meta(background_key(spec), json.dumps([mean, deviation]))
+
+
+def background_key(spec: ModelSpec) -> str:
+    """Where the background of a set of vectors is remembered."""
+    return f"background:{fingerprint(spec)}"
+
+
+def background_of(index: Index, spec: ModelSpec) -> tuple[float, float]:
+    """The measured background of the active vectors, or the model's own before there are any."""
+    stored = index.get_meta(background_key(spec))
+    if stored is None:
+        return spec.background
+    mean, deviation = json.loads(stored)
+    return float(mean), float(deviation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What became of one file."""
+
+    kind: Literal["added", "changed", "same", "refused"]
+    chunks: int
+    reason: Reason | None = None

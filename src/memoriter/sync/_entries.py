@@ -1,0 +1,56 @@
+"""A file's text to what the index stores of it: pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.ids import content_hash, vector_key
+from memoriter.index import Entry
+from memoriter.search import analyse, classic_terms, pack, path_date
+from memoriter.workspace import chunk_lines, chunk_markdown
+
+if TYPE_CHECKING:
+    from memoriter.types import Chunk, Source
+
+ANALYSIS = 1
+"""Raised whenever the same text would give other chunks or other terms: old indexes are then rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How text becomes chunks and terms: an index holds text of one cutting only."""
+
+    strategy: Literal["markdown", "lines"] = "markdown"
+    tokens: int = 400
+    overlap: int = 80
+    words: Literal["analysed", "classic"] = "analysed"
+
+    @property
+    def fingerprint(self) -> str:
+        return content_hash(f"{ANALYSIS} {sorted(asdict(self).items())}")[:16]
+
+
+def chunks_of(text: str, cutting: Cutting) -> list[Chunk]:
+    """The chunks of a text that hold anything."""
+    cut = chunk_lines if cutting.strategy == "lines" else chunk_markdown
+    chunks = cut(text, tokens=cutting.tokens, overlap=cutting.overlap)
+    return [chunk for chunk in chunks if chunk.text.strip()]
+
+
+def entries_of(source: Source, text: str, cutting: Cutting) -> list[Entry]:
+    """What the index stores of a source."""
+    day = day_of(source)
+    return [_entry(chunk, day, cutting) for chunk in chunks_of(text, cutting)]
+
+
+def day_of(source: Source) -> int:
+    """The day a source speaks of, as `date.toordinal()`: its path says it, or the time of its last change (UTC)."""
+    named = path_date(source.path)
+    return (named or datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date()).toordinal()
+
+
+def _entry(chunk: Chunk, day: int, cutting: Cutting) -> Entry:
+    terms = classic_terms(chunk.text) if cutting.words == "classic" else analyse(chunk.contextual)
+    return Entry(chunk=chunk, key=vector_key(chunk), terms=" ".join(terms), length=len(terms), bag=pack(terms), day=day)
