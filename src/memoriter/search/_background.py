@@ -24,7 +24,7 @@ def measure(vectors: NDArray[np.float32], prior: tuple[float, float], *, seed: i
         prior: mean and deviation to start from.
         seed: of the draw, so that the same vectors give the same background.
     """
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     n = len(vectors)
     if n < 2:

@@ -11,7 +11,7 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memoriter.search._decay import age_in_days, classic_path_date, decay, is_classic_evergreen
+from memoriter.search._decay import age_in_days, classic_start, decay, start_of
 from memoriter.search._mmr import classic_tokens, mmr_order
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import classic_terms
@@ -70,10 +70,11 @@ def classic_ranking(
 
 
 def _faded(passage: Passage, score: float, settings: SearchSettings, now: float) -> float:
-    if settings.half_life_days is None or not settings.hybrid or is_classic_evergreen(passage.path):
+    if settings.half_life_days is None or not settings.hybrid:
         return score
-    day = classic_path_date(passage.path) or (None if passage.source == "sessions" else date.fromordinal(passage.day))
-    return score if day is None else score * decay(age_in_days(day, now), settings.half_life_days)
+    changed = None if passage.source == "sessions" else start_of(date.fromordinal(passage.day))
+    start = classic_start(passage.path, passage.source, changed)
+    return score if start is None else score * decay(age_in_days(start, now), settings.half_life_days)
 
 
 def _spread(pairs: list[tuple[Passage, float]], settings: SearchSettings) -> list[tuple[Passage, float]]:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memoriter.types import SourceKind
 
 _DATED = re.compile(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})(?=[-_. ][^/]*$|[^/\d]*\.md$|/)", re.IGNORECASE)
 _CLASSIC_DATED = re.compile(r"(?:^|/)memory/(\d{4})-(\d{2})-(\d{2})\.md$")
 SECONDS_A_DAY = 86_400.0
+FIRST_YEAR = 100
+"""Below it four digits are no year of a note."""
 
 
 def path_date(path: str) -> date | None:
@@ -45,10 +51,28 @@ def decay(age_days: float, half_life_days: float) -> float:
     return math.exp(-rate * max(age_days, 0.0)) if rate and math.isfinite(age_days) else 1.0
 
 
-def age_in_days(day: date, now: float) -> float:
-    """Days from the start of a day (UTC) to `now` (seconds since 1970), never negative."""
-    start = datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
-    return max(now - start, 0.0) / SECONDS_A_DAY
+def start_of(day: date) -> float:
+    """The first moment of a day (UTC), in seconds since 1970."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+
+def age_in_days(since: float, now: float) -> float:
+    """Days between two moments (seconds since 1970), never negative."""
+    return max(now - since, 0.0) / SECONDS_A_DAY
+
+
+def classic_start(path: str, source: SourceKind, changed: float | None) -> float | None:
+    """From when OpenClaw 2026.2.26 counts the age of a passage (seconds since 1970); None: it never fades.
+
+    Args:
+        path: as cited.
+        source: where it comes from.
+        changed: when its file was last changed, None if that cannot be told (as for every transcript there).
+    """
+    day = classic_path_date(path)
+    if day is not None:
+        return start_of(day)
+    return None if source == "memory" and is_classic_evergreen(path) else changed
 
 
 def _normal(path: str) -> str:
@@ -62,6 +86,7 @@ def _is_memory(path: str) -> bool:
 
 def _day(match: re.Match[str]) -> date | None:
     try:
-        return date(int(match[1]), int(match[2]), int(match[3]))
+        day = date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
+    return day if day.year >= FIRST_YEAR else None

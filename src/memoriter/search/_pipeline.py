@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import InvalidQuery
 from memoriter.search._bag import members
 from memoriter.search._candidates import Candidates, gather
 from memoriter.search._classic import classic_ranking
-from memoriter.search._decay import age_in_days, decay, is_evergreen
+from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._mmr import mmr_order
 from memoriter.search._score import MATCH, NEIGHBOUR_SHARE, NOTHING, blend, calibrate, vector_score
 from memoriter.search._snippet import snippet
@@ -154,11 +155,9 @@ def _decayed(ranked: list[Ranked], settings: SearchSettings, now: float) -> list
 
 
 def _faded(item: Ranked, half_life_days: float, now: float) -> Ranked:
-    from datetime import date  # noqa: PLC0415  (decay is off by default)
-
     if item.passage.source == "memory" and is_evergreen(item.passage.path):
         return item
-    factor = decay(age_in_days(date.fromordinal(item.passage.day), now), half_life_days)
+    factor = decay(age_in_days(start_of(date.fromordinal(item.passage.day)), now), half_life_days)
     explanation = item.explanation and replace(item.explanation, decay=factor)
     return Ranked(item.passage, item.score * factor, explanation)
 

@@ -27,7 +27,7 @@ def _units(text: str, limit: int) -> str:
 
 def _whole_graphemes(text: str, end: int) -> str:
     """The longest run of whole graphemes within the first `end` characters; one huge grapheme is cut all the same."""
-    import regex  # noqa: PLC0415  (only long texts of other scripts need it)
+    import regex  # only long texts of other scripts need it
 
     window = text[: end + 64]
     last = 0

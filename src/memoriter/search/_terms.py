@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from importlib import import_module
 from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
@@ -133,8 +132,9 @@ _per_thread = local()
 def _stemmer() -> Callable[[str], str]:
     """Snowball's English stemmer (Porter 2); one for each thread, as the library asks."""
     if not hasattr(_per_thread, "stem"):
-        library = cast("Any", import_module("Stemmer"))
-        _per_thread.stem = library.Stemmer("english").stemWord
+        import Stemmer
+
+        _per_thread.stem = cast("Any", Stemmer).Stemmer("english").stemWord
     return _per_thread.stem
 
 
