@@ -13,7 +13,7 @@ __all__ = ["Memory"]
 def __getattr__(name: str) -> Any:
     """Load `Memory` when it is first asked for, so that a command which does not need it starts at once."""
     if name == "Memory":
-        from memoriter.memory import Memory  # noqa: PLC0415
+        from memoriter.memory import Memory
 
         return Memory
     raise AttributeError(f"module 'memoriter' has no attribute {name!r}")

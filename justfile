@@ -1,0 +1,86 @@
+# One list of verbs for people, agents and CI. `.venv/bin/just` lists them.
+
+set positional-arguments
+
+# The tools of the environment that this just belongs to; with a just from elsewhere, those of .venv.
+beside := parent_directory(just_executable())
+bin := if path_exists(parent_directory(beside) / "pyvenv.cfg") == "true" { beside } else { justfile_directory() / ".venv/bin" }
+python := quote(bin / "python")
+in_parallel := "-n auto --maxprocesses 4 --dist worksteal"
+compile := quote(bin / "uv") + " pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --annotation-style line"
+
+export PYTHONPATH := justfile_directory() / "src"
+export UV_CUSTOM_COMPILE_COMMAND := "just lock"
+
+# show this list
+help:
+    @{{ quote(just_executable()) }} --list --unsorted
+
+# install what the requirements pin, and memoriter itself, editable
+setup:
+    {{ python }} -m pip install --require-hashes -r requirements/dev.txt
+    {{ python }} -m pip install --no-deps --editable .
+
+# all that must hold before a change is done; CI runs the same
+check: format lint types imports deps test
+
+# run the tests; arguments go to pytest: just test tests/search -k decay
+test *ARGS:
+    {{ python }} -m pytest {{ in_parallel }} "$@"
+
+# is every file formatted?
+format:
+    {{ python }} -m ruff format --check .
+
+# is every rule of pyproject kept?
+lint:
+    {{ python }} -m ruff check .
+
+# do the types hold, strictly?
+types:
+    {{ python }} -m basedpyright --pythonpath {{ python }}
+
+# do imports only point down?
+imports:
+    {{ quote(bin / "lint-imports") }} --no-logo
+
+# is each dependency declared, and used?
+deps:
+    {{ python }} -m deptry src
+
+# format, and mend what can be mended safely
+fmt:
+    {{ python }} -m ruff check --fix-only --quiet .
+    {{ python }} -m ruff format .
+
+# which lines and branches do the tests reach?
+cover *ARGS:
+    {{ python }} -m coverage erase
+    {{ python }} -m coverage run -m pytest {{ in_parallel }} "$@"
+    {{ python }} -m coverage combine --quiet
+    {{ python }} -m coverage report
+
+# does a wheel built from this checkout answer, installed for another Python? just smoke python3.13
+smoke PYTHON=(bin / "python"):
+    tests/smoke/run.sh "$1"
+
+# compile requirements/ from pyproject.toml; `just lock --upgrade` takes newer versions
+lock *ARGS:
+    {{ compile }} "$@" --output-file requirements/run.txt pyproject.toml
+    {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/run.txt --group dev pyproject.toml
+
+# pin what each room's door gives, after a change that means it
+doors:
+    {{ python }} tests/test_house.py
+
+# measure against the budgets: just bench --help
+bench *ARGS:
+    {{ python }} -m benchmarks "$@"
+
+# measure the quality of answers: just eval DATASETS_DIR
+eval *ARGS:
+    {{ python }} -m memoriter eval "$@"
+
+# show the notes of the next release
+changelog:
+    @{{ python }} -m towncrier build --draft --version unreleased 2>/dev/null

@@ -1,0 +1,88 @@
+"""One source of settings: a file, or values given by the caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.config._json5 import parse, position
+from memoriter.config._schema import Settings
+from memoriter.config._tree import canonical, locate, ours, table
+from memoriter.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoriter.config._section import Key
+    from memoriter.config._tree import Tree
+
+LONGEST = {"project": 1 << 16}
+"""Bytes of a workspace's own file, which may come from a stranger: the reader of JSON5 is slow."""
+
+LONGEST_OF_ALL = 1 << 20
+"""Bytes of any configuration file."""
+
+OriginKind = Literal["default", "file", "project", "environment", "flag"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value was written."""
+
+    kind: OriginKind
+    path: Path | None = None
+    line: int | None = None
+    """From 1; the line of the key."""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" if self.path and self.line else str(self.path or self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    kind: OriginKind
+    tree: Tree = field(repr=False)
+    path: Path | None = None
+    text: str = field(default="", repr=False)
+    ignored: tuple[str, ...] = ()
+
+    def line(self, offset: int | None) -> int | None:
+        return None if offset is None or not self.text else position(self.text, offset)[0]
+
+    def place(self, key: Key) -> str:
+        """`file:line:column` of a key, as far as it is known."""
+        _, offset = locate(self.tree, key)
+        where = str(self.path or f"given by {self.kind}")
+        if offset is None or not self.text:
+            return where
+        line, column = position(self.text, offset)
+        return f"{where}:{line}:{column}"
+
+
+def document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> Document:
+    """The settings of ours in a value that was read."""
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path or kind}:1:1: a configuration is an object in braces")
+    tree, ignored = ours(canonical(table(raw)), Settings)
+    return Document(kind, tree, path, text, tuple(ignored))
+
+
+def read(kind: OriginKind, path: Path) -> Document:
+    """Read a configuration file.
+
+    Raises:
+        ConfigError: The file cannot be read, is too long, or is not JSON5.
+    """
+    longest = LONGEST.get(kind, LONGEST_OF_ALL)
+    try:
+        with path.open("rb") as file:
+            content = file.read(longest + 1)
+    except OSError as caught:
+        raise ConfigError(f"{path} cannot be read: {caught.strerror or caught}") from caught
+    if len(content) > longest:
+        raise ConfigError(f"{path} is longer than {longest} bytes: that is no configuration file")
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as caught:
+        raise ConfigError(f"{path} is not UTF-8 text: byte {caught.start} does not belong to any character") from caught
+    return document(kind, parse(text, str(path)), path=path, text=text)

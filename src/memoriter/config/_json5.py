@@ -1,0 +1,97 @@
+"""JSON5 with positions: each key of each object knows where it stands in the text."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self, cast
+
+from memoriter.errors import ConfigError
+
+
+class Name(str):
+    """A key of an object, with its offset in the text in characters. Equal to the plain string."""
+
+    __slots__ = ("offset",)
+
+    def __new__(cls, text: str, offset: int) -> Self:
+        name = super().__new__(cls, text)
+        name.offset = offset
+        return name
+
+    offset: int
+
+
+def position(text: str, offset: int) -> tuple[int, int]:
+    """Line and column of an offset, both from 1."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def parse(text: str, file: str) -> Any:
+    """The value that a text stands for. The keys of its objects are `Name`s. An empty text is an empty object.
+
+    Raises:
+        ConfigError: The text is not JSON5; the message starts with `file:line:column`.
+    """
+    if not text.strip():
+        return {}
+    parser: Any = positioned(text)
+    try:
+        tree, error, offset = parser.parse(global_vars={"_strict": False, "_consume_trailing": True})
+        if not error:
+            return value(tree)
+    except RecursionError as caught:
+        raise ConfigError(f"{file}: the objects are nested too deeply") from caught
+    except ValueError as caught:
+        raise ConfigError(f"{file}: {caught}") from caught
+    line, column = position(text, offset)
+    found = repr(text[offset]) if offset < len(text) else "the end of the file"
+    raise ConfigError(f"{file}:{line}:{column}: this is not JSON5: {found} is not expected here")
+
+
+def positioned(text: str) -> Any:
+    """json5's own parser, which puts the offset of each key beside the key."""
+    from json5 import lib
+
+    parser: Any = cast("Any", lib).Parser(text, "")
+    # json5 has no public way to learn where a key stands; these two names come from its grammar.
+    member = parser._member_
+
+    def remember() -> None:
+        start: int = parser.pos
+        member()
+        if not parser.failed:
+            key, below = parser.val
+            parser.val = [Name(key, start), below]
+
+    parser._member_ = remember
+    return parser
+
+
+def value(tree: Any) -> Any:
+    """The Python value of a node of json5's syntax tree."""
+    match tree:
+        case "None":
+            return None
+        case "True" | "False":
+            return tree == "True"
+        case ["object", members]:
+            return {key: value(below) for key, below in members}
+        case ["array", items]:
+            return [value(item) for item in items]
+        case ["number", text]:
+            return number(text)
+        case [_, text]:
+            return text
+        case _:
+            raise ValueError(f"{tree!r} is not a value")
+
+
+def number(text: str) -> int | float:
+    sign = -1 if text.startswith("-") else 1
+    digits = text.lstrip("+-")
+    if digits in {"Infinity", "NaN"}:
+        return sign * (math.inf if digits == "Infinity" else math.nan)
+    if digits[:2].lower() == "0x":
+        return sign * int(digits, 16)
+    return sign * (float(digits) if set(digits) & set(".eE") else int(digits))

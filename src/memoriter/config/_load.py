@@ -1,0 +1,135 @@
+"""Reading the configuration: the defaults, the user's file, the workspace's file, what the caller gives."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoriter.config._check import Refused, out_of_range, settings
+from memoriter.config._configuration import Configuration
+from memoriter.config._document import document, read
+from memoriter.config._places import PROJECT_FILE, in_home, user_home_of
+from memoriter.config._project import forbidden
+from memoriter.config._tree import merged, table, without
+from memoriter.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from memoriter.config._check import Problem
+    from memoriter.config._document import Document, OriginKind
+    from memoriter.config._tree import Tree
+
+FILE = "memoriter.json5"
+
+
+def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: Path | None = None) -> Configuration:
+    """The configuration of this machine and workspace.
+
+    Args:
+        path: The file; None: `MEMORITER_CONFIG`, or `memoriter.json5` in `home` if it is there, else only defaults.
+        home: Memoriter's home.
+        environ: The environment.
+        project: The workspace, for its own `.memoriter.json5`.
+
+    Raises:
+        ConfigError: A file is missing, cannot be read, or holds something that is not allowed; all mistakes of a file
+            are in one message.
+    """
+    chosen = chosen_file(path, home, environ)
+    own = project / PROJECT_FILE if project else None
+    own = own if own and own.is_file() else None
+    if chosen is None and own is None:
+        return Configuration()
+    documents: list[Document] = []
+    if chosen:
+        documents.append(checked(read("file", chosen)))
+    if own and project:
+        documents.append(checked(read("project", own), workspace=project))
+    return replace(combined(documents), path=chosen, project_path=own)
+
+
+def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Path | None:
+    named = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
+    if named is None:
+        usual = home / FILE
+        return usual if usual.is_file() else None
+    named = in_home(str(named), user_home_of(environ, home))
+    if not named.is_file():
+        source = "" if path else " (named by MEMORITER_CONFIG)"
+        raise ConfigError(
+            f"there is no configuration file {str(named)!r}{source}", remedy="give the path of a JSON5 file"
+        )
+    return named
+
+
+def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:
+    """The configuration with values that win over all files.
+
+    Args:
+        configuration: What was loaded.
+        values: Dotted keys as in a file, such as `agents.defaults.memorySearch.provider`.
+        kind: Where the values come from.
+
+    Raises:
+        ConfigError: A key or a value is not allowed.
+    """
+    tree: Tree = {}
+    for key, value in values.items():
+        for step in reversed(key.split(".")):
+            value = {step: value}  # noqa: PLW2901 - wraps the value from the innermost key outwards
+        tree = merged(tree, value)
+    custom: Tree = {name: {} for name in configuration.settings.models.providers}
+    given = document(kind, tree)
+    checked(document(kind, merged({"models": {"providers": custom}}, tree)) if custom else given)
+    result = combined([*configuration.documents, given])
+    return replace(result, path=configuration.path, project_path=configuration.project_path)
+
+
+def checked(given: Document, *, workspace: Path | None = None) -> Document:
+    """The document, if nothing in it is wrong."""
+    problems = dict.fromkeys(f"{given.place(problem.key)}: {problem.message}" for problem in wrong(given, workspace))
+    if problems:
+        raise ConfigError("\n".join(problems), remedy="correct the file; `memoriter config check` looks at it again")
+    return given
+
+
+def wrong(given: Document, workspace: Path | None) -> Iterator[Problem]:
+    if workspace is not None:
+        yield from forbidden(given, workspace)
+    tree = given.tree
+    try:
+        settings(tree)
+    except Refused as refused:
+        yield from refused.problems
+        for problem in refused.problems:
+            tree = without(tree, problem.key)
+    with suppress(Refused):  # what is left may still be judged, so that all mistakes are in one message
+        yield from out_of_range(settings(tree))
+
+
+def combined(documents: Sequence[Document]) -> Configuration:
+    """The settings of all documents, the last one first in rank. Each must have been checked."""
+    tree: Tree = {}
+    for given in documents:
+        tree = merged(tree, given.tree)
+    try:
+        found = settings(with_agents(tree))
+    except Refused as refused:
+        raise ConfigError("\n".join(problem.message for problem in refused.problems)) from refused
+    ignored = tuple(name for given in documents for name in given.ignored)
+    return Configuration(settings=found, ignored=ignored, documents=tuple(documents))
+
+
+def with_agents(tree: Tree) -> Tree:
+    """Every agent's search settings laid over the defaults."""
+    agents = table(tree.get("agents"))
+    base = table(table(agents.get("defaults")).get("memorySearch"))
+    listed: list[Tree] = agents.get("list", [])
+    full = [
+        {**agent, "memorySearch": merged(base, agent["memorySearch"])} if "memorySearch" in agent else agent
+        for agent in listed
+    ]
+    return {**tree, "agents": {**agents, "list": full}} if listed else tree

@@ -1,0 +1,124 @@
+"""Which folder is the home, which one the workspace, which file the index."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from memoriter.config._search import MemorySearch
+
+PROJECT_FILE = ".memoriter.json5"
+DEFAULT_AGENT = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A workspace, and why it is this one."""
+
+    workspace: Path
+    """Absolute; it may not exist yet."""
+    reason: str
+    """For people: `-w`, `MEMORITER_WORKSPACE`, `found MEMORY.md above the current folder`, `configured`, `default`."""
+
+
+def home_of(environ: Mapping[str, str], user_home: Path) -> Path:
+    """The folder of memoriter's own files: `MEMORITER_HOME`, or `.memoriter` in the user's home."""
+    given = environ.get("MEMORITER_HOME", "").strip()
+    return in_home(given, user_home).absolute() if given else user_home / ".memoriter"
+
+
+def in_home(path: str, user_home: Path) -> Path:
+    """The path with a leading `~` replaced."""
+    if path == "~":
+        return user_home
+    return user_home / path[2:] if path.startswith(("~/", "~\\")) else Path(path)
+
+
+def user_home_of(environ: Mapping[str, str], home: Path) -> Path:
+    """The user's home as the environment says; else the folder above memoriter's home."""
+    given = environ.get("HOME") or environ.get("USERPROFILE")
+    return Path(given) if given else home.parent
+
+
+def find_workspace(
+    flag: Path | None, *, environ: Mapping[str, str], cwd: Path, configured: str | None, home: Path
+) -> Place:
+    """The folder whose notes are meant.
+
+    The first that is given wins: the flag, the environment, a folder with memory around `cwd`, the configuration, the
+    default.
+
+    Args:
+        flag: What the caller asks for, relative to `cwd`.
+        environ: The environment.
+        cwd: The current folder, absolute.
+        configured: The workspace of the configuration, if it has one.
+        home: Memoriter's home.
+    """
+    user_home = user_home_of(environ, home)
+    if flag is not None:
+        return Place(cwd / in_home(str(flag), user_home), "-w")
+    if named := environ.get("MEMORITER_WORKSPACE", "").strip():
+        return Place(cwd / in_home(named, user_home), "MEMORITER_WORKSPACE")
+    for folder in upwards(cwd, user_home):
+        if sign := sign_of_memory(folder):
+            where = "in the current folder" if folder == cwd else "above the current folder"
+            return Place(folder, f"found {sign} {where}")
+    if configured:
+        return Place(home / in_home(configured, user_home), "configured")
+    return Place(home / "workspace", "default")
+
+
+def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:
+    """The current folder and those above it, up to the repository's root or the user's home; never the disk's root."""
+    for folder in (cwd, *cwd.parents):
+        if folder == folder.parent:
+            return
+        yield folder
+        if (folder / ".git").exists() or folder == user_home:
+            return
+
+
+def sign_of_memory(folder: Path) -> str | None:
+    if (folder / "MEMORY.md").is_file():
+        return "MEMORY.md"
+    if (folder / "memory").is_dir():
+        return "memory/"
+    return PROJECT_FILE if (folder / PROJECT_FILE).is_file() else None
+
+
+def agent_name(agent_id: str) -> str:
+    """The agent's id as it is written in file names: lower case, `[a-z0-9_-]`, at most 64 characters."""
+    cleaned = re.sub(r"[^a-z0-9_-]+", "-", agent_id.strip().lower()).strip("-")[:64]
+    return cleaned or DEFAULT_AGENT
+
+
+def index_path(
+    search: MemorySearch, agent_id: str, *, workspace: Path, own_workspace: Path, home: Path, user_home: Path
+) -> Path:
+    """The index file for an agent and a workspace. Two workspaces never have the same one.
+
+    Args:
+        search: The agent's settings; `store.path` decides first.
+        agent_id: The agent.
+        workspace: The workspace in use.
+        own_workspace: The agent's configured or default workspace: its index has the plain name.
+        home: Memoriter's home.
+        user_home: The user's home, for `~`.
+    """
+    name = agent_name(agent_id)
+    written = search.store.path or ""
+    path = (
+        home / in_home(written.replace("{agentId}", name), user_home) if written else home / "memory" / f"{name}.sqlite"
+    )
+    real = workspace.resolve()
+    if real == own_workspace.resolve():
+        return path
+    digest = hashlib.sha256(str(real).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return path.with_name(f"{path.stem}-{digest}{path.suffix}")

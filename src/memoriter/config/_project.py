@@ -1,0 +1,73 @@
+"""What a workspace's own configuration file may say. It came with the folder, perhaps from a stranger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.config._check import Problem
+from memoriter.config._section import dotted
+from memoriter.config._tree import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from memoriter.config._document import Document
+    from memoriter.config._section import Key
+    from memoriter.config._tree import Tree
+
+SEARCH = ("agents", "defaults", "memorySearch")
+
+ALLOWED: tuple[Key, ...] = (
+    (*SEARCH, "chunking"),
+    (*SEARCH, "query"),
+    (*SEARCH, "sources"),
+    ("memory", "citations"),
+)
+"""Keys that change what is found, and nothing outside of the folder. `extraPaths` is allowed inside of it."""
+
+
+def forbidden(project: Document, workspace: Path) -> Iterator[Problem]:
+    """What the file says and may not say."""
+    for key, value in written(project.tree):
+        if key == (*SEARCH, "extraPaths"):
+            yield from outside(key, value, workspace)
+        elif not any(key[: len(allowed)] == allowed for allowed in ALLOWED):
+            yield Problem(key, f"{dotted(key)} {reason(project.path)}")
+    for name in project.ignored:
+        yield Problem(tuple(name.split(".")), f"{name} {reason(project.path)}")
+
+
+def reason(path: Path | None) -> str:
+    return (
+        f"may not be set by {path}: a file that comes with a folder must not choose services, keys, commands or paths; "
+        "set it in your own configuration file"
+    )
+
+
+def written(tree: Tree, at: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Each value of a tree that is not an object, and each empty object."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from written(table(value), (*at, key))
+        else:
+            yield (*at, key), value
+
+
+def outside(key: Key, paths: Any, workspace: Path) -> Iterator[Problem]:
+    """Extra paths that leave the workspace, also by way of a symbolic link."""
+    root = workspace.resolve()
+    for entry in cast("list[Any]", paths) if isinstance(paths, list) else []:
+        path = table(entry).get("path")
+        if isinstance(path, str) and not stays(path, root):
+            yield Problem(
+                key,
+                f"{dotted(key)}: {path[:80]!r} leaves the workspace, and this file may only name paths inside of it",
+            )
+
+
+def stays(path: str, root: Path) -> bool:
+    try:
+        return not path.startswith("~") and (root / path).resolve().is_relative_to(root)
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -1,0 +1,184 @@
+"""What the QMD back end works with: its settings with defaults and limits filled in, and its collections."""
+
+from __future__ import annotations
+
+import math
+import os.path
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from memoriter.config._places import in_home
+from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.config._qmd import QmdLimits, QmdSettings, QmdUpdate
+
+SearchMode = Literal["search", "vsearch", "query"]
+
+MINUTE = 60_000
+"""Milliseconds."""
+
+UNITS = {"ms": 1, "s": 1000, "m": MINUTE, "h": 60 * MINUTE, "d": 24 * 60 * MINUTE}
+
+DIRECT_ONLY = QmdScope(default="deny", rules=(QmdRule(action="allow", match=QmdMatch(chat_type="direct")),))
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A folder that QMD indexes under a name."""
+
+    name: str
+    path: Path
+    pattern: str
+    kind: Literal["memory", "custom"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When QMD updates, and how long it may take: all in milliseconds. An interval of 0 is never."""
+
+    interval_ms: int
+    debounce_ms: int
+    on_boot: bool
+    wait_for_boot_sync: bool
+    embed_interval_ms: int
+    command_timeout_ms: int
+    update_timeout_ms: int
+    embed_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    max_results: int
+    max_snippet_chars: int
+    max_injected_chars: int
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class QmdPlan:
+    """Everything the QMD back end needs to know for one agent."""
+
+    command: str
+    search_mode: SearchMode
+    collections: tuple[Collection, ...]
+    include_default_memory: bool
+    sessions_enabled: bool
+    export_dir: Path | None
+    retention_days: int | None
+    schedule: Schedule
+    limits: Limits
+    mcporter: bool
+    server_name: str
+    start_daemon: bool
+    scope: QmdScope
+
+
+def plan_qmd(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> QmdPlan:
+    """Fill in OpenClaw's defaults and limits."""
+    mode = given.search_mode if given.search_mode in {"search", "vsearch", "query"} else "search"
+    sessions = given.sessions
+    export = (sessions.export_dir or "").strip()
+    return QmdPlan(
+        command=program(given.command),
+        search_mode=cast("SearchMode", mode),
+        collections=tuple(collections(given, agent_id, workspace=workspace, user_home=user_home)),
+        include_default_memory=given.include_default_memory,
+        sessions_enabled=sessions.enabled,
+        export_dir=resolved(export, workspace, user_home) if export else None,
+        retention_days=positive(sessions.retention_days, 0) or None,
+        schedule=schedule(given.update),
+        limits=limits(given.limits),
+        mcporter=given.mcporter.enabled,
+        server_name=(given.mcporter.server_name or "").strip() or "qmd",
+        start_daemon=given.mcporter.start_daemon,
+        scope=given.scope or DIRECT_ONLY,
+    )
+
+
+def program(command: str | None) -> str:
+    """The first word of a shell command: arguments are not taken from the configuration."""
+    text = (command or "").strip()
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    return words[0] if words and words[0] else "qmd"
+
+
+def schedule(given: QmdUpdate) -> Schedule:
+    debounce = given.debounce_ms
+    return Schedule(
+        interval_ms=duration(given.interval, 5 * MINUTE),
+        debounce_ms=math.floor(debounce) if debounce is not None and debounce >= 0 else 15_000,
+        on_boot=given.on_boot,
+        wait_for_boot_sync=given.wait_for_boot_sync,
+        embed_interval_ms=duration(given.embed_interval, 60 * MINUTE),
+        command_timeout_ms=positive(given.command_timeout_ms, 30_000),
+        update_timeout_ms=positive(given.update_timeout_ms, 120_000),
+        embed_timeout_ms=positive(given.embed_timeout_ms, 120_000),
+    )
+
+
+def limits(given: QmdLimits) -> Limits:
+    return Limits(
+        max_results=positive(given.max_results, 6),
+        max_snippet_chars=positive(given.max_snippet_chars, 700),
+        max_injected_chars=positive(given.max_injected_chars, 4000),
+        timeout_ms=positive(given.timeout_ms, 4000),
+    )
+
+
+def positive(value: float | None, default: int) -> int:
+    """Rounded down; not given, zero and less mean the default."""
+    return math.floor(value) if value is not None and value > 0 else default
+
+
+def duration(text: str | None, default: int) -> int:
+    """Milliseconds of `90s`, `5m`, `1.5h`; a bare number is minutes; anything else is the default."""
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", (text or "").strip().lower())
+    if not parts:
+        return default
+    return math.floor(float(parts[1]) * UNITS[parts[2] or "m"] + 0.5)
+
+
+def collections(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> Iterator[Collection]:
+    """The notes of the workspace, then the folders of the settings; no two of the same name."""
+    taken: set[str] = set()
+    agent = plain(agent_id)
+
+    def named(base: str) -> str:
+        name = unused(plain(f"{base}-{agent}"), taken)
+        taken.add(name)
+        return name
+
+    if given.include_default_memory:
+        yield Collection(named("memory-root"), workspace, "MEMORY.md", "memory")
+        yield Collection(named("memory-alt"), workspace, "memory.md", "memory")
+        yield Collection(named("memory-dir"), workspace / "memory", "**/*.md", "memory")
+    for number, entry in enumerate(given.paths, start=1):
+        if entry.path.strip():
+            name = named((entry.name or "").strip() or f"custom-{number}")
+            folder = resolved(entry.path.strip(), workspace, user_home)
+            yield Collection(name, folder, (entry.pattern or "").strip() or "**/*.md", "custom")
+
+
+def unused(name: str, taken: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name}-{number}", number + 1
+    return candidate
+
+
+def plain(name: str) -> str:
+    """Lower case, `[a-z0-9-]`."""
+    return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-") or "collection"
+
+
+def resolved(path: str, workspace: Path, user_home: Path) -> Path:
+    return Path(os.path.normpath(workspace / in_home(path, user_home)))

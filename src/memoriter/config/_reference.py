@@ -1,0 +1,73 @@
+"""The settings as a table, for the documentation."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+
+from memoriter.config._check import allowed
+from memoriter.config._schema import Settings
+from memoriter.config._section import Section, about, inner, is_list, is_table, named, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from dataclasses import Field
+
+WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+
+
+class Entry(NamedTuple):
+    """One setting, in words."""
+
+    key: str
+    """Dotted, as in a file: `[]` stands for an item of a list, `<id>` for a name of your own."""
+    type: str
+    default: Any
+    description: str
+
+
+def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Entry]:
+    """Every setting, in the order of the files."""
+    for name, item in named(section).items():
+        key = f"{at}.{name}" if at else name
+        below = inner(item.type)
+        if below is None or is_same_again(key):
+            yield Entry(key, type_name(item), default(item), description(item))
+        elif is_list(item.type):
+            yield from reference(below, f"{key}[]")
+        else:
+            yield from reference(below, f"{key}.<id>" if is_table(item.type) else key)
+
+
+def is_same_again(key: str) -> bool:
+    """Is this a second place for settings that are listed already?"""
+    return key == "agents.list[].memorySearch"
+
+
+def description(item: Field[Any]) -> str:
+    text = about(item)
+    limits = allowed(text) or text.limits
+    return f"{text.text} ({limits})" if limits else text.text
+
+
+def default(item: Field[Any]) -> Any:
+    return {} if item.default is MISSING else item.default
+
+
+def type_name(item: Field[Any]) -> str:
+    return in_words(item.type)
+
+
+def in_words(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return " | ".join(f'"{choice}"' for choice in get_args(annotation))
+    if isinstance(annotation, type):
+        return WORDS.get(annotation, "section")
+    if hasattr(annotation, "__metadata__"):
+        return in_words(plain(annotation))
+    if is_list(annotation):
+        return f"list of {in_words(get_args(annotation)[0])}"
+    if is_table(annotation):
+        return f"table of {in_words(get_args(annotation)[1])}"
+    return " | ".join(in_words(choice) for choice in get_args(annotation) if choice is not NoneType)

@@ -1,0 +1,207 @@
+"""`memorySearch`: what is indexed, by which model, and how it is searched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from memoriter.config._section import About, Section, Whole
+from memoriter.types import SourceKind
+
+Scoring = Literal["calibrated", "rrf", "classic"]
+Engine = Literal["auto", "exact", "sqlite-vec"]
+Strategy = Literal["markdown", "lines"]
+
+GIBIBYTE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraPathSetting(Section):
+    elsewhere: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    path: Annotated[str, About("A file or folder, absolute or relative to the workspace")] = ""
+    pattern: Annotated[str | None, About("Which files below the folder: a glob; unset means every Markdown file")] = (
+        None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experimental(Section):
+    session_memory: Annotated[bool, About("Let `sources` contain `sessions`")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch(Section):
+    enabled: Annotated[bool, About("Use the provider's batch interface for large amounts of text")] = False
+    wait: Annotated[bool, About("Wait until a batch is done before indexing ends")] = True
+    concurrency: Annotated[Whole, About("Batches in flight at once", limits="raised to 1")] = 2
+    poll_interval_ms: Annotated[Whole, About("Milliseconds between two questions whether a batch is done", low=0)] = (
+        2000
+    )
+    timeout_minutes: Annotated[Whole, About("Minutes after which a batch is given up", low=1)] = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote(Section):
+    elsewhere: ClassVar[frozenset[str]] = frozenset({"nonBatchConcurrency"})
+
+    base_url: Annotated[
+        str | None, About("Address of the embedding service, in place of the provider's own", address=True)
+    ] = field(default=None, repr=False)
+    api_key: Annotated[
+        str | None, About("Key of the embedding service; `${NAME}` is read from the environment", secret=True)
+    ] = field(default=None, repr=False)
+    headers: Annotated[
+        Mapping[str, str], About("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
+    ] = field(default_factory=dict[str, str], repr=False)
+    batch: Annotated[Batch, About("The provider's batch interface")] = Batch()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local(Section):
+    elsewhere: ClassVar[frozenset[str]] = frozenset({"contextSize"})
+
+    model_path: Annotated[str | None, About("A GGUF file, for the provider `local`")] = None
+    model_cache_dir: Annotated[str | None, About("Folder where models are kept")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorStore(Section):
+    enabled: Annotated[bool, About("Let the SQLite extension answer vector queries where it loads")] = True
+    extension_path: Annotated[str | None, About("The sqlite-vec library to load in place of the bundled one")] = None
+    engine: Annotated[Engine, About("How vectors are compared; `auto` picks by size and by what loads here")] = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store(Section):
+    elsewhere: ClassVar[frozenset[str]] = frozenset({"fts"})
+
+    driver: Annotated[Literal["sqlite"], About("Kind of index file")] = "sqlite"
+    path: Annotated[str | None, About("The index file; `{agentId}` and a leading `~` are replaced")] = None
+    vector: Annotated[VectorStore, About("Vector search")] = VectorStore()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunking(Section):
+    tokens: Annotated[Whole, About("Longest passage, in tokens of four characters", limits="raised to 1")] = 400
+    overlap: Annotated[
+        Whole, About("Tokens repeated where a passage must be cut", limits="kept within 0..tokens-1")
+    ] = 80
+    strategy: Annotated[
+        Strategy | None,
+        About("`markdown` follows headings and paragraphs, `lines` is OpenClaw's way; unset: as `scoring` needs"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSync(Section):
+    elsewhere: ClassVar[frozenset[str]] = frozenset({"postCompactionForce"})
+
+    delta_bytes: Annotated[
+        Whole, About("New bytes after which a transcript is indexed again", limits="raised to 0")
+    ] = 100_000
+    delta_messages: Annotated[
+        Whole, About("New messages after which a transcript is indexed again", limits="raised to 0")
+    ] = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sync(Section):
+    elsewhere: ClassVar[frozenset[str]] = frozenset({"embeddingBatchTimeoutSeconds"})
+
+    on_session_start: Annotated[bool, About("Look for changed files when a session starts")] = True
+    on_search: Annotated[bool, About("Look for changed files before a search")] = True
+    watch: Annotated[bool, About("Index files while they change")] = True
+    watch_debounce_ms: Annotated[Whole, About("Milliseconds of quiet before a changed file is indexed", low=0)] = 1500
+    interval_minutes: Annotated[Whole, About("Minutes between two looks at all files; 0 is never", low=0)] = 0
+    sessions: Annotated[SessionSync, About("Transcripts")] = SessionSync()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mmr(Section):
+    enabled: Annotated[bool, About("Prefer hits that differ from each other")] = False
+    lambda_: Annotated[float, About("1 is relevance only, 0 is difference only", limits="kept within 0..1")] = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalDecay(Section):
+    enabled: Annotated[bool, About("Let dated notes and transcripts count less as they age")] = False
+    half_life_days: Annotated[Whole, About("Days after which a score is halved", limits="raised to 1")] = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hybrid(Section):
+    enabled: Annotated[bool, About("Search by words and by meaning; off: by meaning only")] = True
+    vector_weight: Annotated[
+        float | None,
+        About(
+            "Share of meaning; unset: the measured weight of `scoring`",
+            limits="kept within 0..1; both divided by their sum",
+        ),
+    ] = None
+    text_weight: Annotated[
+        float | None,
+        About(
+            "Share of words; unset: the measured weight of `scoring`",
+            limits="kept within 0..1; both divided by their sum",
+        ),
+    ] = None
+    candidate_multiplier: Annotated[
+        Whole, About("Candidates from each side, as a multiple of `maxResults`", limits="kept within 1..20")
+    ] = 4
+    mmr: Annotated[Mmr, About("Variety")] = Mmr()
+    temporal_decay: Annotated[TemporalDecay, About("Age")] = TemporalDecay()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySettings(Section):
+    max_results: Annotated[Whole, About("Hits in an answer", low=1)] = 6
+    min_score: Annotated[float, About("Lowest score of a hit", limits="kept within 0..1")] = 0.35
+    scoring: Annotated[
+        Scoring, About("`calibrated` scores mean the same for every model; `classic` is OpenClaw's formula")
+    ] = "calibrated"
+    deadline_ms: Annotated[Whole, About("Milliseconds after which the best answer so far is returned", low=1)] = 20_000
+    hybrid: Annotated[Hybrid, About("How both sides of a search are combined")] = Hybrid()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache(Section):
+    enabled: Annotated[bool, About("Keep vectors of text that is no longer in any file")] = True
+    max_entries: Annotated[Whole, About("Vectors kept; those in use are never dropped", limits="raised to 1")] = 50_000
+    max_bytes: Annotated[Whole, About("Bytes of vectors kept; those in use are never dropped", low=0)] = 2 * GIBIBYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySearch(Section):
+    """Indexing and searching for one agent. The keys are the same under `agents.list[].memorySearch`."""
+
+    elsewhere: ClassVar[frozenset[str]] = frozenset(
+        {
+            "documentInputType",
+            "inputType",
+            "multimodal",
+            "outputDimensionality",
+            "qmd",
+            "queryInputType",
+            "rememberAcrossConversations",
+        }
+    )
+
+    enabled: Annotated[bool, About("Search memory at all")] = True
+    sources: Annotated[
+        tuple[SourceKind, ...], About("What is searched: notes (`memory`), transcripts (`sessions`)")
+    ] = ("memory",)
+    extra_paths: Annotated[tuple[ExtraPathSetting, ...], About("Files and folders that count as memory too")] = ()
+    experimental: Annotated[Experimental, About("Not settled yet")] = Experimental()
+    provider: Annotated[str, About("Who turns text into vectors: a built-in name or an id of `models.providers`")] = (
+        "auto"
+    )
+    model: Annotated[str, About("Embedding model; empty: the provider's default")] = ""
+    fallback: Annotated[str, About("Provider to use when the first one fails")] = "none"
+    remote: Annotated[Remote, About("Embedding over the network")] = Remote()
+    local: Annotated[Local, About("Embedding by a model file of your own")] = Local()
+    store: Annotated[Store, About("The index")] = Store()
+    chunking: Annotated[Chunking, About("How notes are cut into passages")] = Chunking()
+    sync: Annotated[Sync, About("When files are looked at")] = Sync()
+    query: Annotated[QuerySettings, About("How questions are answered")] = QuerySettings()
+    cache: Annotated[Cache, About("Vectors kept for later")] = Cache()
+    offline: Annotated[bool, About("Never use the network, whatever else is set")] = False

@@ -1,0 +1,65 @@
+"""Values that are read from the environment, and values that are never shown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.config._section import about
+from memoriter.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from dataclasses import Field
+
+MASK = "***"
+REFERENCE = re.compile(r"\$\{([^}]+)\}")
+NO_SECRET = re.compile(r"((bearer|basic|token)\s+)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", re.IGNORECASE)
+"""A reference to the environment and nothing else."""
+
+
+def expand(value: str, environ: Mapping[str, str]) -> str:
+    """Replace each `${NAME}` by the variable's value.
+
+    Raises:
+        ConfigError: A variable is not set, or is empty.
+    """
+
+    def look_up(match: re.Match[str]) -> str:
+        found = environ.get(match[1])
+        if not found:
+            raise ConfigError(
+                f"Environment variable {match[1]} is not set",
+                remedy=f"set {match[1]}, or write the value itself into the configuration file",
+            )
+        return found
+
+    return REFERENCE.sub(look_up, value)
+
+
+def masked(text: str) -> str:
+    """`***`, unless the text only names an environment variable."""
+    return text if not text or NO_SECRET.fullmatch(text) else MASK
+
+
+def shown(item: Field[Any], value: Any) -> Any:
+    """A value as it may be printed."""
+    if about(item).secret and isinstance(value, str):
+        return masked(value)
+    if about(item).secret and value is not None:
+        return {name: masked(text) for name, text in cast("Mapping[str, str]", value).items()}
+    return without_credentials(value) if about(item).address and isinstance(value, str) else value
+
+
+def without_credentials(address: str) -> str:
+    """An address without user, password, query and fragment; `***` if it cannot be read as one."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return MASK
+    if not parts.netloc:
+        return MASK if set(address) & set("@?#") else address
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit((parts.scheme, f"{MASK if user else ''}{at}{host}", parts.path, MASK if parts.query else "", ""))

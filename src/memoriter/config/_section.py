@@ -1,0 +1,122 @@
+"""How a setting is declared: a field of a frozen dataclass whose type carries a line of description and a range.
+
+The modules that declare sections do without postponed annotations: the types of the fields are read at run time.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, fields
+from typing import Annotated, Any, ClassVar, cast, get_args, get_origin
+
+Key = tuple[str | int, ...]
+"""Where a value stands in a file: names as written there, and positions in lists."""
+
+OTHER_NAMES = {"lambda_": "lambda", "memory_lancedb": "memory-lancedb"}
+
+
+def file_name(name: str) -> str:
+    """The key in a file for a field of ours: camelCase."""
+    head, *rest = name.split("_")
+    return OTHER_NAMES.get(name) or head + "".join(part.capitalize() for part in rest)
+
+
+def dotted(key: Key) -> str:
+    return ".".join(str(part) for part in key)
+
+
+class Section:
+    """A group of settings.
+
+    `elsewhere` names keys that OpenClaw knows here and that have no effect on us; `*` is any.
+    """
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "extra": "forbid",
+        "strict": True,
+        "allow_inf_nan": False,
+        "alias_generator": file_name,
+    }
+    elsewhere: ClassVar[frozenset[str]] = frozenset()
+
+
+ANY = frozenset({"*"})
+
+
+@dataclass(frozen=True, slots=True)
+class Floored:
+    """Marks a whole number that may be written with a fraction, which is cut off."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(floored, handler(source))
+
+
+Whole = Annotated[int, Floored()]
+
+
+def floored(value: object) -> object:
+    return math.floor(value) if isinstance(value, float) and math.isfinite(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a person should know of a setting."""
+
+    text: str
+    low: float | None = None
+    high: float | None = None
+    limits: str = ""
+    """How a value outside of the range is brought into it, where that happens."""
+    secret: bool = False
+    """Never shown."""
+    address: bool = False
+    """Shown without user, password and query."""
+
+
+def about(item: Field[Any]) -> About:
+    notes = cast("tuple[object, ...]", cast(Any, item.type).__metadata__)
+    return next(note for note in notes if isinstance(note, About))
+
+
+def plain(annotation: Any) -> Any:
+    """A type without the notes on it."""
+    return annotation.__origin__ if hasattr(annotation, "__metadata__") else annotation
+
+
+def named(section: type[Section]) -> dict[str, Field[Any]]:
+    """The fields of a section by their keys in a file."""
+    return {file_name(item.name): item for item in fields(cast(Any, section))}
+
+
+def inner(annotation: Any) -> type[Section] | None:
+    """The section that a type holds, be it alone, optional, in a list or in a table."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    return next((found for item in get_args(annotation) if (found := inner(item))), None)
+
+
+def is_list(annotation: Any) -> bool:
+    return get_origin(plain(annotation)) is tuple
+
+
+def is_table(annotation: Any) -> bool:
+    return get_origin(plain(annotation)) is Mapping
+
+
+def leaves(section: Section, at: Key = ()) -> Iterator[tuple[Key, Field[Any], Any]]:
+    """Every single setting below a section: its key, its declaration, its value."""
+    for name, item in named(type(section)).items():
+        value: Any = getattr(section, item.name)
+        key = (*at, name)
+        if isinstance(value, Section):
+            yield from leaves(value, key)
+        elif inner(item.type) and isinstance(value, Mapping):
+            for entry, below in cast("Mapping[str, Section]", value).items():
+                yield from leaves(below, (*key, entry))
+        elif inner(item.type) and isinstance(value, tuple) and value:
+            for index, below in enumerate(cast("tuple[Section, ...]", value)):
+                yield from leaves(below, (*key, index))
+        else:
+            yield key, item, value

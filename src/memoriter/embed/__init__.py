@@ -1,0 +1,22 @@
+"""Text to vectors: providers behind one Protocol, and the batches that feed them."""
+
+from memoriter.embed._batches import Embedded, Failure, embed_in_batches
+from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
+from memoriter.embed._provider import EmbeddingProvider
+from memoriter.embed._registry import open_provider, provider_names, spec_of
+from memoriter.embed._vectors import cosine, normalise
+
+__all__ = [
+    "Embedded",
+    "EmbeddingProvider",
+    "Failure",
+    "cosine",
+    "embed_in_batches",
+    "group_by_budget",
+    "max_input_tokens",
+    "normalise",
+    "open_provider",
+    "provider_names",
+    "spec_of",
+    "split_within",
+]

@@ -1,0 +1,162 @@
+"""Many texts through a provider: in batches, with one bad text never spoiling the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from memoriter.embed._limits import group_by_budget, split_within
+from memoriter.embed._vectors import normalise
+from memoriter.errors import BadVector, EmbeddingError, InputRejected, InputTooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed._provider import EmbeddingProvider
+    from memoriter.types import Role
+
+_MOST_PARTS = 8
+_SHORTEST_PART = 64
+"""Characters. A provider that finds even this too large will not take the text at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A text that has no vector, and why."""
+
+    position: int
+    error: EmbeddingError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedded:
+    """One batch's outcome: every position of the batch is in `positions` or in `failures`."""
+
+    positions: tuple[int, ...]
+    """Of the texts that were given, ascending; row i of `vectors` belongs to `positions[i]`."""
+    vectors: NDArray[np.float32]
+    """Shape (positions, dimensions); rows of unit length."""
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A text on its way, as the parts that fit the model."""
+
+    position: int
+    parts: tuple[str, ...]
+
+    def halved(self) -> _Item | None:
+        """The same text in parts half as long, or None when they are as short as makes sense."""
+        if max(map(len, self.parts)) < 2 * _SHORTEST_PART:
+            return None
+        halves = (half for part in self.parts for half in (part[: len(part) // 2], part[len(part) // 2 :]) if half)
+        return _Item(self.position, tuple(halves))
+
+
+def embed_in_batches(
+    provider: EmbeddingProvider, texts: Sequence[str], *, role: Role, budget: int = 8_000
+) -> Iterator[Embedded]:
+    """Embed texts in order, a batch of at most `budget` tokens at a time, so that finished batches can be kept at once.
+
+    A text over the model's limit is embedded in parts, and their vectors are averaged by length: an end that is cut
+    off could never be found. What lies beyond eight parts is left out, as more would say nothing in particular. A
+    batch that the provider refuses because of a text is halved until that text is alone; it becomes a `Failure`, as
+    does a text whose vector is not finite, zero or of the wrong length.
+
+    Raises:
+        EmbeddingError: any other than `InputTooLarge` and `InputRejected`; nothing is known about the texts left.
+    """
+    if texts and role == "document":
+        provider.expect(len(texts))
+    sizes = [provider.count_tokens(text) for text in texts]
+    for group in group_by_budget(sizes, budget):
+        items = [_item(provider, position, texts[position], sizes[position]) for position in group]
+        yield _gathered(provider, _outcomes(provider, items, role))
+
+
+def _item(provider: EmbeddingProvider, position: int, text: str, size: int) -> _Item:
+    limit = provider.spec.max_tokens
+    if size <= limit:
+        return _Item(position, (text,))
+    return _Item(position, tuple(islice(split_within(text, limit, size=provider.count_tokens), _MOST_PARTS)))
+
+
+def _outcomes(
+    provider: EmbeddingProvider, items: Sequence[_Item], role: Role
+) -> Iterator[tuple[int, NDArray[np.float32] | EmbeddingError]]:
+    """A vector or an error for each item, in order."""
+    try:
+        rows = provider.embed([part for item in items for part in item.parts], role=role)
+    except (InputTooLarge, InputRejected) as error:
+        if len(items) > 1:
+            middle = len(items) // 2
+            yield from _outcomes(provider, items[:middle], role)
+            yield from _outcomes(provider, items[middle:], role)
+        elif isinstance(error, InputTooLarge) and (shorter := items[0].halved()) is not None:
+            yield from _outcomes(provider, [shorter], role)
+        else:
+            yield items[0].position, error
+        return
+    vectors, faults = _checked(rows, sum(len(item.parts) for item in items), provider.spec.dimensions)
+    start = 0
+    for item in items:
+        end = start + len(item.parts)
+        fault = next((fault for fault in faults[start:end] if fault), None)
+        yield item.position, BadVector(fault) if fault else _average(vectors[start:end], item.parts)
+        start = end
+
+
+def _checked(
+    rows: Sequence[Sequence[float]] | NDArray[np.float32], count: int, dimensions: int
+) -> tuple[NDArray[np.float32], list[str]]:
+    """Unit vectors, and for each row what is wrong with it, or nothing. Rows may be ragged: providers err."""
+    import numpy as np
+
+    vectors = np.zeros((count, dimensions))
+    if len(rows) != count:
+        return vectors.astype(np.float32), [f"{count} texts gave {len(rows)} vectors"] * count
+    faults = [""] * count
+    for number, row in enumerate(rows):
+        if np.shape(row) == (dimensions,):
+            vectors[number] = row
+        else:
+            faults[number] = f"the vector has the shape {np.shape(row)} instead of ({dimensions},)"
+    unit, usable = normalise(vectors)
+    return unit, [
+        fault or ("" if good else "the vector is zero or not finite")
+        for fault, good in zip(faults, usable, strict=True)
+    ]
+
+
+def _average(vectors: NDArray[np.float32], parts: Sequence[str]) -> NDArray[np.float32] | BadVector:
+    """The mean of the parts' vectors, each weighing as much as its part is long."""
+    import numpy as np
+
+    if len(parts) == 1:
+        return vectors[0]
+    weights = np.array([[len(part)] for part in parts])
+    (mean,), (usable,) = normalise((vectors * weights).sum(axis=0, keepdims=True))
+    return mean if usable else BadVector("the vectors of the parts cancel each other out")
+
+
+def _gathered(
+    provider: EmbeddingProvider, outcomes: Iterator[tuple[int, NDArray[np.float32] | EmbeddingError]]
+) -> Embedded:
+    import numpy as np
+
+    positions: list[int] = []
+    vectors: list[NDArray[np.float32]] = []
+    failures: list[Failure] = []
+    for position, outcome in outcomes:
+        if isinstance(outcome, EmbeddingError):
+            failures.append(Failure(position, outcome))
+        else:
+            positions.append(position)
+            vectors.append(outcome)
+    whole = np.array(vectors, np.float32).reshape(len(vectors), provider.spec.dimensions)
+    return Embedded(tuple(positions), whole, tuple(failures))

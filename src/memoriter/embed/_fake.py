@@ -1,0 +1,84 @@
+"""A deterministic provider without a model: words and their trigrams hashed into 256 slots. For tests and dry runs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from memoriter.embed._limits import max_input_tokens, utf8_size
+from memoriter.types import ModelSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.types import Role
+
+_DIMENSIONS = 256
+_MODEL = "hashed-words-256"
+_WORD = re.compile(r"\w+")
+
+SPEC = ModelSpec(
+    provider="fake",
+    model=_MODEL,
+    dimensions=_DIMENSIONS,
+    revision="1",
+    pooling="sum",
+    max_tokens=max_input_tokens("fake", _MODEL),
+    # 20,000 pairs of passages of 60 words drawn from 5,000 random ones.
+    background=(0.03, 0.064),
+)
+
+
+def open_fake(cache_dir: Path, threads: int | None) -> FakeProvider:
+    """The provider; it needs neither a cache nor threads."""
+    del cache_dir, threads
+    return FakeProvider()
+
+
+class FakeProvider:
+    """Texts that share words are near each other. A word weighs 1, each of its trigrams half."""
+
+    spec = SPEC
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        del role
+        import numpy as np
+
+        vectors = np.zeros((len(texts), _DIMENSIONS))
+        for row, text in zip(vectors, texts, strict=True):
+            slots = [slot for word in _WORD.findall(text.lower()) for slot in _slots(word)]
+            if slots:
+                positions, weights = zip(*slots, strict=True)
+                row[:] = np.bincount(positions, weights, minlength=_DIMENSIONS)
+            if not row.any():
+                row[0] = 1.0
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    def count_tokens(self, text: str) -> int:
+        return utf8_size(text)
+
+    def expect(self, chunks: int) -> None:
+        """Nothing is heavy here."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@lru_cache(maxsize=65_536)
+def _slots(word: str) -> tuple[tuple[int, float], ...]:
+    """The word's slots with their signed weights: its own first, then those of the trigrams of `^word$`."""
+    framed = f"^{word}$"
+    keys = [("w:" + word, 1.0), *(("g:" + framed[i : i + 3], 0.5) for i in range(len(framed) - 2))]
+    return tuple(_slot(key, weight) for key, weight in keys)
+
+
+def _slot(key: str, weight: float) -> tuple[int, float]:
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    sign = 1.0 if digest[4] % 2 == 0 else -1.0
+    return int.from_bytes(digest[:4], "big") % _DIMENSIONS, sign * weight

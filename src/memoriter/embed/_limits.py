@@ -1,0 +1,82 @@
+"""How much text fits: into a request, into a model. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_DEFAULT_LIMIT = 8192
+# Tokens that a model reads at most, as its vendor states; an empty model name stands for the vendor's other models.
+_LIMITS = {
+    ("bundled", ""): 512,
+    ("gemini", ""): 2048,
+    ("local", ""): 2048,
+    ("openai", "text-embedding-3-large"): 8192,
+    ("openai", "text-embedding-3-small"): 8192,
+    ("openai", "text-embedding-ada-002"): 8191,
+    ("voyage", "voyage-3"): 32000,
+    ("voyage", "voyage-3-lite"): 16000,
+    ("voyage", "voyage-code-3"): 32000,
+}
+
+
+def max_input_tokens(provider: str, model: str) -> int:
+    """The longest input of a model, in tokens; 8,192 where nothing is known. Case does not matter."""
+    provider, model = provider.lower(), model.lower()
+    return _LIMITS.get((provider, model)) or _LIMITS.get((provider, ""), _DEFAULT_LIMIT)
+
+
+def utf8_size(text: str) -> int:
+    """Bytes of the text as UTF-8: no tokenizer makes more tokens than that. A lone surrogate counts three."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def group_by_budget(sizes: Sequence[int], budget: int) -> list[list[int]]:
+    """Positions in order, in groups whose sizes add up to the budget at most; one that is larger stands alone."""
+    groups: list[list[int]] = []
+    used = 0
+    for position, size in enumerate(sizes):
+        if groups and used + size <= budget:
+            groups[-1].append(position)
+            used += size
+        else:
+            groups.append([position])
+            used = size
+    return groups
+
+
+def split_within(text: str, limit: int, *, size: Callable[[str], int] = utf8_size) -> Iterator[str]:
+    """The text cut into consecutive parts of at most `limit`, each as long as it can be.
+
+    Nothing is lost: a character that is larger than the limit by itself stands alone. A limit below 1 means none.
+    `size` must not shrink when text is added.
+    """
+    if limit < 1 or size(text) <= limit:
+        yield text
+        return
+    start = 0
+    while start < len(text):
+        end = start + _fitting(text, start, limit, size)
+        yield text[start:end]
+        start = end
+
+
+def _fitting(text: str, start: int, limit: int, size: Callable[[str], int]) -> int:
+    """How many characters from `start` fit, at least one.
+
+    Doubles before it halves, so that the cost depends on the part and not on the whole text.
+    """
+    longest = len(text) - start
+    high = min(max(limit, 1), longest)
+    while high < longest and size(text[start : start + high]) <= limit:
+        high = min(high * 2, longest)
+    low = 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if size(text[start : start + middle]) <= limit:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,207 @@
+"""The bundled model: two engines, one set of vectors."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import memoriter
+from memoriter.embed import _graph, open_provider
+from memoriter.embed._artefact import kept
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.embed._bundled import BundledProvider
+
+VARIED = {
+    "english": "The team met on Tuesday; Alice wants a cosine score, Bob keyword matches.",
+    "korean": "회의는 3월 15일로 결정했다. 나는 매운 음식을 좋아한다.",
+    "chinese": "该项目的数据库选择了 PostgreSQL,因为需要事务保证。",
+    "japanese": "辛いラーメンが好きです。オランダの鉄道は都市間輸送を担う。",
+    "decomposed": "\u1106\u1162\u110b\u116e\u11ab cafe\u0301",
+    "full-width": "ＡＢＣ１２３ ﬁne  double  spaces\n\nnew line … test™",
+    "code": "def answer(x: int) -> dict[str, int]:\n\treturn {'x': x << 2}  # a828e60",
+    "unknown": "獴鸲鹟缊 𝔘𝔫𝔦 ᚠᛇᚻ 𓀀𓀁𓀂",
+    "emoji": "👩🏽‍💻 🏳️‍🌈 ❤️ 🎉🎉🎉",
+    "marks": "<s> [SEP] </s> <unk> <pad> ▁x",
+    "controls": "a\0b\x07c\u200bd\ud800e",
+    "empty": "",
+    "blank": " \n ",
+    "letter": "a",
+    "limit": " ".join(f"Item {i}: the router answers on port {8000 + i}." for i in range(60)),
+    "over": "회의록 정리와 결정 사항을 모두 기록한다. " * 120,
+    "base64": "QmFzZTY0IHRleHQgd2l0aG91dCBzcGFjZXM" * 100,
+}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bundled")
+
+
+def opened(cache: Path, threads: int = 2) -> BundledProvider:
+    try:
+        return open_provider("bundled", cache_dir=cache, threads=threads)
+    except ProviderUnavailable as error:
+        pytest.skip(f"the bundled model cannot run on {sys.platform}: {error.message}")
+
+
+@pytest.fixture
+def provider(cache: Path) -> Iterator[BundledProvider]:
+    provider = opened(cache)
+    yield provider
+    provider.close()
+
+
+@pytest.fixture(scope="module")
+def both(cache: Path) -> dict[str, tuple[Any, Any]]:
+    """Each text's vector by the C engine and by the graph."""
+    provider = opened(cache)
+    few = provider.embed(list(VARIED.values()), role="document")
+    provider.expect(1_000)
+    many = provider.embed(list(VARIED.values()), role="document")
+    assert provider._graph is not None
+    provider.close()
+    return dict(zip(VARIED, zip(few, many, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_both_engines_give_one_vector(both: dict[str, tuple[Any, Any]], name: str) -> None:
+    few, many = both[name]
+    assert float(few @ many) > 0.999
+
+
+def test_the_bulk_engine_serves_documents_in_bulk_and_nothing_else(provider: BundledProvider) -> None:
+    provider.expect(39)
+    provider.embed(["a"], role="document")
+    assert provider._graph is None
+    provider.expect(40)
+    provider.embed(["a"], role="query")
+    assert provider._graph is None
+    provider.embed(["a"], role="document")
+    assert provider._graph is not None
+
+
+def test_the_bulk_engine_stays_through_small_batches_and_goes_when_the_work_is_done(provider: BundledProvider) -> None:
+    provider.expect(500)
+    provider.expect(3)
+    provider.embed(["a"], role="document")
+    assert provider._graph is not None
+    provider.expect(0)
+    assert provider._graph is None
+
+
+def test_tokens_are_counted_alike_by_both_engines(provider: BundledProvider) -> None:
+    few = [provider.count_tokens(text) for text in VARIED.values()]
+    provider.expect(1_000)
+    assert [provider.count_tokens(text) for text in VARIED.values()] == few
+
+
+def test_a_count_near_the_limit_is_exact_and_beyond_it_grows_with_the_text(provider: BundledProvider) -> None:
+    assert provider.count_tokens("word " * 300) == 2 + 2 + 300
+    assert 18_000 < provider.count_tokens("word " * 20_000) < 22_000
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", None], ids=["empty", "cut", "flipped"])
+def test_a_damaged_artefact_is_made_again(tmp_path: Path, damage: bytes | None) -> None:
+    file = tmp_path / "deep" / "thing"
+    assert kept(file, lambda: b"made once" * 100) == b"made once" * 100
+    whole = file.read_bytes()
+    file.write_bytes(bytes([whole[0] ^ 1]) + whole[1:] if damage is None else damage)
+    assert kept(file, lambda: b"made again") == b"made again"
+    assert kept(file, lambda: pytest.fail("it was there")) == b"made again"
+    assert [path.name for path in file.parent.iterdir()] == ["thing"]
+
+
+def test_an_artefact_that_cannot_be_kept_is_still_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert kept(tmp_path / "file" / "thing", lambda: b"made") == b"made"
+
+
+BULK_VECTOR = """
+import json, sys
+from pathlib import Path
+from memoriter.embed import open_provider
+provider = open_provider("bundled", cache_dir=Path(sys.argv[1]), threads=1)
+provider.expect(100)
+print(json.dumps([provider.embed(["two at once"], role="document")[0].tolist(), provider._graph is not None]))
+"""
+
+
+def test_two_processes_may_build_the_bulk_engine_at_once(provider: BundledProvider, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
+    command = [sys.executable, "-c", BULK_VECTOR, str(tmp_path)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) for _ in range(2)]
+    (left, left_bulk), (right, right_bulk) = (json.loads(run.communicate()[0]) for run in runs)
+    assert (left_bulk, right_bulk) == (True, True)
+    assert left == right
+    assert float(np.array(left) @ provider.embed(["two at once"], role="document")[0]) > 0.999
+
+
+@pytest.mark.parametrize("fault", ["does not start", "gives other vectors", "fails later"])
+def test_a_bulk_engine_with_a_fault_leaves_the_work_to_the_other(
+    provider: BundledProvider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError(fault)
+
+    match fault:
+        case "does not start":
+            monkeypatch.setattr(_graph, "_session", refuse)
+        case "gives other vectors":
+            monkeypatch.setattr(_graph.GraphEngine, "agrees_with", lambda *_: False)
+        case _:
+            monkeypatch.setattr(_graph.GraphEngine, "agrees_with", lambda *_: True)
+            monkeypatch.setattr(_graph.GraphEngine, "embed", refuse)
+    expected = provider.embed(["one", "two"], role="document")
+    provider.expect(100)
+    with caplog.at_level(logging.WARNING):
+        assert np.array_equal(provider.embed(["one", "two"], role="document"), expected)
+        assert np.array_equal(provider.embed(["one", "two"], role="document"), expected)
+    assert len(caplog.records) == 1
+
+
+def test_weights_that_do_not_load_are_a_reason_and_not_a_crash(tmp_path: Path, cache: Path) -> None:
+    provider = opened(cache)
+    (tmp_path / "weights").write_bytes(b"no weights at all")
+    provider._weights = tmp_path / "weights"
+    with pytest.raises(ProviderUnavailable, match="does not load"):
+        provider.embed(["a"], role="query")
+
+
+def test_the_environment_is_as_before_once_the_engine_is_loaded(
+    provider: BundledProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    provider.embed(["a"], role="query")
+    assert (os.environ["OMP_NUM_THREADS"], os.environ.get("OMP_WAIT_POLICY")) == ("3", None)
+
+
+def test_a_question_does_not_wait_for_the_bulk_engine(
+    provider: BundledProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.embed(["warm"], role="query")
+    answered: list[int] = []
+
+    def start_slowly(*_: Any) -> bool:
+        question = threading.Thread(target=lambda: answered.append(len(provider.embed(["now?"], role="query"))))
+        question.start()
+        question.join(timeout=10)
+        return True
+
+    monkeypatch.setattr(_graph.GraphEngine, "agrees_with", start_slowly)
+    provider.expect(100)
+    provider.embed(["document"], role="document")
+    assert answered == [1]

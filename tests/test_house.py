@@ -1,0 +1,275 @@
+"""The rules of the house that no other tool holds: sizes, doors, words, and what must agree with what."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "memoriter"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+DOORS = [file for file in SOURCES if file.name == "__init__.py"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+FILE_LINES = 400
+FUNCTION_LINES = 60
+EMPTY_WORDS = {"manager", "helper", "helpers", "util", "utils", "handler", "service", "runner", "data", "info"}
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def exported(door: ast.Module) -> list[str] | None:
+    for statement in door.body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            return list(ast.literal_eval(statement.value))
+    return None
+
+
+def words_of(name: str) -> list[str]:
+    """Split `FallbackThing`, `fallback_thing` and `HTTPThing` alike."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_a_source_file_has_one_screenful_of_ideas(file: Path) -> None:
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= FILE_LINES
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_a_function_can_be_read_without_scrolling(file: Path) -> None:
+    functions = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lengths = {function.name: (function.end_lineno or 0) - function.lineno + 1 for function in functions}
+    assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
+
+
+def door_allows(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
+            return True
+        case ast.Assign(targets=[ast.Name(id="__all__")]):
+            return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
+            return all(door_allows(inner) for inner in statement.body)
+        case ast.FunctionDef(name="__getattr__" | "__dir__"):
+            return True  # a door that opens late keeps start-up short
+        case _:
+            return False
+
+
+@pytest.mark.parametrize("file", DOORS, ids=name_of)
+def test_a_door_holds_no_logic(file: Path) -> None:
+    assert [ast.unparse(statement) for statement in parsed(file).body if not door_allows(statement)] == []
+
+
+@pytest.mark.parametrize("file", DOORS, ids=name_of)
+def test_a_door_says_what_the_room_is_and_lists_what_it_gives(file: Path) -> None:
+    door = parsed(file)
+    assert ast.get_docstring(door)
+    assert file.parent == PACKAGE or exported(door)
+
+
+def doors_as_they_are() -> str:
+    """One line a door, in the form of `doors.txt`."""
+    lines = []
+    for file in DOORS:
+        room = ".".join(file.parent.relative_to(PACKAGE.parent).parts)
+        lines.append(f"{room}: {', '.join(exported(parsed(file)) or [])}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def test_what_a_door_gives_changes_only_on_purpose() -> None:
+    pinned = (ROOT / "tests" / "doors.txt").read_text(encoding="utf-8")
+    assert doors_as_they_are() == pinned, "if this is meant: just doors"
+
+
+def given_names(file: Path) -> Iterator[tuple[str, Path]]:
+    """The names that a door passes on from files of its own room, with the file that defines each."""
+    door = parsed(file)
+    names = exported(door) or []
+    for node in ast.walk(door):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        module = node.module or ""
+        base = file.parent if node.level else PACKAGE.parent
+        target = base.joinpath(*module.split(".")) if module else base
+        for alias in node.names:
+            if (alias.asname or alias.name) in names and target.with_suffix(".py").is_file():
+                yield alias.name, target.with_suffix(".py")
+
+
+@pytest.mark.parametrize("file", DOORS, ids=name_of)
+def test_all_that_a_door_gives_has_a_docstring(file: Path) -> None:
+    for name, origin in given_names(file):
+        definitions = [node for node in parsed(origin).body if isinstance(node, Definition) and node.name == name]
+        assert all(ast.get_docstring(node) for node in definitions), f"{name} in {name_of(origin)}"
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_a_room_is_entered_through_its_door(file: Path) -> None:
+    own = file.relative_to(PACKAGE).parts[0]
+    for node in ast.walk(parsed(file)):
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for module in modules:
+            package, _, rest = module.partition(".")
+            parts = rest.split(".")
+            private = any(part.startswith("_") and not part.startswith("__") for part in parts)
+            assert package != "memoriter" or parts[0] == own or not private, f"line {node.lineno}: {module}"
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_names_say_what_a_thing_is(file: Path) -> None:
+    classes = [node.name for node in ast.walk(parsed(file)) if isinstance(node, ast.ClassDef)]
+    names = [file.stem, file.parent.name, *classes]
+    assert [name for name in names if EMPTY_WORDS & set(words_of(name))] == []
+
+
+def texts() -> Iterator[Path]:
+    """The files that people write, wherever they are, without what tools leave behind."""
+    written = {"", ".css", ".html", ".jinja", ".js", ".json", ".md", ".py", ".sh", ".toml", ".txt", ".yml"}
+    hidden = {".ci", ".editorconfig", ".gitattributes", ".github", ".gitignore"}
+    made = {"__pycache__", "build", "dist", "node_modules"}
+    for folder, inner, files in os.walk(ROOT):
+        inner[:] = [name for name in inner if name not in made and (name[0] != "." or name in hidden)]
+        shown = [Path(folder, name) for name in files if name[0] != "." or name in hidden]
+        yield from (file for file in shown if file.suffix in written or file.name in hidden)
+
+
+def test_no_text_knows_a_machine_or_the_address_of_a_package_index() -> None:
+    folder = rb"(?<![\w.~*-])/" + rb"work/"
+    hosts = [rb"pypi" + rb"\.org", rb"files\.python" + rb"hosted", rb"debian" + rb"\.org", rb"npm" + rb"js\.(org|com)"]
+    known = re.compile(b"|".join([folder, *hosts]))
+    found = [f"{name_of(file)}: {hit[0].decode()}" for file in texts() if (hit := known.search(file.read_bytes()))]
+    assert found == []
+
+
+def test_every_row_of_the_map_in_contributing_points_somewhere() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("Where do I change")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2:4] for line in table.splitlines() if line.startswith("| ")][1:]
+    assert rows
+    named = [path for row in rows for cell in row for path in re.findall(r"`([\w./]+)`", cell)]
+    assert [path for path in named if not ((PACKAGE / path).exists() or (ROOT / path).exists())] == []
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md"])
+def test_every_recipe_that_is_spoken_of_exists(page: str) -> None:
+    recipes = set(re.findall(r"^(\w+)[^:\n]*:(?!=)", (ROOT / "justfile").read_text(encoding="utf-8"), re.MULTILINE))
+    spoken_of = set(re.findall(r"(?:`|bin/)just (\w+)", (ROOT / page).read_text(encoding="utf-8")))
+    assert spoken_of <= recipes
+
+
+def test_ci_runs_the_two_commands_of_the_readme_as_they_stand_there() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    ci = {line.strip() for line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()}
+    (install,) = [line for line in readme if line.startswith("python3 -m venv .venv && ")]
+    (check,) = [line for line in readme if line.endswith(" && .venv/bin/just check")]
+    assert {install, check} <= ci
+
+
+def test_a_changelog_fragment_is_named_for_its_kind_and_written_for_users() -> None:
+    kinds = "|".join(kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"])
+    for file in (ROOT / "changelog.d").iterdir():
+        if file.name == "_template.md.jinja":
+            continue
+        assert re.fullmatch(rf"[a-z0-9][a-z0-9-]*\.({kinds})\.md", file.name), file.name
+        text = file.read_text(encoding="utf-8").strip()
+        assert text.endswith("."), f"{file.name}: whole sentences"
+        assert not text.startswith(("-", "#")), f"{file.name}: the bullet is added when it is rendered"
+
+
+def test_the_lock_with_download_addresses_stays_out() -> None:
+    assert "uv.lock" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+def pins(name: str) -> dict[str, list[str]]:
+    """Package -> the versions pinned for it (one for each range of Pythons)."""
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for package, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE):
+        found.setdefault(canonicalize_name(package), []).append(version)
+    return found
+
+
+def wanted(*, dev: bool) -> list[Requirement]:
+    listed = PROJECT["project"]["dependencies"] + (PROJECT["dependency-groups"]["dev"] if dev else [])
+    return [Requirement(line) for line in listed]
+
+
+@pytest.mark.parametrize(("name", "dev"), [("run.txt", False), ("dev.txt", True)])
+def test_the_requirements_pin_every_dependency_within_its_range(name: str, *, dev: bool) -> None:
+    pinned = pins(name)
+    missing = [requirement.name for requirement in wanted(dev=dev) if canonicalize_name(requirement.name) not in pinned]
+    assert missing == [], "run: just lock"
+    for requirement in wanted(dev=dev):
+        versions = pinned[canonicalize_name(requirement.name)]
+        assert all(requirement.specifier.contains(version, prereleases=True) for version in versions), requirement
+
+
+@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+def test_every_pin_has_hashes_and_none_an_address(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=[^\s#])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))
+    assert [entry for entry in entries if "==" not in entry or "--hash=sha256:" not in entry] == []
+    assert not re.search(r"://|--(extra-)?index-url|--find-links", text)
+
+
+def test_developers_run_what_users_run() -> None:
+    dev = pins("dev.txt")
+    assert {package: versions for package, versions in pins("run.txt").items() if dev.get(package) != versions} == {}
+
+
+def test_the_import_contract_sees_what_it_forbids(tmp_path: Path) -> None:
+    copy = tmp_path / "src" / "memoriter"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (copy / "errors.py").open("a", encoding="utf-8") as errors:
+        errors.write("\nimport memoriter.types\n")
+    with (copy / "ids.py").open("a", encoding="utf-8") as ids:
+        ids.write("\ndef late() -> None:\n    import apsw, onnxruntime, pydantic, rich, subprocess, lancedb\n")
+    (copy / "unplaced").mkdir()
+    (copy / "unplaced" / "__init__.py").touch()
+
+    linter = shutil.which("lint-imports", path=Path(sys.executable).parent)
+    assert linter, "import-linter is not installed beside this Python"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
+    done = subprocess.run(
+        [linter, "--no-logo", "--no-cache"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "memoriter.errors -> memoriter.types" in done.stdout
+    assert "- memoriter.unplaced" in done.stdout
+    for package in ("apsw", "onnxruntime", "pydantic", "rich", "subprocess", "lancedb"):
+        assert f"memoriter.ids -> {package}" in done.stdout
+
+
+if __name__ == "__main__":
+    (ROOT / "tests" / "doors.txt").write_text(doors_as_they_are(), encoding="utf-8")
