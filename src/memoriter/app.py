@@ -54,10 +54,10 @@ class Assembly:
 
 def surroundings(home: str | Path | None = None) -> Surroundings:
     """This process' environment and clocks; `home` stands in for `MEMORITER_HOME`."""
-    environ = dict(os.environ)  # noqa: TID251  (the composition root is where it is read)
+    environ = dict(os.environ)
     if home is not None:
         environ["MEMORITER_HOME"] = str(home)
-    return Surroundings(environ, Path.home(), Path.cwd(), time.time, time.monotonic)  # noqa: TID251
+    return Surroundings(environ, Path.home(), Path.cwd(), time.time, time.monotonic)
 
 
 def settle(
@@ -136,7 +136,7 @@ def _backend_settings(
             max_bytes=settings.cache.max_bytes,
         ),
         engine=vector.engine if vector.enabled else "exact",
-        extension_path=in_home(vector.extension_path, user_home) if vector.extension_path else None,
+        extension_path=str(in_home(vector.extension_path, user_home)) if vector.extension_path else None,
         on_search=settings.sync.on_search,
         debounce_ms=settings.sync.watch_debounce_ms,
         deadline_ms=settings.query.deadline_ms,

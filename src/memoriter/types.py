@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
     from pathlib import Path
+
+_LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
 
 Role = Literal["query", "document"]
 SourceKind = Literal["memory", "sessions"]
@@ -36,7 +39,8 @@ class Skipped:
 
     path: str
     reason: str
-    """A stable word: `symlink`, `ignored`, `not_markdown`, `unreadable`, `too_large`, `missing`, `special`."""
+    """A stable word: `symlink`, `ignored`, `not_markdown`, `unreadable`, `too_large`, `missing`, `special`; `outside`
+    for a path that was asked for."""
     message: str
 
 
@@ -55,8 +59,8 @@ class Chunk:
 
     @property
     def contextual(self) -> str:
-        """The text with its heading path in front: what is embedded."""
-        return f"{' > '.join(self.heading)}\n{self.text}" if self.heading else self.text
+        """The heading path, then the text without the heading lines it starts with: what is embedded."""
+        return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', self.text)}" if self.heading else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +74,18 @@ class Filters:
     """Inclusive."""
     path: str | None = None
     """A cited path, a folder, or a glob (`memory/work/*`)."""
+    script: str | None = None
+    """A writing system, as the search room names it."""
 
     @property
     def empty(self) -> bool:
-        return self.sources is None and self.since is None and self.until is None and self.path is None
+        return (
+            self.sources is None
+            and self.since is None
+            and self.until is None
+            and self.path is None
+            and self.script is None
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Parity tests run over recorded cases: a test with a `case` argument and `@pytest.mark.vectors("name")` runs once for each.
+"""Parity tests run over recorded cases: mark a test that takes `case` with `@pytest.mark.vectors("name")`.
 
 Another directory of the same files can be given with `--vectors DIR`.
 """

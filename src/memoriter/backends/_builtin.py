@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.index import EngineName
     from memoriter.search import SearchSettings
     from memoriter.sync import Progress, SyncSettings
     from memoriter.types import Estimate, Mode, Query, Status, SyncReport
@@ -49,8 +50,8 @@ class BackendSettings:
     index_path: Path
     search: SearchSettings
     sync: SyncSettings
-    engine: str = "auto"
-    extension_path: Path | None = None
+    engine: EngineName = "auto"
+    extension_path: str | None = None
     on_search: bool = True
     debounce_ms: int = 1_500
     deadline_ms: int = FIRST_EMBEDDING_MS

@@ -43,7 +43,7 @@ def builtin_status(backend: BuiltinBackend, *, deep: bool) -> Status:
         scoring=settings.search.scoring,
         backend="builtin",
         leaves_machine=False,
-        background=background_of(index, spec) if spec else None,
+        background=background_of(index, spec).figures if spec else None,
         health=backend.health(),
         skipped=backend.workspace.scan().skipped,
         canaries=canaries,

@@ -1,18 +1,21 @@
 """Ranking: pure functions from a question and an index to hits."""
 
-from memoriter.search._background import measure
+from memoriter.search._background import Background, measure
 from memoriter.search._bag import pack
+from memoriter.search._dates import terms_of_day
 from memoriter.search._deadline import Deadline
 from memoriter.search._decay import path_date
 from memoriter.search._pipeline import clean_query, outcome_of, rank
 from memoriter.search._ports import Reader
 from memoriter.search._score import MATCH, WEAK
+from memoriter.search._script import script_of
 from memoriter.search._settings import Scoring, SearchSettings
 from memoriter.search._terms import analyse, classic_terms, query_terms
 
 __all__ = [
     "MATCH",
     "WEAK",
+    "Background",
     "Deadline",
     "Reader",
     "Scoring",
@@ -26,4 +29,6 @@ __all__ = [
     "path_date",
     "query_terms",
     "rank",
+    "script_of",
+    "terms_of_day",
 ]

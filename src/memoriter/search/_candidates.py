@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memoriter.search._score import NOTHING, KeywordScore, WeighedTerms, keyword_score, weigh
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.search._background import Background
     from memoriter.search._ports import Passage, Reader
     from memoriter.types import Filters
 
@@ -25,12 +26,16 @@ class Candidates:
 
     passages: Mapping[int, Passage]
     cosines: Mapping[int, float]
+    vector_scores: Mapping[int, float]
+    """v of each candidate that has a vector."""
     own: Mapping[int, KeywordScore]
     """Of the candidates and of the chunks next to them."""
     keyword_leg: Sequence[int]
     """Best first."""
     vector_leg: Sequence[int]
     """Best first."""
+    by_meaning: bool = True
+    """Whether the vector leg served."""
 
     def legs(self, passage: int) -> tuple[str, ...]:
         proposed = (("vector", self.vector_leg), ("keyword", self.keyword_leg))
@@ -41,29 +46,59 @@ class Candidates:
         return self.own.get(passage - 1, NOTHING), self.own.get(passage + 1, NOTHING)
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question in the forms that the legs need."""
+
+    text: str
+    terms: Sequence[str]
+    vector: NDArray[np.float32] | None
+    """(dims,), unit length; None when the vector leg does not serve."""
+
+
 def gather(
-    reader: Reader,
-    terms: Sequence[str],
-    vector: NDArray[np.float32] | None,
-    *,
-    limit: int,
-    filters: Filters,
-    words: bool = True,
+    reader: Reader, question: Question, background: Background, *, limit: int, filters: Filters, words: bool = True
 ) -> Candidates:
-    """Ask both legs for their best and score the words of all; `words` False leaves the keyword leg out."""
+    """Ask both legs for their best and let both judge all; `words` False leaves the keyword leg out."""
     limit = max(limit, FEWEST_CANDIDATES)
-    weighed = _weighed(reader, terms)
-    found = reader.keyword_search(weighed.terms, limit=limit, filters=filters) if terms and words else ()
-    near = () if vector is None else reader.vector_search(vector, limit=limit, filters=filters)
+    weighed = _weighed(reader, question.terms)
+    found = reader.keyword_search(weighed.terms, limit=limit, filters=filters) if question.terms and words else ()
+    near = _nearest(reader, question.vector, background, limit=limit, filters=filters)
     keyword_leg, vector_leg = [row for row, _ in found], [row for row, _ in near]
     proposed = {*keyword_leg, *vector_leg}
     beside = {row + step for row in keyword_leg for step in (-1, 1)} if filters.empty else set[int]()
     passages = _same_source(reader.rows(proposed | beside), proposed)
-    cosines = {} if vector is None else dict(near)
-    if vector is not None:
-        cosines |= reader.cosines(vector, passages.keys() - cosines.keys())
-    own = _word_scores(reader, passages, weighed) if terms and words else {}
-    return Candidates(passages, cosines, own, keyword_leg, vector_leg)
+    cosines, scores = _vector_scores(reader, question, background, passages)
+    own = _word_scores(reader, passages, weighed) if question.terms and words else {}
+    return Candidates(passages, cosines, scores, own, keyword_leg, vector_leg, question.vector is not None)
+
+
+def _nearest(
+    reader: Reader, vector: NDArray[np.float32] | None, background: Background, *, limit: int, filters: Filters
+) -> list[tuple[int, float]]:
+    """The nearest chunks of each script: across scripts only centred products can be compared."""
+    if vector is None:
+        return []
+    if len(background.groups) < 2:
+        return list(reader.vector_search(vector, limit=limit, filters=filters))
+    each = (
+        reader.vector_search(vector, limit=limit, filters=replace(filters, script=script))
+        for script in background.groups
+    )
+    return [pair for pairs in each for pair in pairs]
+
+
+def _vector_scores(
+    reader: Reader, question: Question, background: Background, passages: Mapping[int, Passage]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """The plain cosine and the score above the background of each passage that has a vector."""
+    if question.vector is None or not passages:
+        return {}, {}
+    ids, vectors = reader.vectors_at(passages.keys())
+    scripts = [passages[row].script for row in ids]
+    scores = background.vector_scores(question.text, question.vector, scripts, vectors)
+    cosines = vectors @ question.vector
+    return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
 
 
 def _weighed(reader: Reader, terms: Sequence[str]) -> WeighedTerms:

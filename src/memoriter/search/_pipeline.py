@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import InvalidQuery
 from memoriter.search._bag import members
-from memoriter.search._candidates import Candidates, gather
+from memoriter.search._candidates import Candidates, Question, gather
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._mmr import mmr_order
-from memoriter.search._score import MATCH, NEIGHBOUR_SHARE, NOTHING, blend, calibrate, vector_score
+from memoriter.search._score import BOTH_LEGS, MATCH, NEIGHBOUR_SHARE, NOTHING, WORDS_ALONE, blend
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import query_terms
 from memoriter.types import Explanation, Hit
@@ -98,7 +98,10 @@ def _scored(
         case "calibrated" | "rrf":
             terms = query_terms(text)[:MOST_TERMS]
             words = settings.hybrid or vector is None
-            found = gather(reader, terms, vector, limit=settings.candidates, filters=filters, words=words)
+            question = Question(text, terms, vector)
+            found = gather(
+                reader, question, settings.background, limit=settings.candidates, filters=filters, words=words
+            )
             ranked = calibrated(found, settings) if settings.scoring == "calibrated" else _fused(found)
             return _spread(_decayed(ranked, settings, now), settings)
         case _:
@@ -108,20 +111,19 @@ def _scored(
 def calibrated(found: Candidates, settings: SearchSettings) -> list[Ranked]:
     """Every candidate with its absolute score, best first."""
     weight = settings.weight if settings.hybrid else 1.0
-    ranked = [_judge(found, row, weight, settings.background) for row in found.passages]
+    ranked = [_judge(found, row, weight) for row in found.passages]
     return sorted(ranked, key=_order)
 
 
-def _judge(found: Candidates, row: int, weight: float, background: tuple[float, float]) -> Ranked:
+def _judge(found: Candidates, row: int, weight: float) -> Ranked:
     own = found.own.get(row, NOTHING)
     before, after = found.around(row)
     neighbours = NEIGHBOUR_SHARE * (before.value + after.value)
-    cosine = found.cosines.get(row)
-    vector = None if cosine is None else vector_score(cosine, background)
+    vector = found.vector_scores.get(row)
     raw = blend(vector, own.value + neighbours, weight)
-    score = calibrate(raw)
+    score = (BOTH_LEGS if found.by_meaning else WORDS_ALONE).of(raw)
     explanation = Explanation(
-        cosine=cosine,
+        cosine=found.cosines.get(row),
         vector=vector,
         keyword=own.value,
         coverage=own.coverage,

@@ -1,9 +1,9 @@
 """One absolute score: what a passage is worth for a question, whatever else was found.
 
-raw = w·v + (1 − w)·k, where *v* says how far the cosine stands above that of unrelated passages and *k* how much of the
-question's words the passage (and a little of its neighbours) holds. Sparck Jones' idf and Robertson's BM25 with
-k1 = 1.2, b = .75 as in FTS5; the blend and its constants were measured on conversations and encyclopaedic questions in
-English, Korean, Chinese and Japanese (`just eval`).
+raw = w·v + (1 − w)·k^1.25, where *v* says how far the vector stands out from those of unrelated passages and *k* how
+much of the question's words the passage (and a little of its neighbours) holds. Sparck Jones' idf and Robertson's BM25
+with k1 = 1.2, b = .75 as in FTS5; the constants were measured on conversations, on encyclopaedic questions in four
+languages and on the example workspace (`just eval`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.search._bag import count, term_hash
-from memoriter.search._terms import is_compound
+from memoriter.search._terms import is_common, is_compound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-VECTOR_WEIGHT = 0.35
-"""w: flat within .003 nDCG@10 from .3 to .4 on every set."""
+VECTOR_WEIGHT = 0.3
+"""w: flat within .004 nDCG@10 from .3 to .4 on every set."""
 NEIGHBOUR_SHARE = 0.4
 """Of the keyword score of the chunk before and of the chunk after; conversations gain .05 recall@10."""
 COVERAGE_SHARE = 0.7
-FULL_VECTOR = 6.0
-"""Standard deviations above the background that count as a perfect match of meaning."""
+KEYWORD_POWER = 1.25
+"""A few chance words count for less than their share, so that they do not drag a question away from its meaning."""
 K1, B = 1.2, 0.75
+COMMON_SHARE = 0.05
+"""An everyday word is taken to be in this share of all chunks at least: few notes may use it rarely by chance."""
 UNSEEN_CHUNKS = 100
 """Added to the corpus when a term's rarity is judged, so that one note alone has rare and common words too."""
 
@@ -67,7 +69,9 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
     """
     kept = tuple(term for term in terms if frequency.get(term, 0) or not is_compound(term)) or tuple(terms)
     corpus = chunks + UNSEEN_CHUNKS
-    idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in (frequency.get(term, 0) for term in kept))
+    least = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in kept}
+    seen = (max(float(frequency.get(term, 0)), least[term]) for term in kept)
+    idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in seen)
     return WeighedTerms(kept, tuple(map(term_hash, kept)), idf, max(mean_length, 1.0))
 
 
@@ -83,22 +87,31 @@ def keyword_score(bag: bytes, length: int, query: WeighedTerms) -> KeywordScore:
     return KeywordScore(covered / query.total, saturated / query.total, held)
 
 
-def vector_score(cosine: float, background: tuple[float, float]) -> float:
-    """Standard scores above the background, as a share of `FULL_VECTOR`: negative below it, 1 at most."""
-    mean, deviation = background
-    return min((cosine - mean) / max(deviation, 1e-6) / FULL_VECTOR, 1.0)
-
-
 def blend(vector: float | None, keyword: float, weight: float) -> float:
-    """The raw score. A chunk that has no vector (yet) is judged by its words alone."""
-    return keyword if vector is None else weight * vector + (1 - weight) * keyword
+    """The raw score: w·v + (1 − w)·k^1.25. A chunk that has no vector (yet) is judged by its words alone."""
+    sharp = keyword**KEYWORD_POWER
+    return sharp if vector is None else weight * vector + (1 - weight) * sharp
 
 
-CENTRE, WIDTH = 0.22, 0.11
 MATCH, WEAK = 0.5, 0.35
 """Scores from which an answer counts as a match, and as a weak one."""
 
 
-def calibrate(raw: float) -> float:
-    """Map a raw score to 0..1, monotonically (logistic): about .35 is the floor below which passages are unrelated."""
-    return 1 / (1 + math.exp(-(raw - CENTRE) / WIDTH))
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps raw scores to 0..1, monotonically (logistic)."""
+
+    match: float
+    """The raw score that becomes `MATCH`."""
+    weak: float
+    """The raw score that becomes `WEAK`: below it, passages are unrelated."""
+
+    def of(self, raw: float) -> float:
+        """The score of a raw score, 0..1."""
+        steepness = math.log((1 - WEAK) / WEAK) / (self.match - self.weak)
+        return 1 / (1 + math.exp(steepness * (self.match - raw)))
+
+
+BOTH_LEGS = Scale(match=0.24, weak=0.065)
+WORDS_ALONE = Scale(match=0.24, weak=0.02)
+"""Without vectors a few shared words are all there may be of the right note."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from memoriter.search._background import Background
 from memoriter.search._score import VECTOR_WEIGHT
 
 Scoring = Literal["calibrated", "rrf", "classic"]
@@ -27,8 +28,8 @@ class SearchSettings:
     """`None`: off."""
     half_life_days: float | None = None
     """`None`: no decay."""
-    background: tuple[float, float] = (0.0, 0.1)
-    """Mean and standard deviation of the cosine of unrelated chunks."""
+    background: Background = field(default_factory=lambda: Background.of_model((0.0, 0.1)))
+    """What unrelated chunks look like."""
 
     @property
     def weight(self) -> float:

@@ -1,4 +1,4 @@
-"""Words that any question may have, by language. They are dropped from queries, never from notes."""
+"""Words that any question may have, by language: the emptiest are dropped from queries, common ones count less."""
 
 from __future__ import annotations
 
@@ -53,6 +53,30 @@ _KOREAN_ENDINGS = """
 하면 해서 하지 했던 했지 했어 했나 하기로 되는 되어 된다 됐다 였지 이지
 """
 
+_COMMON = """
+time times people look fine long whole thing way day year week month morning evening night today tomorrow
+yesterday new old good bad better best great right wrong first last next make take go went gone come came
+find found see saw seen know knew known think thought say said give gave given work use need want keep kept
+put try start stop turn leave left move show set run ran call happen change end begin back home house place
+part piece number lot little big small large high low many much several every everyone everything something
+anything nothing someone anyone man woman kid child world life hand case point fact group problem question
+answer reason idea name word line side kind sort type open close hold bring brought buy bought pay paid
+send sent meet met feel felt seem become help talk mean meant write wrote read hear heard play live believe
+remember plan decide choose chose chosen settle pick wait break broke broken fix check add early late soon
+ever never always often sometimes usually still already almost around along away far near together instead
+maybe probably really actually quite pretty exactly enough else another different own sure hard easy full
+free real true ready able possible important main even half short minute hour second third two three four
+five ten one couldn person lately recently currently originally finally later ago once while since
+"""
+_COMMON_KOREAN = """
+사람 오늘 어제 내일 아침 저녁 시간 때문 우리 지금 다시 그냥 정말 처음 마지막 다음 이번 지난 하나 가지 경우 정도
+있다 있는 있었 없는 없다 한다 했다 하는 하기 되는 된다 에서 으로 에게 까지 부터 보다 해서 라고 이라 면서 지만
+"""
+_COMMON_CHINESE = """
+时间 今天 昨天 明天 现在 以后 之后 后来 之前 以前 一个 一次 这次 那个 这个 没有 可以 需要
+知道 觉得 时候 问题 东西 地方 自己 大家 已经 因为 所以 如果 但是
+"""
+
 STOP_TERMS: frozenset[str] = frozenset(
     word
     for words in (_ENGLISH, _SPANISH, _FRENCH, _GERMAN, _PORTUGUESE, _KOREAN, _CHINESE, _JAPANESE)
@@ -61,3 +85,7 @@ STOP_TERMS: frozenset[str] = frozenset(
 
 KOREAN_ENDINGS: tuple[str, ...] = tuple(sorted(_KOREAN_ENDINGS.split(), key=len, reverse=True))
 """Particles and endings that may follow a Korean word, longest first."""
+
+COMMON_WORDS: frozenset[str] = frozenset(_COMMON.split())
+COMMON_TERMS: frozenset[str] = frozenset(f"{_COMMON_KOREAN} {_COMMON_CHINESE}".split())
+"""Words of a language that say little wherever they stand, however rare they are in a few notes."""

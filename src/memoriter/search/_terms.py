@@ -13,7 +13,8 @@ from functools import lru_cache
 from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.search._stopwords import KOREAN_ENDINGS, STOP_TERMS
+from memoriter.search._dates import asked_months, terms_of_text
+from memoriter.search._stopwords import COMMON_TERMS, COMMON_WORDS, KOREAN_ENDINGS, STOP_TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,28 +32,36 @@ _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
 _MARKS = re.compile("[\u0300-\u036f]+")
 _IDEOGRAPH = re.compile(f"[{_HAN}]")
+_HIRAGANA_ONLY = re.compile(f"[{_HIRAGANA}]+")
 _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
 
 
 def analyse(text: str) -> list[str]:
     """The terms of a text, in order and with repetitions: what the index holds of it."""
-    return [term for _, terms in _tokens(text) for term in terms]
+    return [term for _, terms in _tokens(text) for term in terms] + terms_of_text(text)
 
 
 def query_terms(text: str) -> tuple[str, ...]:
     """The distinct terms of a question, without the words that any question has, unless nothing else is left."""
-    every: dict[str, None] = {}
-    telling: dict[str, None] = {}
-    for token, terms in _tokens(text):
-        every.update(dict.fromkeys(terms))
-        if token not in STOP_TERMS:
-            telling.update(dict.fromkeys(term for term in terms if term not in STOP_TERMS))
-    return tuple(telling or every)
+    rest, months = asked_months(text)
+    tokens = list(_tokens(rest))
+    telling = [term for token, terms in tokens if token not in STOP_TERMS for term in terms if term not in STOP_TERMS]
+    return tuple(dict.fromkeys([*telling, *months] or [term for _, terms in tokens for term in terms]))
 
 
 def is_compound(term: str) -> bool:
     """Whether the term is an identifier whose parts are terms as well."""
     return _PARTS.search(term) is not None
+
+
+def is_common(term: str) -> bool:
+    """Whether the term is an everyday word of its language, or kana that is likely to be grammar."""
+    return term in COMMON_TERMS or term in _common_stems() or _HIRAGANA_ONLY.fullmatch(term) is not None
+
+
+@lru_cache(maxsize=1)
+def _common_stems() -> frozenset[str]:
+    return frozenset(map(_stem, COMMON_WORDS))
 
 
 def fold(text: str) -> str:
@@ -144,7 +153,10 @@ def classic_terms(text: str) -> list[str]:
 
 
 def fold_classic(text: str) -> str:
-    return _MARKS.sub("", unicodedata.normalize("NFD", text.lower())) if not text.isascii() else text.lower()
+    """Lower case without diacritics, as `unicode61` compares words."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text.lower())))
 
 
 _CLASSIC = re.compile(r"[^\W_]+")

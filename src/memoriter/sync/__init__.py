@@ -1,7 +1,7 @@
 """Keeping the index true to the files: a pure plan, then its application."""
 
 from memoriter.sync._apply import Progress, Sync, SyncSettings, background_of
-from memoriter.sync._entries import Cutting, chunks_of, entries_of
+from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._plan import Plan, make_plan
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "background_of",
     "chunks_of",
     "entries_of",
+    "entry_of",
     "make_plan",
 ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.embed import embed_in_batches
 from memoriter.errors import PathRefused
 from memoriter.ids import fingerprint
-from memoriter.search import measure
+from memoriter.search import Background, measure
 from memoriter.sync._entries import Cutting, entries_of
 from memoriter.sync._plan import make_plan
 from memoriter.types import Reason, SyncReport
@@ -27,7 +26,8 @@ CUTTING = "cutting"
 BATCH_TOKENS = 8_000
 FETCH = 512
 """Chunks that are taken from the index at a time to be embedded."""
-BACKGROUND_SAMPLE = 1_000
+BACKGROUND_SAMPLE = 2_000
+"""Chunks that say what unrelated chunks look like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ class Sync:
         elif force or known != self.settings.cutting.fingerprint:
             with self.index.rebuild() as fresh:
                 fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
-                fresh.clear_failures()
+                if fresh.spec is not None:
+                    fresh.clear_failures()
                 report = self._read_into(fresh)
             return replace(report, added=0, changed=report.added)
         return self._read_into(self.index)
@@ -147,6 +148,7 @@ class Sync:
                     self.progress(Progress("embed", total - self.index.pending(), total))
                     if deadline and deadline.passed:
                         break
+            opened.expect(0)
         if embedded or report.added or report.changed or report.removed:
             self._measure_background()
         return replace(report, embedded=embedded, failed=failed, pending=self.index.pending())
@@ -162,11 +164,11 @@ class Sync:
             yield len(done.positions), len(done.failures)
 
     def _measure_background(self) -> None:
-        """Remember how alike unrelated chunks look; the same notes give the same figures."""
+        """Remember what unrelated chunks look like; the same notes give the same figures."""
         spec = self.index.spec
         if spec is not None:
-            mean, deviation = measure(self.index.sample_vectors(BACKGROUND_SAMPLE), spec.background)
-            self.index.set_meta(background_key(spec), json.dumps([mean, deviation]))
+            texts, vectors = self.index.sample(BACKGROUND_SAMPLE)
+            self.index.set_meta(background_key(spec), measure(texts, vectors, spec.background).dumps())
 
 
 def background_key(spec: ModelSpec) -> str:
@@ -174,13 +176,10 @@ def background_key(spec: ModelSpec) -> str:
     return f"background:{fingerprint(spec)}"
 
 
-def background_of(index: Index, spec: ModelSpec) -> tuple[float, float]:
+def background_of(index: Index, spec: ModelSpec) -> Background:
     """The measured background of the active vectors, or the model's own before there are any."""
     stored = index.get_meta(background_key(spec))
-    if stored is None:
-        return spec.background
-    mean, deviation = json.loads(stored)
-    return float(mean), float(deviation)
+    return Background.of_model(spec.background) if stored is None else Background.loads(stored)
 
 
 @dataclass(frozen=True, slots=True)

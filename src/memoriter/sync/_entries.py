@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Entry
-from memoriter.search import analyse, classic_terms, pack, path_date
+from memoriter.search import analyse, classic_terms, pack, path_date, script_of, terms_of_day
 from memoriter.workspace import chunk_lines, chunk_markdown
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from memoriter.types import Chunk, Source
 
 ANALYSIS = 1
@@ -42,7 +44,8 @@ def chunks_of(text: str, cutting: Cutting) -> list[Chunk]:
 def entries_of(source: Source, text: str, cutting: Cutting) -> list[Entry]:
     """What the index stores of a source."""
     day = day_of(source)
-    return [_entry(chunk, day, cutting) for chunk in chunks_of(text, cutting)]
+    named = path_date(source.path)
+    return [entry_of(chunk, day, cutting, named=named) for chunk in chunks_of(text, cutting)]
 
 
 def day_of(source: Source) -> int:
@@ -51,6 +54,18 @@ def day_of(source: Source) -> int:
     return (named or datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date()).toordinal()
 
 
-def _entry(chunk: Chunk, day: int, cutting: Cutting) -> Entry:
-    terms = classic_terms(chunk.text) if cutting.words == "classic" else analyse(chunk.contextual)
-    return Entry(chunk=chunk, key=vector_key(chunk), terms=" ".join(terms), length=len(terms), bag=pack(terms), day=day)
+def entry_of(chunk: Chunk, day: int, cutting: Cutting, *, named: date | None = None) -> Entry:
+    """What the index stores of a ready chunk; `day` as `date.toordinal()`, `named` the day that its path names."""
+    if cutting.words == "classic":
+        terms = classic_terms(chunk.text)
+    else:
+        terms = analyse(chunk.contextual) + (terms_of_day(named) if named else [])
+    return Entry(
+        chunk=chunk,
+        key=vector_key(chunk),
+        terms=" ".join(terms),
+        length=len(terms),
+        bag=pack(terms),
+        day=day,
+        script=script_of(chunk.text),
+    )

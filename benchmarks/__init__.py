@@ -1,0 +1,1 @@
+"""How fast memoriter is, measured: `python -m benchmarks`."""

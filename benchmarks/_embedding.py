@@ -1,0 +1,50 @@
+"""What the first indexing costs: the bundled model's chunks a second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks._report import Row
+from benchmarks._timing import each, timed
+from memoriter.embed import embed_in_batches, open_provider
+from memoriter.sync import Cutting, chunks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from benchmarks._corpus import Corpus
+    from benchmarks._plan import Effort
+    from memoriter.embed import EmbeddingProvider
+
+QUERIES = 20
+FEW = 32
+"""Documents at a time that are left to the engine for queries."""
+
+
+def embedding(cache_dir: Path, corpus: Corpus, effort: Effort) -> Iterator[Row]:
+    """Both engines on the same chunks, in batches as a sync makes them, and a question."""
+    texts = [chunk.contextual for note in corpus.notes for chunk in chunks_of(note.text, Cutting())][: effort.embedded]
+    provider = open_provider("bundled", cache_dir=cache_dir)
+    try:
+        questions = corpus.questions[:QUERIES]
+        asked = each(lambda text: provider.embed([text], role="query"), questions, repeats=effort.repeats)
+        yield Row("embed.query", "bundled model, a question", 0, asked.p50 * 1000, "ms", asked.p95 * 1000)
+        few = texts[: len(texts) // 4]
+        native = timed(lambda: _in_parts(provider, few))
+        yield Row("embed.native", "bundled model, few chunks (C engine)", 0, len(few) / native, "chunks/s")
+        provider.expect(10_000)
+        start = timed(lambda: provider.embed(texts[:1], role="document"))
+        yield Row("embed.start", "- the engine for many starts, first time", 0, start, "s")
+        bulk = timed(lambda: list(embed_in_batches(provider, texts, role="document")))
+        yield Row("embed.bulk", "bundled model, many chunks (onnxruntime)", 0, len(texts) / bulk, "chunks/s")
+    finally:
+        provider.close()
+
+
+def _in_parts(provider: EmbeddingProvider, texts: list[str]) -> None:
+    """So few at a time that the engine for many is never worth its start."""
+    for first in range(0, len(texts), FEW):
+        provider.expect(0)
+        for _ in embed_in_batches(provider, texts[first : first + FEW], role="document"):
+            pass

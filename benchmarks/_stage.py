@@ -1,0 +1,102 @@
+"""A workspace of one size with its index, ready to be asked; made once for all measures of a run."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks._corpus import Corpus, make_corpus
+from benchmarks._vectors import WordVectors
+from memoriter import Memory
+from memoriter.index import Index
+from memoriter.search import SearchSettings, clean_query
+from memoriter.sync import Sync, SyncSettings, background_of
+from memoriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.types import SyncReport
+
+AT_ONCE = {"sync": {"watchDebounceMs": 0}}
+"""Looking at the files is due at every search, so that a change is met by the very next one."""
+WORDS_ONLY = {"provider": "none"}
+
+
+@dataclass
+class Stage:
+    """One workspace below `folder`: `notes/` and `home/`."""
+
+    folder: Path
+    corpus: Corpus
+    size: int
+    """Chunks that were asked for."""
+
+    @classmethod
+    def make(cls, folder: Path, size: int, *, questions: int) -> Stage:
+        """Write the notes and index them, with vectors that need no model."""
+        return cls.of(folder, make_corpus(size, questions), size)
+
+    @classmethod
+    def of(cls, folder: Path, corpus: Corpus, size: int) -> Stage:
+        """The same, for notes that are there already."""
+        stage = cls(folder, corpus, size)
+        corpus.write(stage.notes)
+        stage.home.mkdir(parents=True)
+        with stage.open_index() as index:
+            stage.sync(index)
+        return stage
+
+    @property
+    def notes(self) -> Path:
+        return self.folder / "notes"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def config(self, settings: dict[str, Any]) -> Path:
+        """A configuration file with these settings of the search; without one the program has its defaults."""
+        file = self.folder / "settings.json5"
+        file.write_text(json.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
+        return file
+
+    @cached_property
+    def index_path(self) -> Path:
+        """Where the program itself keeps the index of these notes."""
+        with self.memory() as memory:
+            return Path(memory.status().index)
+
+    @cached_property
+    def provider(self) -> WordVectors:
+        return WordVectors()
+
+    @cached_property
+    def questions(self) -> list[tuple[str, NDArray[np.float32]]]:
+        """Each with its vector."""
+        texts = [clean_query(text) for text in self.corpus.questions]
+        return list(zip(texts, self.provider.embed(texts, role="query"), strict=True))
+
+    def memory(self, config: Path | None = None) -> Memory:
+        """As a user opens it."""
+        return Memory.open(self.notes, home=self.home, config=config)
+
+    def open_index(self, path: Path | None = None) -> Index:
+        """The index itself, with the vectors of the bundled model's name."""
+        index = Index.open(path or self.index_path, clock=time.monotonic)
+        index.use_vectors(self.provider.spec)
+        return index
+
+    def sync(self, index: Index, *, words_only: bool = False, force: bool = False) -> SyncReport:
+        """What `memoriter index` does, with the stand-in for the model."""
+        run = Sync(Workspace(self.notes), index, SyncSettings(), time.perf_counter)
+        return run.run(None if words_only else lambda: self.provider, force=force)
+
+    def settings(self, index: Index) -> SearchSettings:
+        """As the program would search this index."""
+        return SearchSettings(background=background_of(index, self.provider.spec))

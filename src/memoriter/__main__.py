@@ -1,0 +1,6 @@
+"""`python -m memoriter` is `memoriter`."""
+
+from memoriter.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The answer to a search, as lines for people."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.cli._render import Line, Span
+    from memoriter.types import Explanation, Hit, SearchResult
+
+SNIPPET_LINES = 6
+INDENT = "   "
+TRY = "Try other words, a name or a date; `memoriter status` says what is indexed."
+
+
+def answer_lines(result: SearchResult, query: str, *, marked: bool, narrowed: bool) -> list[Line]:
+    """The hits with their places, and how sure the answer is.
+
+    Args:
+        result: the answer.
+        query: what was asked.
+        marked: whether the query's words are marked in the text.
+        narrowed: whether options left something out of the search.
+    """
+    mark = _marker(query) if marked else None
+    lines = [line for number, hit in enumerate(result.hits, 1) for line in _hit_lines(number, hit, mark)]
+    return [*lines, *_outcome_lines(result, narrowed=narrowed)]
+
+
+def _hit_lines(number: int, hit: Hit, mark: re.Pattern[str] | None) -> Iterator[Line]:
+    title: list[Span] = [(f"{number}. ", "dim"), (hit.citation, "bold"), (f"  {hit.score:.2f}", "green")]
+    if hit.heading:
+        title.append((f"  {' › '.join(hit.heading)}", "dim"))
+    yield tuple(title)
+    rows = [row.rstrip() for row in hit.snippet.strip("\n").splitlines() if row.strip()]
+    for row in rows[:SNIPPET_LINES]:
+        yield ((INDENT, ""), *_marked(row, mark))
+    if len(rows) > SNIPPET_LINES:
+        yield ((f"{INDENT}…", "dim"),)
+    if hit.explanation is not None:
+        for text in explanation_rows(hit.explanation):
+            yield ((f"{INDENT}{text}", "cyan"),)
+    yield ()
+
+
+def explanation_rows(explanation: Explanation) -> list[str]:
+    """How a hit came by its score."""
+    cosine = "no vector" if explanation.cosine is None else f"cosine {explanation.cosine:.3f}"
+    vector = "-" if explanation.vector is None else f"{explanation.vector:.3f}"
+    meaning = f"meaning {vector} ({cosine})"
+    words = (
+        f"words {explanation.keyword:.3f} (coverage {explanation.coverage:.3f}, "
+        f"saturation {explanation.saturation:.3f}, neighbours {explanation.neighbours:.3f})"
+    )
+    score = f"blend {explanation.raw:.3f}, calibrated {explanation.calibrated:.3f}, decay {explanation.decay:.3f}"
+    legs = " and ".join(explanation.legs) or "no leg"
+    terms = ", ".join(explanation.terms) or "none"
+    return [f"{meaning}; {words}", f"{score}; found by {legs}; terms: {terms}"]
+
+
+def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
+    count = f"{len(result.hits)} passage{'' if len(result.hits) == 1 else 's'}"
+    lines: list[Line]
+    match result.outcome:
+        case "match":
+            lines = [((f"{count}; the first answers.", "green"),)]
+        case "weak":
+            lines = [((f"{count}, related, but none may answer.", "yellow"),), ((TRY, ""),)]
+        case "none":
+            nearest = " These are the nearest." if result.hits else ""
+            lines = [((f"No note answers this.{nearest}", "yellow"),), ((TRY, ""),)]
+    if result.outcome != "match" and narrowed:
+        lines.append((("Or search everywhere: leave out --since, --until, --on, --source, --path, --min-score.", ""),))
+    if result.truncated_by is not None:
+        lines.append(((f"Cut short by the {result.truncated_by}: this is the best so far.", "yellow"),))
+    return lines
+
+
+def _marker(query: str) -> re.Pattern[str] | None:
+    """Finds the beginnings of words that a question's terms are stems of, and terms without spaces between words."""
+    from memoriter.search import query_terms
+
+    terms = sorted({term for term in query_terms(query) if len(term) > 1}, key=len, reverse=True)
+    if not terms:
+        return None
+    patterns = [rf"\b{re.escape(term)}\w*" if term.isascii() else re.escape(term) for term in terms]
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+def _marked(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:
+    position = 0
+    for found in mark.finditer(row) if mark else ():
+        yield row[position : found.start()], ""
+        yield found[0], "bold yellow"
+        position = found.end()
+    yield row[position:], ""

@@ -1,0 +1,106 @@
+"""The options that every command takes, before or after its name, and what was given for them."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from memoriter.cli._render import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memoriter.memory import Memory
+
+GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the global options say."""
+
+    workspace: str | None = None
+    config: str | None = None
+    agent: str | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    @classmethod
+    def now(cls) -> Asked:
+        """As given for the command that is running."""
+        return cls.read(given_in(click.get_current_context()), ())
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], words: Sequence[str]) -> Asked:
+        """As given, if the words could be parsed; else as far as the words themselves show it."""
+        seen = set(words[: words.index("--")] if "--" in words else words)
+        found: dict[str, Any] = {"json": "--json" in seen, "verbose": bool({"-v", "--verbose"} & seen)}
+        return cls(**(found | dict(given)))
+
+    @property
+    def screen(self) -> Screen:
+        return Screen(as_json=self.json, quiet=self.quiet, verbose=self.verbose)
+
+    def memory(self) -> Memory:
+        """The memory that is meant. Raises ConfigError and WorkspaceNotFound."""
+        from memoriter.memory import Memory
+
+        return Memory.open(self.workspace, config=self.config, agent=self.agent)
+
+
+def given_in(context: click.Context) -> dict[str, Any]:
+    """What the global options said so far; one for the whole command line."""
+    return cast("dict[str, Any]", context.ensure_object(dict))
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """The last one wins; an option that is not given takes nothing back."""
+    if value and parameter.name:
+        given_in(context)[parameter.name] = value
+    return value
+
+
+def global_options(*, hidden: bool) -> list[click.Parameter]:
+    """The options, for one command."""
+
+    def option(*names: str, **settings: Any) -> click.Option:
+        return click.Option(names, expose_value=False, is_eager=True, callback=_keep, hidden=hidden, **settings)
+
+    return [
+        option("-w", "--workspace", metavar="DIR", help="The folder of notes. Default: around the current folder."),
+        option("--config", metavar="FILE", help="A JSON5 file in place of ~/.memoriter/memoriter.json5."),
+        option("--agent", metavar="ID", help="Whose memory; the default agent's if left out."),
+        option("--json", is_flag=True, help="Answer with JSON, errors too."),
+        option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),
+        option("-v", "--verbose", is_flag=True, help="Say more, and show the trace of a failure."),
+    ]
+
+
+def with_examples(text: str | None) -> str | None:
+    """The help with its indented paragraphs kept line for line."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(f"\b\n{part}" if part.startswith(" ") else part for part in paragraphs) or None
+
+
+class Command(click.Command):
+    """A command that takes the global options."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        settings.setdefault("epilog", GLOBAL_HELP)
+        super().__init__(*arguments, **settings)
+        self.help = with_examples(self.help)
+        self.params.extend(global_options(hidden=True))
+
+
+class CommandGroup(click.Group):
+    """A command with commands of its own, that takes the global options."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        settings.setdefault("epilog", GLOBAL_HELP)
+        super().__init__(*arguments, **settings)
+        self.help = with_examples(self.help)
+        self.params.extend(global_options(hidden=True))

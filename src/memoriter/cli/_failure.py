@@ -1,0 +1,45 @@
+"""What a person is told when something goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from memoriter.errors import MemoriterError, UsageError
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure in words."""
+
+    code: str
+    message: str
+    remedy: str
+    exit_code: int
+
+
+def failure_of(error: Exception) -> Failure:
+    """The words for an error, and the exit code: 2 if the request must change, else 1; 130 for Ctrl-C."""
+    match error:
+        case click.UsageError():
+            place = error.ctx.command_path if error.ctx else "memoriter"
+            return Failure("usage", error.format_message(), f"See: {place} --help", USAGE)
+        case click.ClickException():
+            return Failure("failed", error.format_message(), "", FAILED)
+        case click.Abort():
+            return Failure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)
+        case MemoriterError():
+            return Failure(error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED)
+        case OSError():
+            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            return Failure("system", what, "Look at the path, its permissions and the free space.", FAILED)
+        case _:
+            return Failure(
+                "internal",
+                f"Sorry, that is a mistake in memoriter ({type(error).__name__}: {error}).",
+                "Your notes are untouched. Run it again with -v to see the trace, and report it with that.",
+                FAILED,
+            )

@@ -1,0 +1,42 @@
+"""`memoriter get`."""
+
+from __future__ import annotations
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.cli._failure import USAGE
+from memoriter.errors import PathRefused
+from memoriter.tools import excerpt_json, refusal_json
+
+
+@click.command(cls=Command, name="get")
+@click.argument("path")
+@click.option("--from", "start", type=click.IntRange(1), metavar="N", help="The first line, counted from 1.")
+@click.option("--lines", type=click.IntRange(1), metavar="N", help="How many lines; default: to the end.")
+def command(path: str, start: int | None, lines: int | None) -> None:
+    """Read a note, or some lines of it, as a search cites them.
+
+        memoriter get MEMORY.md
+        memoriter get memory/2026-02-10.md --from 12 --lines 20
+
+    Only the memory's Markdown files can be read, at most 100,000 characters at once. A note that does not exist yet
+    is empty, which is no failure. Next: memoriter search, memoriter remember.
+    """
+    asked, screen = Asked.now(), Asked.now().screen
+    with asked.memory() as memory:
+        try:
+            excerpt = memory.read(path, start=start, lines=lines)
+        except PathRefused as error:
+            if not screen.as_json:
+                raise
+            screen.json(refusal_json(path, error.message, error.remedy))
+            click.get_current_context().exit(USAGE)
+    if screen.as_json:
+        screen.json(excerpt_json(excerpt))
+        return
+    screen.text(excerpt.text)
+    if not excerpt.text:
+        screen.note(((f"{excerpt.path} has no text there, or does not exist yet.", ""),))
+    if excerpt.truncated:
+        screen.note((("There is more: go on with --from and --lines.", "yellow"),))

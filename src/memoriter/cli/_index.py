@@ -1,0 +1,71 @@
+"""`memoriter index`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.tools import estimate_json, sync_json
+
+if TYPE_CHECKING:
+    from memoriter.cli._render import Line
+    from memoriter.types import Estimate, SyncReport
+
+
+@click.command(cls=Command, name="index")
+@click.option("--force", is_flag=True, help="Build it anew; vectors of unchanged text are kept.")
+@click.option("--dry-run", is_flag=True, help="Only count what would be done, and what it would cost.")
+def command(*, force: bool, dry_run: bool) -> None:
+    """Bring the index up to date with the notes.
+
+        memoriter index
+        memoriter index --dry-run
+        memoriter index --force -w ~/notes
+
+    Searching does this by itself; run it to have all vectors at once, or after changing settings. It may be
+    interrupted at any time and goes on where it was. Next: memoriter status.
+    """
+    asked, screen = Asked.now(), Asked.now().screen
+    with asked.memory() as memory:
+        if dry_run:
+            estimate = memory.estimate()
+            if screen.as_json:
+                screen.json(estimate_json(estimate))
+            else:
+                screen.show(_estimate_lines(estimate))
+            return
+        with screen.progress() as progress:
+            report = memory.sync(force=force, progress=progress)
+    if screen.as_json:
+        screen.json(sync_json(report))
+        return
+    screen.show(_report_lines(report))
+    screen.reasons(report.reasons)
+
+
+def _report_lines(report: SyncReport) -> list[Line]:
+    return [
+        (
+            (f"{report.files} files, {report.chunks} chunks", "bold"),
+            (f": {report.added} added, {report.changed} changed, {report.removed} removed.", ""),
+        ),
+        (
+            (f"{report.embedded} vectors computed, {report.cached} known, {report.pending} pending, ", ""),
+            (f"{report.failed} failed", "red" if report.failed else ""),
+            (f"; {report.seconds:.1f} s.", ""),
+        ),
+    ]
+
+
+def _estimate_lines(estimate: Estimate) -> list[Line]:
+    price = f"about ${estimate.price:.4f}" if estimate.price else "free, on this machine"
+    return [
+        (
+            (f"{estimate.files} files", "bold"),
+            (f": {estimate.added} to add, {estimate.changed} to update, {estimate.removed} to remove.", ""),
+        ),
+        ((f"{estimate.chunks} chunks to index, about {estimate.tokens} tokens to embed: {price}.", ""),),
+        ((f"{len(estimate.skipped)} paths are left out; memoriter status lists them.", "dim"),),
+    ]

@@ -1,0 +1,73 @@
+"""`memoriter`: finds the command, and sees to it that every failure is told in words."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from memoriter.cli._asked import Asked
+from memoriter.cli._failure import DONE, failure_of
+from memoriter.cli._table import LateGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SECTIONS = {
+    "Find": ("search", "get"),
+    "Keep": ("remember", "index"),
+    "Look after it": ("status", "doctor", "config", "eval"),
+}
+
+
+class Program(LateGroup):
+    """The whole command line."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run, and leave with an exit code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
+        given: dict[str, Any] = {}
+        name, run = prog_name or "memoriter", cast("Callable[..., Any]", super().main)
+        try:
+            code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": given})
+        except Exception as error:  # noqa: BLE001 - a person gets words, never a trace that was not asked for
+            failure = failure_of(error)
+            Asked.read(given, sys.argv[1:] if args is None else args).screen.failed(failure, error)
+            code = failure.exit_code
+        code = code if isinstance(code, int) else DONE
+        if not standalone_mode:
+            return code
+        sys.exit(code)
+
+
+@click.command(
+    cls=Program,
+    name="memoriter",
+    sections=SECTIONS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="memoriter", message="%(prog)s %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """A memory for AI agents that you can read: Markdown notes, searched by meaning and by word, offline.
+
+        memoriter remember "We chose PostgreSQL for the ledger."
+        memoriter search which database did we choose
+        memoriter -w ~/notes status
+
+    The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
+    time. To begin, run a search in a folder of notes, or remember something.
+    """
+    asked = Asked.now()
+    asked.screen.begin()
+    if context.invoked_subcommand is None:
+        asked.screen.text(context.get_help())

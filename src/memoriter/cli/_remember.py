@@ -1,0 +1,40 @@
+"""`memoriter remember`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.tools import appended_json
+
+
+@click.command(cls=Command, name="remember")
+@click.argument("text", nargs=-1, required=True)
+@click.option(
+    "--to",
+    type=click.Choice(["daily", "long-term"]),
+    default="daily",
+    show_default=True,
+    help="Today's note memory/YYYY-MM-DD.md, or MEMORY.md.",
+)
+def command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
+    """Add an entry to today's note, or to the long-term memory.
+
+        memoriter remember "We chose PostgreSQL for the ledger."
+        memoriter remember --to long-term "Prefers tea to coffee."
+        git log -1 --format=%B | memoriter remember -
+
+    Nothing that is there is changed, and several programs may write at once. The next search finds it.
+    Next: memoriter search.
+    """
+    asked, screen = Asked.now(), Asked.now().screen
+    entry = sys.stdin.read() if text == ("-",) else " ".join(text)
+    with asked.memory() as memory:
+        written = appended_json(memory.remember(entry, to=to), workspace=memory.place.workspace)
+    if screen.as_json:
+        screen.json(written)
+        return
+    screen.show([(("Kept in ", ""), (written["citation"], "bold"))])

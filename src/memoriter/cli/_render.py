@@ -1,0 +1,170 @@
+"""The screen: everything that is printed goes through here, plain into a pipe and painted on a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memoriter.tools import error_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from typing import TextIO
+
+    from memoriter.cli._failure import Failure
+    from memoriter.sync import Progress
+    from memoriter.types import Reason
+
+Span = tuple[str, str]
+"""A text and its style, in rich's words; plain: an empty style."""
+Line = tuple[Span, ...]
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What could move the cursor, repaint the screen or reverse the text: a note may hold anything."""
+WORK = {"read": "Reading notes", "embed": "Computing vectors"}
+
+
+class Screen:
+    """Where one command speaks: answers on stdout, everything else on stderr."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.verbose = verbose
+
+    def begin(self) -> None:
+        """Let the library speak on stderr, if it was asked for."""
+        if self.verbose:
+            import logging
+
+            logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+
+    def json(self, value: Any) -> None:
+        """A value as JSON on stdout."""
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+        _echo(text if _encodable(text, sys.stdout) else json.dumps(value, indent=2), sys.stdout)
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Lines of an answer on stdout."""
+        _print(lines, sys.stdout)
+
+    def text(self, text: str) -> None:
+        """A text on stdout as it is; a terminal gets it without control characters."""
+        if text:
+            _echo(_tame(text) if sys.stdout.isatty() else text, sys.stdout, newline=not text.endswith("\n"))
+
+    def note(self, *lines: Line) -> None:
+        """A remark on stderr, unless it is to be quiet."""
+        if not self.quiet:
+            _print(lines, sys.stderr)
+
+    def detail(self, text: str) -> None:
+        """A remark for those who want to know more."""
+        if self.verbose:
+            _print([((text, "dim"),)], sys.stderr)
+
+    def reasons(self, reasons: Sequence[Reason]) -> None:
+        """What a person should know about the state of the memory."""
+        for reason in reasons:
+            remedy: list[Line] = [(("  " + reason.remedy, ""),)] if reason.remedy else []
+            self.note((("! ", "yellow"), (reason.message, "")), *remedy)
+
+    def failed(self, failure: Failure, error: Exception) -> None:
+        """The failure: as JSON on stdout, or in words on stderr; with -v the trace as well."""
+        if self.verbose:
+            import traceback
+
+            _echo("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
+        if self.as_json:
+            self.json(error_json(failure.code, failure.message, failure.remedy))
+            return
+        remedy: list[Line] = [((failure.remedy, ""),)] if failure.remedy else []
+        _print([(("Error: ", "bold red"), (failure.message, "")), *remedy], sys.stderr)
+
+    @contextmanager
+    def progress(self, first: Callable[[Progress], str] | None = None) -> Generator[Callable[[Progress], None]]:
+        """A bar on a terminal while there is something to wait for; `first` makes a line that goes before it."""
+        bar = _Bar(painted=sys.stderr.isatty() and not self.quiet and not self.as_json)
+        started = False
+
+        def step(progress: Progress) -> None:
+            nonlocal started
+            if not started and first is not None:
+                self.note(((first(progress), ""),))
+            started = True
+            bar.step(progress)
+
+        try:
+            yield step
+        finally:
+            bar.close()
+
+
+class _Bar:
+    """A progress bar that appears with its first step."""
+
+    def __init__(self, *, painted: bool) -> None:
+        self._painted = painted
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def step(self, progress: Progress) -> None:
+        if not self._painted:
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as RichProgress
+
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = RichProgress(*columns, console=Console(file=sys.stderr), transient=True)
+            self._bar.start()
+        if progress.stage not in self._tasks:
+            self._tasks[progress.stage] = self._bar.add_task(WORK[progress.stage], total=progress.total)
+        self._bar.update(self._tasks[progress.stage], completed=progress.done, total=progress.total)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _print(lines: Sequence[Line], stream: TextIO) -> None:
+    if stream.isatty():
+        _paint(lines, stream)
+    elif lines:
+        _echo("\n".join("".join(text for text, _ in line).rstrip() for line in lines), stream)
+
+
+def _paint(lines: Sequence[Line], stream: TextIO) -> None:
+    """On a terminal; rich keeps to NO_COLOR and to what the terminal can do."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, highlight=False)
+    for line in lines:
+        parts = [(_tame(text), style) for text, style in line]
+        console.print(Text.assemble(*parts), soft_wrap=True)
+
+
+def _tame(text: str) -> str:
+    return CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def _encodable(text: str, stream: TextIO) -> bool:
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _echo(text: str, stream: TextIO, *, newline: bool = True) -> None:
+    if not _encodable(text, stream):
+        encoding = stream.encoding or "utf-8"
+        text = text.encode(encoding, "replace").decode(encoding)
+    click.echo(text, file=stream, nl=newline, color=True)  # or it would take notes apart that hold escape sequences

@@ -1,0 +1,105 @@
+"""`memoriter search`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._answer import answer_lines
+from memoriter.cli._asked import Asked, Command
+from memoriter.cli._days import FORMS, read_day
+from memoriter.tools import citations_on, result_json
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from memoriter.sync import Progress
+    from memoriter.types import SearchResult, SourceKind
+
+
+@click.command(cls=Command, name="search")
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "-n", "--max-results", type=click.IntRange(1, 1000), metavar="N", help="At most N passages; as configured, 6."
+)
+@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Leave out scores below S (0 to 1).")
+@click.option(
+    "--source", type=click.Choice(["memory", "sessions"]), multiple=True, help="Only notes, or conversations."
+)
+@click.option("--since", callback=read_day, metavar="DAY", help=f"Only what is dated then or later: {FORMS}.")
+@click.option("--until", callback=read_day, metavar="DAY", help="Only what is dated then or earlier.")
+@click.option("--on", callback=read_day, metavar="DAY", help="Only that day.")
+@click.option("--path", metavar="PATH", help="Only this file, folder or pattern, such as 'memory/work/*'.")
+@click.option("--explain", is_flag=True, help="Say for each passage how it came by its score.")
+@click.option(
+    "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Answer by then, as well as it goes."
+)
+def command(
+    *,
+    query: tuple[str, ...],
+    max_results: int | None,
+    min_score: float | None,
+    source: tuple[SourceKind, ...],
+    since: date | None,
+    until: date | None,
+    on: date | None,
+    path: str | None,
+    explain: bool,
+    deadline_ms: int | None,
+) -> None:
+    """Find the passages of your notes that answer a question.
+
+        memoriter search which database did we choose
+        memoriter search "release train" --since 7d -n 3
+        memoriter search ER605 --path memory/home --explain --json
+
+    Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
+    finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
+    """
+    asked, screen = Asked.now(), Asked.now().screen
+    since, until = _days(since, until, on)
+    text = " ".join(query)
+    with asked.memory() as memory:
+        with screen.progress(_first) as progress:
+            result = memory.search(
+                text,
+                max_results=max_results,
+                min_score=min_score,
+                sources=source or None,
+                since=since,
+                until=until,
+                path=path,
+                explain=explain,
+                deadline_ms=deadline_ms,
+                progress=progress,
+            )
+        screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_by(result)}")
+        mode = memory.configuration.settings.memory.citations
+    if screen.as_json:
+        screen.json(result_json(result, citations=citations_on(mode)))
+        return
+    narrowed = bool(min_score or source or since or until or path)
+    screen.show(answer_lines(result, text, marked=sys.stdout.isatty(), narrowed=narrowed))
+    screen.reasons(result.health.reasons)
+
+
+def _days(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:
+    if on is not None and (since or until):
+        raise click.UsageError("--on is one day: it does not go with --since or --until.", click.get_current_context())
+    first, last = on or since, on or until
+    if first and last and first > last:
+        raise click.UsageError(f"--since {first} is later than --until {last}.", click.get_current_context())
+    return first, last
+
+
+def _first(progress: Progress) -> str:
+    if progress.stage == "embed":
+        return "Computing the vectors that are missing in the index first."
+    notes = "1 new or changed file" if progress.total == 1 else f"{progress.total} new or changed files"
+    return f"Building the index first: {notes}."
+
+
+def _by(result: SearchResult) -> str:
+    return f"{result.mode} search, {result.provider} {result.model}, generation {result.health.generation}"

@@ -1,0 +1,98 @@
+"""`memoriter status`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.tools import status_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.cli._render import Line
+    from memoriter.types import Status
+
+LISTED = 10
+"""Left-out paths that are shown without -v."""
+
+
+@click.command(cls=Command, name="status")
+@click.option("--deep", is_flag=True, help="Also search for known passages, through the real search path.")
+def command(*, deep: bool) -> None:
+    """Say what is indexed, and whether all of it works.
+
+        memoriter status
+        memoriter status --deep
+        memoriter status --json | jq '.[0].health'
+
+    Without --agent or -w it tells about every agent of the configuration, so --json is a list. -v lists every path
+    that is left out. Next: memoriter doctor, if something is wrong.
+    """
+    asked, screen = Asked.now(), Asked.now().screen
+    states = [_status(agent, deep=deep) for agent in _agents(asked)]
+    if screen.as_json:
+        screen.json([status_json(state) for state in states])
+        return
+    for number, state in enumerate(states):
+        screen.show([*([()] if number else []), *_lines(state, everything=screen.verbose)])
+        screen.reasons(state.health.reasons)
+
+
+def _status(asked: Asked, *, deep: bool) -> Status:
+    with asked.memory() as memory:
+        return memory.status(deep=deep)
+
+
+def _agents(asked: Asked) -> list[Asked]:
+    """One for each agent that is meant."""
+    if asked.agent or asked.workspace:
+        return [asked]
+    from memoriter.app import settle, surroundings
+
+    _, configuration, chosen = settle(surroundings(), None, asked.config, None)
+    listed = [agent.id for agent in configuration.settings.agents.list]
+    return [replace(asked, agent=agent) for agent in listed or [chosen]]
+
+
+def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
+    for name, value in _rows(state):
+        yield ((f"{name:<10}", "dim"), (value, ""))
+    legs = ", ".join(f"{leg} {'works' if serves else 'is off'}" for leg, serves in state.health.legs.items())
+    good = state.health.ok
+    yield (
+        ("health    ", "dim"),
+        ("good" if good else "not all is well", "green" if good else "yellow"),
+        (f": {legs}", ""),
+    )
+    for canary in state.canaries:
+        word, style = ("found", "green") if canary.found else ("NOT FOUND", "bold red")
+        yield (("canary    ", "dim"), (word, style), (f" {canary.citation} by {canary.query!r}", ""))
+    yield from _skipped_lines(state, everything=everything)
+
+
+def _rows(state: Status) -> Iterator[tuple[str, str]]:
+    yield "agent", state.agent
+    yield "workspace", f"{state.workspace} ({state.workspace_reason})"
+    yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB)"
+    yield "notes", f"{state.files} files, {state.chunks} chunks"
+    failed = f", {state.failed} failed" if state.failed else ""
+    engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
+    yield "vectors", f"{state.vectors} ready, {state.pending} pending{failed} ({engine})"
+    where = "text is sent over the network" if state.leaves_machine else "nothing leaves this machine"
+    model = f", {state.model}, {state.dimensions} dimensions" if state.model else ""
+    yield "provider", f"{state.provider}{model}; {where}"
+    yield "search", f"{state.backend}, {state.scoring} scores"
+
+
+def _skipped_lines(state: Status, *, everything: bool) -> Iterator[Line]:
+    if state.skipped:
+        yield (("left out  ", "dim"), (f"{len(state.skipped)} paths", ""))
+    shown = state.skipped if everything else state.skipped[:LISTED]
+    for skipped in shown:
+        yield ((f"  {skipped.path}", ""), (f"  {skipped.message}", "dim"))
+    if len(shown) < len(state.skipped):
+        yield ((f"  … and {len(state.skipped) - len(shown)} more: -v lists all", "dim"),)

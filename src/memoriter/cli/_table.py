@@ -1,0 +1,54 @@
+"""Groups of commands whose files are imported only when they are needed."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from memoriter.cli._asked import global_options, with_examples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class LateGroup(click.Group):
+    """The command `why-not` is `command` in `memoriter.cli._why_not`; the sections are those of the help."""
+
+    def __init__(self, *arguments: Any, sections: Mapping[str, Sequence[str]], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.help = with_examples(self.help)
+        self.params.extend(global_options(hidden=False))
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*(name for names in self.sections.values() for name in names), *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if any(cmd_name in names for names in self.sections.values()):
+            module = import_module(f"memoriter.cli._{cmd_name.replace('-', '_')}")
+            return cast("click.Command", module.command)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
+            ctx.fail(unknown(name, self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, names in self.sections.items():
+            found = [(name, command) for name in names if (command := self.get_command(ctx, name))]
+            width = formatter.width - 6 - max((len(name) for name, _ in found), default=0)
+            with formatter.section(title):
+                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in found])
+
+
+def unknown(name: str, known: Sequence[str]) -> str:
+    """That there is no such command, and which one may be meant."""
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    return f"There is no command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else "")

@@ -1,0 +1,26 @@
+"""Measuring answers: metrics, sets of questions, runs through the real engine, reports."""
+
+from memoriter.evals._datasets import Dataset, dataset_files, load_dataset
+from memoriter.evals._questions import Question, ask, load_questions
+from memoriter.evals._questions_report import QuestionsReport
+from memoriter.evals._report import kinds_table, system_table, values
+from memoriter.evals._run import DatasetResult, Run
+from memoriter.evals._table import Table
+from memoriter.evals._vectors import VectorStore
+
+__all__ = [
+    "Dataset",
+    "DatasetResult",
+    "Question",
+    "QuestionsReport",
+    "Run",
+    "Table",
+    "VectorStore",
+    "ask",
+    "dataset_files",
+    "kinds_table",
+    "load_dataset",
+    "load_questions",
+    "system_table",
+    "values",
+]

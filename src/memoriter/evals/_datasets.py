@@ -1,0 +1,131 @@
+"""Sets of passages and questions with known relevance, read from JSON and cut to a bearable size."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memoriter.errors import UsageError
+from memoriter.evals._json import fields_of, read_json, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+T = TypeVar("T")
+
+SEED = 7
+MOST_QUESTIONS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A passage: a paragraph, or one turn of a conversation."""
+
+    id: str
+    text: str
+    group: str = ""
+    session: str = ""
+    """The file that it is a part of; empty: one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A question with the ids of the documents that answer it."""
+
+    id: str
+    text: str
+    relevant: frozenset[str]
+    kind: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Documents that are searched together, and the questions asked of them."""
+
+    name: str
+    documents: tuple[Document, ...]
+    needs: tuple[Need, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One set; its pools never see each other's documents."""
+
+    name: str
+    lang: str
+    documents: tuple[Document, ...]
+    needs: tuple[Need, ...]
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        groups = dict.fromkeys(document.group for document in self.documents)
+        return tuple(
+            Pool(
+                group or self.name,
+                tuple(document for document in self.documents if document.group == group),
+                tuple(need for need in self.needs if need.group == group),
+            )
+            for group in groups
+        )
+
+    def cut(self, paragraphs: int, questions: int = MOST_QUESTIONS) -> Dataset:
+        """At most so many documents and questions, the same ones each time; conversations stay whole.
+
+        A question stays when a document that answers it does.
+        """
+        if any(document.group for document in self.documents):
+            return self
+        draw = random.Random(SEED)  # noqa: S311 (a repeatable choice, no secret)
+        documents = _some(self.documents, paragraphs, draw)
+        kept = {document.id for document in documents}
+        needs = [
+            Need(need.id, need.text, need.relevant & kept, need.kind, need.group)
+            for need in self.needs
+            if need.relevant & kept
+        ]
+        return Dataset(self.name, self.lang, documents, _some(needs, questions, draw, always=False))
+
+
+def _some(items: Sequence[T], count: int, draw: random.Random, *, always: bool = True) -> tuple[T, ...]:
+    """`count` of the items in their order."""
+    if len(items) <= count and not always:
+        return tuple(items)
+    return tuple(items[position] for position in sorted(draw.sample(range(len(items)), min(count, len(items)))))
+
+
+def dataset_files(folder: Path, names: Collection[str] = ()) -> dict[str, Path]:
+    """The sets in a folder by name, all or those that are named. Raises UsageError when one is not there."""
+    found = {file.stem: file for file in sorted(folder.glob("*.json"))}
+    if not found:
+        raise UsageError(f"There are no JSON files in {str(folder)!r}.", remedy="Give the folder that holds the sets.")
+    if unknown := sorted(set(names) - found.keys()):
+        raise UsageError(f"There is no set {unknown[0]!r}.", remedy=f"Choose from: {', '.join(found)}.")
+    return {name: file for name, file in found.items() if name in names or not names}
+
+
+def load_dataset(file: Path) -> Dataset:
+    """One set; questions without any relevant document are left out. Raises UsageError."""
+    where = file.name
+    fields = fields_of(read_json(file), "docs", "queries", where=where)
+    documents = tuple(_document(row, where) for row in rows_of(fields["docs"], where))
+    known = {document.id for document in documents}
+    needs = [_need(row, known, where) for row in rows_of(fields["queries"], where)]
+    name, lang = str(fields.get("name", file.stem)), str(fields.get("lang", ""))
+    return Dataset(name, lang, documents, tuple(need for need in needs if need.relevant))
+
+
+def _document(row: Any, where: str) -> Document:
+    fields = fields_of(row, "id", "text", where=where)
+    return Document(
+        str(fields["id"]), str(fields["text"]), str(fields.get("group", "")), str(fields.get("session", ""))
+    )
+
+
+def _need(row: Any, known: Collection[str], where: str) -> Need:
+    fields = fields_of(row, "id", "text", "relevant", where=where)
+    relevant = frozenset(map(str, rows_of(fields["relevant"], where))) & frozenset(known)
+    kind, group = str(fields.get("type", "")), str(fields.get("group", ""))
+    return Need(str(fields["id"]), str(fields["text"]), relevant, kind, group)

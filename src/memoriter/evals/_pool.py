@@ -1,0 +1,161 @@
+"""A pool of documents in a real index, as sync would have put it there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.evals._vectors import put
+from memoriter.ids import content_hash, vector_key
+from memoriter.index import Index
+from memoriter.search import Background, SearchSettings, clean_query, measure, rank
+from memoriter.sync import Cutting, entry_of
+from memoriter.types import Chunk, Filters, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.evals._datasets import Document, Pool
+    from memoriter.evals._vectors import Rows
+    from memoriter.types import ModelSpec
+
+Words = Literal["analysed", "classic"]
+
+DAY = date(2026, 1, 1).toordinal()
+"""Of every document: nothing here fades."""
+SAMPLE = 2_000
+"""Chunks that the background is measured on, as in `sync`."""
+DEPTH = 10
+"""Hits that are looked at."""
+CANDIDATES = 40
+"""Passages that a leg may propose, however many hits are asked for: as a search for ten does."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A way to rank."""
+
+    name: str
+    settings: SearchSettings
+    words: Words = "analysed"
+    meaning: bool = True
+    """Is the question's vector used?"""
+
+
+SYSTEMS = (
+    System("keyword alone", SearchSettings(), meaning=False),
+    System("vector alone", SearchSettings(hybrid=False)),
+    System("classic", SearchSettings(scoring="classic"), words="classic"),
+    System("calibrated", SearchSettings()),
+)
+OURS = SYSTEMS[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one search found."""
+
+    documents: tuple[str, ...]
+    """Ids, best first."""
+    top_score: float
+    """0 when nothing was found."""
+
+
+@dataclass(slots=True)
+class PoolIndex:
+    """An open index that holds one pool. A session is a file with one turn a chunk; any other document is a file."""
+
+    index: Index
+    spec: ModelSpec
+    cutting: Cutting
+    vectors: Rows
+    files: dict[str, list[tuple[Document, Chunk]]]
+    background: Background
+    _places: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+
+    @classmethod
+    @contextmanager
+    def built(
+        cls, file: Path, pool: Pool, *, words: Words, vectors: Rows, spec: ModelSpec, clock: Callable[[], float]
+    ) -> Generator[PoolIndex]:
+        """A new index with everything in it."""
+        with Index.open(file, clock=clock) as index:
+            index.choose_engine("exact")
+            index.use_vectors(spec)
+            start = Background.of_model(spec.background)
+            made = cls(index, spec, Cutting(words=words), vectors, _files(pool.documents), start)
+            with index.lease():
+                for path in made.files:
+                    made.write(path)
+            made.store_vectors()
+            made.learn_background()
+            yield made
+
+    def write(self, path: str, without: Collection[str] = ()) -> None:
+        """Index one file, or what is left of it."""
+        kept = [(document, chunk) for document, chunk in self.files[path] if document.id not in without]
+        if not kept:
+            self.index.remove_files([path])
+            return
+        self._places |= {(path, chunk.start_line): document.id for document, chunk in kept}
+        text = "\n".join(chunk.text for _, chunk in kept)
+        source = Source(path, "memory", Path(path), len(text.encode("utf-8", "replace")), 0)
+        entries = [entry_of(chunk, DAY, self.cutting) for _, chunk in kept]
+        self.index.put_file(source, content_hash(text), entries)
+
+    def store_vectors(self) -> None:
+        """Give every chunk its vector."""
+        keys = [vector_key(chunk) for chunks in self.files.values() for _, chunk in chunks]
+        self.index.put_vectors(*put(self.vectors, keys, self.spec.dimensions))
+
+    def learn_background(self) -> None:
+        """Measure how alike unrelated chunks look, as sync does after every change."""
+        self.background = measure(*self.index.sample(SAMPLE), self.spec.background)
+
+    @contextmanager
+    def without(self, documents: Collection[str]) -> Generator[None]:
+        """The index as it would be had these documents never been written: words, vectors, neighbours, background."""
+        paths = [path for path, chunks in self.files.items() if any(document.id in documents for document, _ in chunks)]
+        background = self.background
+        with self.index.lease():
+            for path in paths:
+                self.write(path, documents)
+        self.learn_background()
+        try:
+            yield
+        finally:
+            with self.index.lease():
+                for path in paths:
+                    self.write(path)
+            self.background = background
+
+    def rank(self, system: System, text: str, vector: NDArray[np.float32] | None, *, depth: int = DEPTH) -> Ranking:
+        """The first `depth` hits, found as the backend finds them, whatever their score."""
+        settings = replace(
+            system.settings,
+            background=self.background,
+            max_results=depth,
+            candidate_multiplier=CANDIDATES // depth,
+            min_score=float("-inf"),
+        )
+        given = vector if system.meaning else None
+        hits = rank(self.index, clean_query(text), given, settings, filters=Filters(), now=0.0)
+        found = tuple(self._places[hit.path, hit.start_line] for hit in hits)
+        return Ranking(found, hits[0].score if hits else 0.0)
+
+
+def _files(documents: Sequence[Document]) -> dict[str, list[tuple[Document, Chunk]]]:
+    """Documents as chunks of files, in order, each below the one before."""
+    files: defaultdict[str, list[tuple[Document, Chunk]]] = defaultdict(list)
+    for document in documents:
+        chunks = files[f"memory/{document.session or document.id}.md"]
+        start = chunks[-1][1].end_line + 1 if chunks else 1
+        chunks.append((document, Chunk(start, start + document.text.count("\n"), document.text)))
+    return dict(files)

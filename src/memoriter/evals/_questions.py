@@ -1,0 +1,118 @@
+"""Questions about a workspace of notes: what is asked, where the answer stands, and where it was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from memoriter.evals._json import fields_of, read_json, rows_of
+from memoriter.search import outcome_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from memoriter.memory import Memory
+    from memoriter.sync import Progress
+    from memoriter.types import Hit, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Lines of a note that answer a question."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+    def in_note(self, hit: Hit) -> bool:
+        return hit.path == self.path
+
+    def in_lines(self, hit: Hit) -> bool:
+        """Do the lines overlap?"""
+        return hit.path == self.path and hit.start_line <= self.end_line and self.start_line <= hit.end_line
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and every place that answers it; none for a question that has no answer."""
+
+    id: str
+    text: str
+    lang: str
+    kind: str
+    """`identifier`, `paraphrase` …; of a question without an answer, `near` or `far` from what the notes speak of."""
+    answers: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with what the workspace found for it."""
+
+    question: Question
+    hits: tuple[Hit, ...]
+    """Best first, those under the floor too."""
+    floor: float
+    """The lowest score that is shown."""
+
+    @property
+    def shown(self) -> tuple[Hit, ...]:
+        return tuple(hit for hit in self.hits if hit.score >= self.floor)
+
+    @property
+    def outcome(self) -> Outcome:
+        return outcome_of(self.shown)
+
+    @property
+    def top_score(self) -> float:
+        return max((hit.score for hit in self.hits), default=0.0)
+
+    @property
+    def note_place(self) -> int | None:
+        """The place, from 1, of the first hit in a note that answers; None: not found."""
+        return self._place(Answer.in_note)
+
+    @property
+    def lines_place(self) -> int | None:
+        """The place, from 1, of the first hit whose lines answer; None: not found."""
+        return self._place(Answer.in_lines)
+
+    def _place(self, fits: Callable[[Answer, Hit], bool]) -> int | None:
+        places = (place for place, hit in enumerate(self.hits, start=1) if self._answered(hit, fits))
+        return next(places, None)
+
+    def _answered(self, hit: Hit, fits: Callable[[Answer, Hit], bool]) -> bool:
+        return any(fits(answer, hit) for answer in self.question.answers)
+
+
+def load_questions(file: Path) -> tuple[Question, ...]:
+    """The questions of a file. Raises UsageError."""
+    return tuple(_question(row, str(file)) for row in rows_of(read_json(file), str(file)))
+
+
+def _question(row: Any, where: str) -> Question:
+    fields = fields_of(row, "id", "question", where=where)
+    places = [fields, *rows_of(fields.get("also", []), where)] if "path" in fields else []
+    kind = fields.get("kind") or fields.get("domain") or "any"
+    answers = tuple(_answer(place, f"{where}, {fields['id']}") for place in places)
+    return Question(str(fields["id"]), str(fields["question"]), str(fields.get("lang", "any")), str(kind), answers)
+
+
+def _answer(row: Any, where: str) -> Answer:
+    fields = fields_of(row, "path", "lines", where=where)
+    start, end = map(int, rows_of(fields["lines"], where))
+    return Answer(str(fields["path"]), start, end)
+
+
+def ask(
+    memory: Memory, questions: Iterable[Question], *, progress: Callable[[Progress], None] | None = None
+) -> tuple[Asked, ...]:
+    """Ask a workspace, with its own settings but for the floor, so that what was found under it is known too."""
+    memory.sync(progress=progress)
+    floor = memory.settings.query.min_score
+    return tuple(_ask(memory, question, floor) for question in questions)
+
+
+def _ask(memory: Memory, question: Question, floor: float) -> Asked:
+    hits = memory.search(question.text, min_score=0.0, explain=True).hits
+    return Asked(question, tuple(replace(hit, snippet=hit.snippet[:200]) for hit in hits), floor)

@@ -1,0 +1,166 @@
+"""Every way to rank, through the real engine, over every question of a set."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memoriter.evals._metrics import Quality, auc, quality
+from memoriter.evals._pool import DEPTH, OURS, SYSTEMS, PoolIndex, System
+from memoriter.evals._vectors import VectorStore, question_key
+from memoriter.ids import vector_key
+from memoriter.search import clean_query
+from memoriter.types import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from memoriter.evals._datasets import Dataset, Need, Pool
+    from memoriter.evals._pool import Ranking
+    from memoriter.evals._vectors import Rows
+    from memoriter.sync import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """What one way to rank achieves on one set."""
+
+    system: str
+    quality: Quality
+    by_kind: dict[str, Quality]
+    auc_removed: float | None
+    """The top score of questions, against the same questions when what answers them has been taken out."""
+    auc_elsewhere: float | None
+    """The same, against asking another pool; None where there is one pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetResult:
+    """What every way to rank achieves on one set."""
+
+    name: str
+    lang: str
+    documents: int
+    systems: tuple[SystemResult, ...]
+
+    @property
+    def ours(self) -> SystemResult:
+        return next(system for system in self.systems if system.system == OURS.name)
+
+
+@dataclass(slots=True)
+class _Scores:
+    """What one system said, question after question."""
+
+    rankings: list[tuple[Need, Ranking]] = field(default_factory=list["tuple[Need, Ranking]"])
+    removed: list[float] = field(default_factory=list[float])
+    elsewhere: list[float] = field(default_factory=list[float])
+
+    def result(self, name: str) -> SystemResult:
+        tops = [ranking.top_score for _, ranking in self.rankings]
+        kinds: defaultdict[str, list[tuple[Need, Ranking]]] = defaultdict(list)
+        for need, ranking in self.rankings:
+            kinds[need.kind].append((need, ranking))
+        return SystemResult(
+            name,
+            _quality(self.rankings),
+            {kind: _quality(rankings) for kind, rankings in sorted(kinds.items()) if kind},
+            auc(tops, self.removed),
+            auc(tops, self.elsewhere),
+        )
+
+
+def _quality(rankings: Sequence[tuple[Need, Ranking]]) -> Quality:
+    return quality([(ranking.documents, need.relevant) for need, ranking in rankings])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Measures sets with one provider's vectors."""
+
+    store: VectorStore
+    folder: Path
+    """For indexes; empty."""
+    clock: Callable[[], float]
+    """Seconds since 1970."""
+    progress: Callable[[Progress], None] = lambda _: None
+
+    def measure(self, dataset: Dataset) -> DatasetResult:
+        """Rank, judge and count. Raises EmbeddingError."""
+        documents, questions = self._vectors(dataset)
+        pools = dataset.pools
+        scores = {system.name: _Scores() for system in SYSTEMS}
+        for words in ("analysed", "classic"):
+            systems = [system for system in SYSTEMS if system.words == words]
+            with ExitStack() as stack:
+                indexes = [
+                    stack.enter_context(
+                        PoolIndex.built(
+                            self.folder / f"{dataset.name}-{words}-{number}.sqlite",
+                            pool,
+                            words=words,
+                            vectors=documents,
+                            spec=self.store.spec,
+                            clock=self.clock,
+                        )
+                    )
+                    for number, pool in enumerate(pools)
+                ]
+                asking = _Asking(indexes, pools, systems, questions, scores)
+                asking.ask()
+                asking.ask_elsewhere()
+                asking.ask_removed()
+        results = tuple(scores[system.name].result(system.name) for system in SYSTEMS)
+        return DatasetResult(dataset.name, dataset.lang, len(dataset.documents), results)
+
+    def _vectors(self, dataset: Dataset) -> tuple[Rows, Rows]:
+        chunks = [Chunk(1, 1, document.text) for document in dataset.documents]
+        documents = {vector_key(chunk): chunk.contextual for chunk in chunks}
+        questions = {question_key(text): text for text in (clean_query(need.text) for need in dataset.needs)}
+        store, progress = self.store, self.progress
+        return store.vectors(documents, "document", progress), store.vectors(questions, "query", progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """The questions of a set, put to indexes of its pools."""
+
+    indexes: Sequence[PoolIndex]
+    pools: Sequence[Pool]
+    systems: Sequence[System]
+    questions: Rows
+    scores: dict[str, _Scores]
+
+    def ask(self) -> None:
+        for index, pool in zip(self.indexes, self.pools, strict=True):
+            for need in pool.needs:
+                for system, ranking in self._rank(index, need):
+                    self.scores[system].rankings.append((need, ranking))
+
+    def ask_elsewhere(self) -> None:
+        """Ask each pool's questions of the next pool, where nothing answers them."""
+        if len(self.pools) < 2:
+            return
+        for index, pool in zip([*self.indexes[1:], self.indexes[0]], self.pools, strict=True):
+            for need in pool.needs:
+                for system, ranking in self._rank(index, need, depth=1):
+                    self.scores[system].elsewhere.append(ranking.top_score)
+
+    def ask_removed(self) -> None:
+        """Take out what answers a question, ask, put it back."""
+        for index, pool in zip(self.indexes, self.pools, strict=True):
+            together: defaultdict[frozenset[str], list[Need]] = defaultdict(list)
+            for need in pool.needs:
+                together[need.relevant].append(need)
+            for relevant, needs in together.items():
+                with index.without(relevant):
+                    for need in needs:
+                        for system, ranking in self._rank(index, need, depth=1):
+                            self.scores[system].removed.append(ranking.top_score)
+
+    def _rank(self, index: PoolIndex, need: Need, *, depth: int = DEPTH) -> list[tuple[str, Ranking]]:
+        vector = self.questions.get(question_key(clean_query(need.text)))
+        return [(system.name, index.rank(system, need.text, vector, depth=depth)) for system in self.systems]

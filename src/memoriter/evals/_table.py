@@ -1,0 +1,48 @@
+"""Figures as Markdown tables, which read well on a terminal too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a title; the first column is text."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def lines(self) -> list[str]:
+        """The table in Markdown, with columns of even width."""
+        texts = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        head, *body = (_line(row, widths) for row in texts)
+        rule = "|".join(("", "-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:]), ""))
+        return [f"**{self.title}**", "", head, rule, *body, ""]
+
+
+def _text(cell: Cell) -> str:
+    """Shares with three places and no leading zero, counts as they are, nothing as a dash."""
+    match cell:
+        case None:
+            return "-"
+        case float():
+            shown = f"{cell:.3f}"
+            return shown.removeprefix("0") if shown.startswith("0.") else shown
+        case int() | str():
+            return str(cell)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if column == 0 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return f"| {' | '.join((first, *others))} |"

@@ -1,0 +1,15 @@
+"""The disposable index: the only room that speaks SQL. Everything in it can be made again from the notes."""
+
+from memoriter.index._engines import ENGINES, EngineName
+from memoriter.index._index import Index
+from memoriter.index._values import Corpus, Entry, IndexedFile, Row
+
+__all__ = [
+    "ENGINES",
+    "Corpus",
+    "EngineName",
+    "Entry",
+    "Index",
+    "IndexedFile",
+    "Row",
+]

@@ -1,0 +1,229 @@
+"""Vector sets and the store of full-precision vectors. Writers expect an open transaction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.errors import EmbeddingError, IndexDamaged
+from memoriter.ids import fingerprint
+from memoriter.index import _files
+from memoriter.index._connection import advance
+from memoriter.index._errors import REBUILD
+from memoriter.index._text import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index._database import Database
+    from memoriter.types import ModelSpec
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSet:
+    """Vectors that may be compared with each other."""
+
+    id: int
+    fingerprint: str
+    dimensions: int
+
+
+_HAVING = "FROM chunks CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
+_SOME = (
+    "SELECT chunks.id, known.vector FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+    " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
+)
+_NEED = (
+    "NOT EXISTS (SELECT 1 FROM embedding_cache AS known WHERE known.set_id = :set AND known.key = chunks.key)"
+    " AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.set_id = :set AND failures.key = chunks.key)"
+)
+
+
+def find_set(connection: Database, spec: ModelSpec) -> VectorSet | None:
+    """The registered set of this model, checked against the length of its vectors."""
+    name = fingerprint(spec)
+    row = cast(
+        "tuple[int, int] | None",
+        connection.execute("SELECT id, dimensions FROM sets WHERE fingerprint = ?", (name,)).get,
+    )
+    if row is None:
+        return None
+    if row[1] != spec.dimensions:
+        raise EmbeddingError(
+            f"The vectors of {spec.model!r} in the index have {row[1]} dimensions, the model gives {spec.dimensions}",
+            remedy="Name the model's dimensions in the configuration, or run `memoriter index --force`.",
+        )
+    return VectorSet(row[0], name, row[1])
+
+
+def register(connection: Database, spec: ModelSpec, *, now: float) -> None:
+    """Make room for the vectors of a model; nothing happens to a set that exists."""
+    if spec.dimensions < 1:
+        raise EmbeddingError(
+            f"{spec.model!r} gives vectors of {spec.dimensions} dimensions", remedy="Choose another model."
+        )
+    description = json.dumps(asdict(spec), sort_keys=True)
+    connection.execute(
+        "INSERT INTO sets(fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (fingerprint(spec), spec.dimensions, description, now),
+    )
+
+
+def store(connection: Database, of: VectorSet, vectors: Iterable[tuple[bytes, bytes]], *, now: float) -> None:
+    """Keep vectors under their keys, over what was there, and forget that they once failed."""
+    pairs = list(vectors)
+    keys = [(of.id, key) for key, _ in pairs]
+    exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
+    replaced = sum(connection.execute(exists, key).get is not None for key in keys)
+    connection.executemany(
+        "INSERT INTO embedding_cache(set_id, key, used_at, vector) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT(set_id, key) DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector",
+        [(of.id, key, now, vector) for key, vector in pairs],
+    )
+    connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", keys)
+    if replaced:
+        advance(connection, "overwritten", replaced)
+
+
+def taken(connection: Database, ids: Sequence[int], *, now: float) -> None:
+    """Note that chunks took their vectors from the cache, in every set."""
+    if not ids:
+        return
+    connection.execute(
+        "UPDATE embedding_cache SET used_at = :now WHERE used_at < :now AND id IN"
+        " (SELECT known.id FROM chunks CROSS JOIN sets"
+        " CROSS JOIN embedding_cache AS known ON known.set_id = sets.id AND known.key = chunks.key"
+        " WHERE chunks.id BETWEEN :first AND :last)",
+        {"now": now, "first": ids[0], "last": ids[-1]},
+    )
+
+
+def fail(connection: Database, of: VectorSet, key: bytes, message: str, *, now: float) -> None:
+    """Note that the model refused a text, so that it is not asked again."""
+    connection.execute(
+        "INSERT OR REPLACE INTO failures(set_id, key, message, failed_at) VALUES (?, ?, ?, ?)",
+        (of.id, key, storable(message), now),
+    )
+
+
+def clear_failures(connection: Database, of: VectorSet) -> None:
+    connection.execute("DELETE FROM failures WHERE set_id = ?", (of.id,))
+
+
+def chunks_with(connection: Database, keys: Iterable[bytes]) -> list[int]:
+    """The chunks whose vectors are stored under these keys."""
+    found = (connection.execute("SELECT id FROM chunks WHERE key = ?", (key,)).fetchall() for key in set(keys))
+    return sorted(cast("int", known) for rows in found for (known,) in rows)
+
+
+def missing(connection: Database, of: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
+    """Texts that wait for a vector, by key, from chunk `since` on; and the first chunk that waits (or the next id)."""
+    first = _files.newest_id(connection) + 1
+    texts: dict[bytes, str] = {}
+    columns = f"chunks.id, chunks.key, {_files.CHUNK}"
+    statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {_NEED} ORDER BY chunks.id"  # noqa: S608 (fixed text)
+    for chunk_id, key, *passage in cast(
+        "Iterable[tuple[Any, ...]]", connection.execute(statement, {"since": since, "set": of.id})
+    ):
+        first = min(first, chunk_id)
+        if len(texts) >= limit:
+            break
+        if key not in texts:
+            texts[key] = _files.chunk(*passage).contextual
+    return first, texts
+
+
+def fetched(
+    connection: Database, of: VectorSet, statement: str, values: tuple[Any, ...], *, batch: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """What a statement over (chunk id, vector) finds, `batch` rows at a time: (n,) and (n, dims)."""
+    import numpy as np
+
+    cursor = connection.execute(statement, values)
+    while rows := cast("list[tuple[int, bytes]]", list(islice(cursor, batch))):
+        blob = b"".join([vector for _, vector in rows])
+        if len(blob) != len(rows) * of.dimensions * 4:
+            raise IndexDamaged("The index holds a vector of a wrong length", remedy=REBUILD)
+        ids = np.fromiter((chunk_id for chunk_id, _ in rows), dtype=np.int64, count=len(rows))
+        yield ids, np.frombuffer(blob, dtype="<f4").reshape(len(rows), of.dimensions)
+
+
+def vectors_of(
+    connection: Database, of: VectorSet, ids: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Those of the chunks that have a vector, and the vectors."""
+    import numpy as np
+
+    if not ids:
+        return np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)
+    batches = fetched(connection, of, _SOME, (_files.id_list(ids), of.id), batch=len(ids))
+    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)))
+
+
+def sampled(connection: Database, of: VectorSet, count: int) -> list[int]:
+    """Chunks with different texts, one for each, in the order of the hashes of their texts."""
+    statement = (
+        "SELECT min(chunks.id) FROM embedding_cache AS known CROSS JOIN chunks ON chunks.key = known.key"
+        " WHERE known.set_id = ? GROUP BY known.key ORDER BY known.key LIMIT ?"
+    )
+    return [cast("int", chunk_id) for (chunk_id,) in connection.execute(statement, (of.id, count))]
+
+
+def having(connection: Database, of: VectorSet) -> list[int]:
+    """Every chunk with a vector, ascending."""
+    return sorted(cast("int", known) for (known,) in connection.execute(f"SELECT chunks.id {_HAVING}", (of.id,)))
+
+
+def count_having(connection: Database, of: VectorSet) -> int:
+    """How many chunks have a vector."""
+    return int(connection.execute(f"SELECT count(*) {_HAVING}", (of.id,)).get)
+
+
+def count_failed(connection: Database, of: VectorSet) -> int:
+    """Chunks whose text the model refused."""
+    statement = "SELECT count(*) FROM failures CROSS JOIN chunks ON chunks.key = failures.key WHERE failures.set_id = ?"
+    return int(connection.execute(statement, (of.id,)).get)
+
+
+def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
+    """Drop vectors that no chunk refers to, least recently used first, until the store fits; return how many."""
+    entries, size = cast(
+        "tuple[int, int]",
+        connection.execute("SELECT count(*), coalesce(sum(length(vector)), 0) FROM embedding_cache").get,
+    )
+    if entries <= max_entries and size <= max_bytes:
+        return 0
+    idle = connection.execute(
+        "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"
+        " WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.key = known.key) ORDER BY known.used_at, known.id"
+    )
+    gone: list[tuple[int]] = []
+    for vector_id, length in cast("Iterable[tuple[int, int]]", idle):
+        if entries <= max_entries and size <= max_bytes:
+            break
+        gone.append((vector_id,))
+        entries, size = entries - 1, size - length
+    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", gone)
+    return len(gone)
+
+
+def carry_over(connection: Database, old: str) -> None:
+    """Copy the vector sets of another index file into this empty one, in one transaction."""
+    connection.execute("ATTACH ? AS old", (old,))
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for table, columns in (
+            ("sets", "id, fingerprint, dimensions, spec, created_at"),
+            ("embedding_cache", "id, set_id, key, used_at, vector"),
+        ):
+            connection.execute(f"INSERT INTO main.{table}({columns}) SELECT {columns} FROM old.{table}")  # noqa: S608 (fixed text)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.execute("DETACH old")

@@ -1,0 +1,116 @@
+"""Connections to SQLite as the index wants them, and what a file turns out to be."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Literal, cast
+
+from memoriter.index._schema import APPLICATION_ID, PAGE_SIZE, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from memoriter.index._database import Database
+
+
+BUSY_MS = 10_000
+"""How long a statement waits for another process' short transaction."""
+
+Nature = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
+
+
+def connect(path: Path, *, network: bool, create: bool = False) -> Database:
+    """Open a database that exists (or make it, if asked), tuned; `apsw` errors pass through."""
+    import apsw
+
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    connection = cast("Database", apsw.Connection(str(path), flags=flags))
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        _tune(connection, network=network)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _tune(connection: Database, *, network: bool) -> None:
+    import apsw
+
+    # Both hold for a new file only; an existing one keeps what it has.
+    connection.pragma("page_size", PAGE_SIZE)
+    connection.pragma("auto_vacuum", 2)
+    wanted = "delete" if network else "wal"
+    if connection.pragma("journal_mode") != wanted:
+        # Another process that has it open keeps the mode as it is; that is slower, not wrong.
+        with suppress(apsw.BusyError, apsw.LockedError):
+            connection.pragma("journal_mode", wanted)
+    connection.pragma("synchronous", 1)
+    connection.pragma("secure_delete", 1)
+    connection.pragma("temp_store", 2)
+    # No memory map: another program that cuts the file short would then kill the process instead of raising an error.
+    connection.pragma("cache_size", -32 * 1024)
+    connection.pragma("journal_size_limit", 16 * 1024 * 1024)
+
+
+def nature(connection: Database) -> Nature:
+    """What the file is, from its header and its table list; `apsw` errors pass through."""
+    application = int(connection.pragma("application_id"))
+    version = int(connection.pragma("user_version"))
+    tables = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if not tables and application in {0, APPLICATION_ID}:
+        return "empty"
+    if application != APPLICATION_ID:
+        return "foreign"
+    if version > VERSION:
+        return "newer"
+    if version < 1 or not {"meta", "files", "chunks", "chunks_fts", "embedding_cache"} <= tables:
+        return "damaged"
+    return "ours" if version == VERSION else "old"
+
+
+@contextmanager
+def transaction(connection: Database) -> Generator[None]:
+    """Write all of it or nothing: takes the write lock at once, so that it cannot fail half-way for being late."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some failures (a full disk) have ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def counter(connection: Database, name: str) -> int:
+    """The value of a counter; 0 for one that never moved."""
+    value = connection.execute("SELECT value FROM counters WHERE name = ?", (name,)).get
+    return int(value or 0)
+
+
+def set_counter(connection: Database, name: str, value: int) -> None:
+    connection.execute(
+        "INSERT INTO counters(name, value) VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+        (name, value),
+    )
+
+
+def advance(connection: Database, name: str, by: int = 1) -> int:
+    """Let a counter grow, and return what it was before."""
+    before = counter(connection, name)
+    set_counter(connection, name, before + by)
+    return before
+
+
+def shrink(connection: Database) -> None:
+    """Give pages back to the disk when much of the file is free, and empty the log unless somebody reads from it."""
+    import apsw
+
+    with suppress(apsw.BusyError, apsw.LockedError):
+        if int(connection.pragma("freelist_count")) * 4 > int(connection.pragma("page_count")):
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+        connection.set_busy_timeout(0)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.set_busy_timeout(BUSY_MS)

@@ -1,0 +1,44 @@
+"""The part of `apsw.Connection` that the room uses, with types: its own stubs name types that Python 3.11 lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+Value = str | int | float | bytes | None
+
+
+class Answer(Protocol):
+    """The rows of a statement, read as they are asked for."""
+
+    @property
+    def get(self) -> Any:
+        """The only column of the first row, or the row; `None` when there is no row."""
+        ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]: ...
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+
+
+class Database(Protocol):
+    """An open connection."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, statements: str, bindings: Sequence[Value] | Mapping[str, Value] | None = None, /) -> Answer: ...
+
+    def executemany(self, statements: str, bindings: Iterable[Sequence[Value]], /) -> Answer: ...
+
+    def pragma(self, name: str, value: str | int | None = None, /) -> Any: ...
+
+    def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+
+    def enable_load_extension(self, enable: bool, /) -> None: ...
+
+    def load_extension(self, filename: str, /) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,93 @@
+"""What a vector engine is, and which one serves."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Literal, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index._database import Database
+    from memoriter.index._files import Change
+    from memoriter.types import Filters
+
+EngineName = Literal["auto", "exact", "sqlite-vec"]
+ENGINES: tuple[EngineName, ...] = ("auto", "exact", "sqlite-vec")
+
+LARGEST_MATRIX = 512 * 1024 * 1024
+"""Bytes of vectors that `auto` is ready to hold in memory."""
+
+
+class VectorEngine(Protocol):
+    """Finds the chunks of one vector set that are near a query; others compute the scores from the stored vectors."""
+
+    @property
+    def name(self) -> EngineName: ...
+
+    def follow(self, change: Change, *, before: int) -> None:
+        """Take over a write, inside its transaction; `before` is the content counter that the write started from."""
+        ...
+
+    def catch_up(self, version: int) -> None:
+        """Make the next answers those of the index as it is now; cheap while `version` stays."""
+        ...
+
+    def candidates(self, query: NDArray[np.float32], limit: int, filters: Filters) -> NDArray[np.int64]:
+        """Chunks that hold the best `limit` for a unit query, with everything within rounding of the last one."""
+        ...
+
+    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Those of the chunks that have a vector, ascending, and the vectors: (n,) and (n, dims)."""
+        ...
+
+    def ids(self) -> NDArray[np.int64]:
+        """Every chunk with a vector, ascending."""
+        ...
+
+
+def load_sqlite_vec(connection: Database, extension_path: str | None) -> str | None:
+    """Let sqlite-vec find something in a database of its own, then load it here; what went wrong, or `None`."""
+    import apsw
+
+    try:
+        path = extension_path or _bundled()
+        with closing(cast("Database", apsw.Connection(":memory:"))) as scratch:
+            _load(scratch, path)
+            problem = _tried(scratch)
+        if problem is None:
+            _load(connection, path)
+    # Whatever a foreign library throws, the other engine serves.
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__}: {error}"
+    return problem
+
+
+def _bundled() -> str:
+    import sqlite_vec  # pyright: ignore[reportMissingTypeStubs] (the package has none)
+
+    return str(sqlite_vec.loadable_path())  # pyright: ignore[reportUnknownMemberType] (as above)
+
+
+def _load(connection: Database, path: str) -> None:
+    connection.enable_load_extension(True)
+    try:
+        connection.load_extension(path)
+    finally:
+        connection.enable_load_extension(False)
+
+
+def _tried(scratch: Database) -> str | None:
+    import struct
+
+    scratch.execute("SELECT vec_version()").fetchall()
+    # Libraries for another processor have been seen to load and then to fail here.
+    scratch.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)")
+    pairs = [(1, struct.pack("<2f", 1, 0)), (2, struct.pack("<2f", 0, 1))]
+    scratch.executemany("INSERT INTO probe(rowid, embedding) VALUES (?, ?)", pairs)
+    statement = "SELECT rowid FROM probe WHERE embedding MATCH ? AND k = 1 AND rowid IN (1, 2)"
+    found = scratch.execute(statement, (pairs[1][1],)).get
+    return None if found == 2 else "a test search gave a wrong answer"

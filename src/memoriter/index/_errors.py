@@ -1,0 +1,64 @@
+"""The one place where what SQLite, the file system and broken content say becomes an error of ours."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+REBUILD = "The index can be made again from the notes: run `memoriter index --force`."
+
+_REMEDIES = {
+    "BusyError": "Another process is writing; try again in a moment.",
+    "LockedError": "Another process is writing; try again in a moment.",
+    "ReadOnlyError": "Make the index and its folder writable, or set another index path.",
+    "PermissionsError": "Make the index and its folder writable, or set another index path.",
+    "AuthError": "Make the index and its folder writable, or set another index path.",
+    "CantOpenError": "Check that the folder of the index exists and can be written, or set another index path.",
+    "FullError": "Free some disk space; nothing that was finished is lost.",
+    "TooBigError": "A note is too large for one row; split it or leave it out with `.memoriterignore`.",
+    "IOError": "Check the disk or the mount that holds the index.",
+}
+_MOVED = 1032
+"""SQLITE_READONLY_DBMOVED."""
+_DAMAGE = frozenset(
+    {"CorruptError", "NotADBError", "SQLError", "SchemaChangeError", "ConstraintError", "MismatchError", "FormatError"}
+)
+"""SQL is fixed and tested, so a statement that does not fit means that the tables are not ours any more."""
+
+
+@contextmanager
+def translated(path: Path) -> Generator[None]:
+    """Turn every failure inside into `IndexBusy`, `IndexDamaged` or `IndexUnavailable`, each with a remedy."""
+    import apsw
+
+    try:
+        yield
+    except apsw.Error as error:
+        raise _from_sqlite(path, error) from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise IndexDamaged(f"The index {str(path)!r} holds unreadable content: {error}", remedy=REBUILD) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise IndexUnavailable(
+            f"The index {str(path)!r} cannot be used: {reason}", remedy=_REMEDIES["CantOpenError"]
+        ) from error
+
+
+def _from_sqlite(path: Path, error: Exception) -> IndexUnavailable:
+    kind = type(error).__name__
+    if getattr(error, "extendedresult", 0) == _MOVED:
+        message = f"The index {str(path)!r} was moved or deleted while it was in use"
+        return IndexUnavailable(message, remedy="Try again: the file that is there now will be opened.")
+    message = f"The index {str(path)!r} cannot be used: {error}"
+    if kind in _DAMAGE:
+        return IndexDamaged(f"The index {str(path)!r} is damaged: {error}", remedy=REBUILD)
+    if kind in {"BusyError", "LockedError"}:
+        return IndexBusy(message, remedy=_REMEDIES[kind])
+    return IndexUnavailable(message, remedy=_REMEDIES.get(kind, REBUILD))

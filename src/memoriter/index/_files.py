@@ -1,0 +1,185 @@
+"""Files and their chunks. Writers expect an open transaction."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from memoriter.index import _keywords
+from memoriter.index._connection import counter
+from memoriter.index._text import storable
+from memoriter.index._values import Corpus, IndexedFile, Row
+from memoriter.types import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from memoriter.index._database import Database
+    from memoriter.index._values import Entry
+    from memoriter.types import Source, SourceKind
+
+
+class Change(NamedTuple):
+    """Which chunks a write took away and which it brought."""
+
+    gone: Sequence[int]
+    added: Sequence[int]
+
+
+CHUNK = "chunks.start_line, chunks.end_line, chunks.text, chunks.heading"
+
+
+def chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk:
+    """A chunk from the columns of `CHUNK`."""
+    titles = tuple(cast("list[str]", json.loads(heading))) if heading else ()
+    return Chunk(start_line, end_line, text, titles)
+
+
+def put(connection: Database, source: Source, hash: str, entries: Sequence[Entry]) -> Change:  # noqa: A002 (the word of the door)
+    """Replace everything that is known of a file."""
+    path = storable(source.path)
+    file, gone = _forget_chunks(connection, path)
+    length = sum(entry.length for entry in entries)
+    values = (path, source.kind, hash, source.size, source.mtime_ns, len(entries), length)
+    if file is None:
+        statement = (
+            "INSERT INTO files(path, kind, hash, size, mtime_ns, chunks, length)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id"
+        )
+        file = int(connection.execute(statement, values).get)
+    else:
+        statement = (
+            "UPDATE files SET path = ?, kind = ?, hash = ?, size = ?, mtime_ns = ?, chunks = ?, length = ? WHERE id = ?"
+        )
+        connection.execute(statement, (*values, file))
+    return Change(gone, _add_chunks(connection, file, entries))
+
+
+def _add_chunks(connection: Database, file: int, entries: Sequence[Entry]) -> range:
+    first = newest_id(connection) + 1
+    ids = range(first, first + len(entries))
+    connection.executemany(
+        "INSERT INTO chunks(id, file, day, ordinal, length, script, key, bag, start_line, end_line, heading, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (chunk_id, file, entry.day, chunk_id - first, *_columns(entry))
+            for chunk_id, entry in zip(ids, entries, strict=True)
+        ),
+    )
+    _keywords.add(connection, zip(ids, (entry.terms for entry in entries), strict=True))
+    return ids
+
+
+def _columns(entry: Entry) -> tuple[int, str, bytes, bytes, int, int, str, str]:
+    passage = entry.chunk
+    heading = json.dumps(passage.heading, ensure_ascii=False) if passage.heading else ""
+    place = passage.start_line, passage.end_line, storable(heading), storable(passage.text)
+    return entry.length, entry.script, entry.key, entry.bag, *place
+
+
+def _forget_chunks(connection: Database, path: str) -> tuple[int | None, list[int]]:
+    file = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).get
+    if file is None:
+        return None, []
+    gone = _column(connection, "SELECT id FROM chunks WHERE file = ? ORDER BY id", (file,))
+    _keywords.drop(connection, gone)
+    connection.execute("DELETE FROM chunks WHERE file = ?", (file,))
+    return int(file), gone
+
+
+def remove(connection: Database, paths: Collection[str]) -> Change:
+    """Forget files; unknown paths are fine."""
+    everything: list[int] = []
+    for path in paths:
+        file, gone = _forget_chunks(connection, storable(path))
+        connection.execute("DELETE FROM files WHERE id = ?", (file,))
+        everything += gone
+    return Change(everything, ())
+
+
+def touch(connection: Database, source: Source) -> None:
+    """Note size and time of a file whose content is still the same."""
+    values = (source.size, source.mtime_ns, storable(source.path))
+    connection.execute("UPDATE files SET size = ?, mtime_ns = ? WHERE path = ?", values)
+
+
+def listing(connection: Database) -> dict[str, IndexedFile]:
+    """Every indexed file by its path."""
+    rows = connection.execute("SELECT path, kind, hash, size, mtime_ns, chunks FROM files ORDER BY path").fetchall()
+    return {str(row[0]): IndexedFile(*cast("tuple[Any, Any, Any, Any, Any, Any]", row)) for row in rows}
+
+
+def corpus(connection: Database) -> Corpus:
+    """Totals from the file rows."""
+    files, chunks, length = cast(
+        "tuple[int, int, int]",
+        connection.execute("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(length), 0) FROM files").get,
+    )
+    return Corpus(files, chunks, length / chunks if chunks else 0.0)
+
+
+def rows(connection: Database, ids: Iterable[int]) -> dict[int, Row]:
+    """The chunks that still exist, whole."""
+    found = connection.execute(
+        f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK}, bag, chunks.length, day, script"  # noqa: S608 (fixed text)
+        " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+        " CROSS JOIN files ON files.id = chunks.file",
+        (id_list(ids),),
+    )
+    return {
+        chunk_id: Row(chunk_id, path, cast("SourceKind", kind), ordinal, chunk(*passage), bag, length, day, script)
+        for chunk_id, path, kind, ordinal, *passage, bag, length, day, script in cast(
+            "Iterable[tuple[Any, ...]]", found
+        )
+    }
+
+
+def texts(connection: Database, ids: Iterable[int]) -> dict[int, str]:
+    """Only the texts of chunks."""
+    found = connection.execute(
+        "SELECT chunks.id, text FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value",
+        (id_list(ids),),
+    )
+    return dict(cast("Iterable[tuple[int, str]]", found))
+
+
+def bags(connection: Database, ids: Iterable[int]) -> dict[int, tuple[str, int, bytes]]:
+    """Path, length and packed term counts of the chunks that still exist."""
+    found = connection.execute(
+        "SELECT chunks.id, files.path, chunks.length, chunks.bag FROM json_each(?) AS wanted"
+        " CROSS JOIN chunks ON chunks.id = wanted.value CROSS JOIN files ON files.id = chunks.file",
+        (id_list(ids),),
+    )
+    return {key: (path, length, bag) for key, path, length, bag in cast("Iterable[tuple[int, str, int, bytes]]", found)}
+
+
+def ids_at(connection: Database, path: str) -> list[int]:
+    """The chunks of one file, in file order."""
+    statement = (
+        "SELECT chunks.id FROM files JOIN chunks ON chunks.file = files.id WHERE files.path = ? ORDER BY chunks.id"
+    )
+    return _column(connection, statement, (storable(path),))
+
+
+def all_ids(connection: Database) -> list[int]:
+    """Every chunk; read from the narrowest index there is."""
+    return sorted(_column(connection, "SELECT id FROM chunks INDEXED BY chunks_file", ()))
+
+
+def id_list(ids: Iterable[int]) -> str:
+    """Ids as one value for `json_each`: one statement for any number of them."""
+    return json.dumps([int(each) for each in ids])
+
+
+def newest_id(connection: Database) -> int:
+    """The highest chunk id that was ever given."""
+    return int(connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = 'chunks'").get or 0)
+
+
+def changes(connection: Database) -> int:
+    """The content counter."""
+    return counter(connection, "content")
+
+
+def _column(connection: Database, statement: str, values: tuple[Any, ...]) -> list[int]:
+    return [int(cast("int", value)) for (value,) in connection.execute(statement, values)]

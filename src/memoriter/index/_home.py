@@ -1,0 +1,224 @@
+"""The files of one index on disk: which one serves, how a new one takes its place, how a broken one is set aside.
+
+The index's path is a symbolic link to the generation that serves, `main.sqlite -> main.g3.sqlite`. SQLite follows the
+link before it names its log, so each generation has a log of its own and the link can be turned over in one step while
+others read. A plain file in place of the link is used as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.errors import IndexBusy, IndexUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from filelock import BaseFileLock
+
+_COMPANIONS = ("-wal", "-shm", "-journal")
+_LOCK_SECONDS = 10.0
+"""Creating and swapping take milliseconds; whoever holds this lock longer is stuck."""
+
+
+class Home:
+    """Where one index lives."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = _settled(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
+        self._leases: BaseFileLock | None = None
+
+    def target(self) -> Path | None:
+        """The file that serves now; `None` when there is none. A folder in its place is `IndexUnavailable`."""
+        target = self._linked() or self.path
+        if target.is_dir():
+            raise IndexUnavailable(
+                f"{str(target)!r} is a folder, not an index", remedy="Move it away or set another index path."
+            )
+        return target if target.exists() else None
+
+    def generation_of(self, target: Path) -> int:
+        """The number of a generation; 0 for a plain file."""
+        match = _generation_pattern(self.path).fullmatch(target.name)
+        return int(match[1]) if match else 0
+
+    def create(self, build: Callable[[Path], None], *, after: int = 0) -> None:
+        """Unless there is an index already, let `build` make one and put it in place; its number is over `after`."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._held():
+            if self.target() is not None:
+                return
+            fresh = self.next_generation(after)
+            build(fresh)
+            if not self._link(fresh):
+                _remove(self.path)
+                fresh.replace(self.path)
+
+    def next_generation(self, after: int = 0) -> Path:
+        """The name of a generation file that does not exist yet."""
+        taken = [int(match[1]) for name in self._names() if (match := _generation_pattern(self.path).match(name))]
+        return self._generation(max([after, *taken]) + 1)
+
+    def can_link(self) -> bool:
+        """Whether the file system has symbolic links."""
+        probe = self.path.with_name(f".{self.path.name}.{os.getpid()}.probe")
+        try:
+            probe.symlink_to("nothing")
+        except (OSError, NotImplementedError):
+            return False
+        probe.unlink()
+        return True
+
+    def publish(self, fresh: Path) -> None:
+        """Let a finished, closed generation serve from now on, and drop the one before."""
+        with self._held():
+            old = self.target()
+            _flush(fresh)
+            if not self._link(fresh):
+                raise IndexUnavailable(
+                    f"No symbolic link can be made at {str(self.path)!r}", remedy="Set another index path."
+                )
+            if old is not None and old != self.path:
+                _remove(old)
+            for companion in _COMPANIONS:
+                # Of a plain file that the link has replaced.
+                _unlink(self.path.with_name(self.path.name + companion))
+
+    def discard(self, generation: Path) -> None:
+        """Remove a generation that was not published."""
+        _remove(generation)
+
+    def set_aside(self, seen: tuple[int, int] | None, suffix: str) -> Path | None:
+        """Rename the serving file and its logs to `<name>.<suffix>`, unless it is another one than the one `seen`."""
+        with self._held():
+            target = self.target()
+            if target is None or (seen is not None and identity(target) != seen):
+                return None
+            place = self._free(f"{self.path.name}.{suffix}")
+            target.rename(place)
+            for companion in _COMPANIONS:
+                with suppress(FileNotFoundError):
+                    target.with_name(target.name + companion).rename(place.with_name(place.name + companion))
+            if self.path.is_symlink():
+                self.path.unlink()
+            return place
+
+    def clean(self) -> None:
+        """Remove generations that nobody reads any more and nobody builds."""
+        if not self._orphans():
+            return
+        lease = self.leases()
+        from filelock import Timeout
+
+        with suppress(Timeout), lease.acquire(timeout=0), self._held():
+            for name in self._orphans():
+                _unlink(self.path.with_name(name))
+
+    def leases(self) -> BaseFileLock:
+        """The lock of the one indexer; the operating system lets go of it when the process dies."""
+        if self._leases is None:
+            from filelock import FileLock
+
+            self._leases = FileLock(self.path.with_name(f"{self.path.name}.lease"))
+        return self._leases
+
+    @contextmanager
+    def _held(self) -> Generator[None]:
+        """For the moment in which files change places."""
+        from filelock import FileLock, Timeout
+
+        try:
+            with FileLock(self.path.with_name(f"{self.path.name}.lock"), timeout=_LOCK_SECONDS):
+                yield
+        except Timeout as error:
+            message = f"Another process holds {str(self.path)!r} for longer than it should"
+            raise IndexBusy(message, remedy="Stop the other process and try again.") from error
+
+    def _orphans(self) -> list[str]:
+        serving = self._linked()
+        keep = serving.name if serving else ""
+        pattern = _generation_pattern(self.path)
+        matches = ((name, pattern.match(name)) for name in self._names())
+        return [name for name, match in matches if match and match[0] != keep]
+
+    def _names(self) -> list[str]:
+        try:
+            return os.listdir(self.path.parent)  # noqa: PTH208 (names are all that is needed)
+        except FileNotFoundError:
+            return []
+
+    def _linked(self) -> Path | None:
+        try:
+            return self.path.parent / os.readlink(self.path)  # noqa: PTH115 (the text of the link, as written)
+        except OSError:
+            return None
+
+    def _generation(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.stem}.g{number}{self.path.suffix}")
+
+    def _link(self, generation: Path) -> bool:
+        waiting = self.path.with_name(f".{self.path.name}.{os.getpid()}.link")
+        _unlink(waiting)
+        try:
+            waiting.symlink_to(generation.name)
+        except (OSError, NotImplementedError):
+            return False
+        waiting.replace(self.path)
+        return True
+
+    def _free(self, name: str) -> Path:
+        place, count = self.path.with_name(name), 1
+        while os.path.lexists(place):
+            count += 1
+            place = self.path.with_name(f"{name}-{count}")
+        return place
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file a path leads to; `None` when to none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 (asked at every query: a microsecond less)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _settled(path: Path) -> Path:
+    """The path after links that are the user's; our own link to a generation beside it stays."""
+    for _ in range(40):
+        try:
+            link = os.readlink(path)  # noqa: PTH115 (the text of the link, as written)
+        except OSError:
+            return path
+        if _generation_pattern(path).fullmatch(link):
+            return path
+        path = Path(os.path.abspath(path.parent / link))  # noqa: PTH100 (one link at a time)
+    raise IndexUnavailable(f"The links at {str(path)!r} lead in a circle", remedy="Set another index path.")
+
+
+def _generation_pattern(path: Path) -> re.Pattern[str]:
+    """Matches generation files at the start, so that their logs match too."""
+    return re.compile(rf"{re.escape(path.stem)}\.g([1-9]\d*){re.escape(path.suffix)}(?=$|-wal$|-shm$|-journal$)")
+
+
+def _remove(path: Path) -> None:
+    for companion in ("", *_COMPANIONS):
+        _unlink(path.with_name(path.name + companion))
+
+
+def _unlink(path: Path) -> None:
+    # A file that somebody holds open (Windows) goes with the next cleaning.
+    with suppress(FileNotFoundError, PermissionError):
+        path.unlink()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

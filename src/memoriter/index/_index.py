@@ -1,0 +1,222 @@
+"""The index of one agent: what is known of its notes, by word and by vector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.index import _cache, _files, _keywords
+from memoriter.index._lifecycle import OpenFile
+from memoriter.index._text import storable
+from memoriter.types import Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index._engines import EngineName
+    from memoriter.index._values import Corpus, Entry, IndexedFile, Row
+    from memoriter.types import ModelSpec, Source
+
+_EVERYTHING = Filters()
+
+
+class Index(OpenFile):
+    """One index file, and everything that can be asked of it.
+
+    Any method may raise `IndexBusy` (another process writes for too long), `IndexDamaged` (call `quarantine` and ask
+    again) or another `IndexUnavailable`; each says what to do. One object may be used from several threads, which take
+    turns; other processes read and write the same file at the same time.
+    """
+
+    @property
+    def spec(self) -> ModelSpec | None:
+        """The model whose vectors are in use."""
+        return self._spec
+
+    # settings that belong to the content
+
+    def get_meta(self, key: str) -> str | None:
+        """A remembered setting."""
+        with self._reading() as connection:
+            value = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+            return None if value is None else str(value)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Remember a setting."""
+        with self._writing() as connection:
+            statement = (
+                "INSERT INTO meta(key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value"
+            )
+            connection.execute(statement, (key, value))
+
+    # files and chunks
+
+    def files(self) -> dict[str, IndexedFile]:
+        """Every indexed file by its path; during a rebuild only those that were put again."""
+        with self._reading() as connection:
+            known = _files.listing(connection)
+        return known if self._rebuilt is None else {path: file for path, file in known.items() if path in self._rebuilt}
+
+    def corpus(self) -> Corpus:
+        """Totals, cheap at any size."""
+        with self._reading() as connection:
+            return _files.corpus(connection)
+
+    def put_file(self, source: Source, hash: str, entries: Sequence[Entry]) -> None:  # noqa: A002 (the word of `IndexedFile`)
+        """Replace everything known of a file, in one transaction. Its chunks get consecutive new ids in file order."""
+        with self._writing() as connection:
+            change = _files.put(connection, source, hash, entries)
+            _cache.taken(connection, change.added, now=self._clock())
+            self._vectors.follow(change)
+        if self._rebuilt is not None:
+            self._rebuilt.add(storable(source.path))
+
+    def touch_file(self, source: Source) -> None:
+        """Note size and time of a file whose content is still what was indexed."""
+        with self._writing() as connection:
+            _files.touch(connection, source)
+        if self._rebuilt is not None:
+            self._rebuilt.add(storable(source.path))
+
+    def remove_files(self, paths: Collection[str]) -> None:
+        """Forget files and their chunks, in one transaction; unknown paths are fine."""
+        with self._writing() as connection:
+            self._vectors.follow(_files.remove(connection, paths))
+
+    def rows(self, ids: Collection[int]) -> dict[int, Row]:
+        """The chunks, whole; those that do not exist any more are absent."""
+        with self._reading() as connection:
+            return _files.rows(connection, ids)
+
+    def bags(self, ids: Collection[int]) -> dict[int, tuple[str, int, bytes]]:
+        """Path, length and packed term counts of chunks; those that do not exist are absent."""
+        with self._reading() as connection:
+            return _files.bags(connection, ids)
+
+    def ids_at(self, path: str) -> list[int]:
+        """The chunks of a file, in file order."""
+        with self._reading() as connection:
+            return _files.ids_at(connection, path)
+
+    def all_ids(self) -> list[int]:
+        """Every chunk, ascending."""
+        with self._reading() as connection:
+            return _files.all_ids(connection)
+
+    # words
+
+    def keyword_search(
+        self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
+    ) -> list[tuple[int, float]]:
+        """Chunks with any of the terms, best first: (chunk id, BM25 as a positive number). Any string is safe."""
+        with self._reading() as connection:
+            return _keywords.search(connection, terms, limit=limit, filters=filters)
+
+    def keyword_search_all(
+        self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
+    ) -> list[tuple[int, float]]:
+        """Chunks with all of the terms, best first: (chunk id, FTS5's own rank, negative: lower is better)."""
+        with self._reading() as connection:
+            return _keywords.search_all(connection, terms, limit=limit, filters=filters)
+
+    def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
+        """How many chunks hold each term; 0 for one that none holds."""
+        with self._reading() as connection:
+            return _keywords.document_frequency(connection, terms)
+
+    # vectors
+
+    def choose_engine(self, name: EngineName, extension_path: str | None = None) -> None:
+        """Let this engine serve; `auto` picks by size. sqlite-vec that does not work is a notice, never an error."""
+        with self._reading():
+            self._choice = name, extension_path
+            self._vectors.choose(name, extension_path)
+
+    def use_vectors(self, spec: ModelSpec) -> None:
+        """Make this model's vector set the active one; the others stay. `EmbeddingError` if its dimensions changed."""
+        with self._reading():
+            self._vectors.use(spec, now=self._clock())
+            self._spec = spec
+
+    def missing(self, limit: int) -> list[tuple[bytes, str]]:
+        """Up to `limit` distinct (key, text to embed) that have neither a vector nor a recorded failure."""
+        self.version()
+        with self._reading():
+            return self._vectors.missing(limit)
+
+    def pending(self) -> int:
+        """Chunks that wait for a vector; 0 when no set is in use."""
+        with self._reading() as connection:
+            having, failed = self._vectors.counts(self.version())
+            return max(0, _files.corpus(connection).chunks - having - failed) if self._vectors.in_use else 0
+
+    def failures(self) -> int:
+        """Chunks whose text the model refused."""
+        with self._reading():
+            return self._vectors.counts(self.version())[1]
+
+    def vectors(self) -> int:
+        """Chunks that have a vector in the active set."""
+        with self._reading():
+            return self._vectors.counts(self.version())[0]
+
+    def put_vectors(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
+        """Keep vectors, (n, dims), under their keys, in one transaction; `BadVector` if one does not fit the set."""
+        with self._writing():
+            self._vectors.put(keys, vectors, now=self._clock())
+
+    def put_failure(self, key: bytes, message: str) -> None:
+        """Record that this text cannot be embedded, so that it is not asked for again."""
+        with self._writing() as connection:
+            _cache.fail(connection, self._vectors.active(), key, message, now=self._clock())
+
+    def clear_failures(self) -> None:
+        """Let every refused text of the active set be tried again."""
+        with self._writing() as connection:
+            _cache.clear_failures(connection, self._vectors.active())
+            self._vectors.forget_progress()
+
+    def vector_search(
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters = _EVERYTHING
+    ) -> list[tuple[int, float]]:
+        """Chunks nearest to the query, best first, ties by id: (chunk id, cosine); exact whichever engine serves."""
+        with self._reading():
+            return self._vectors.nearest(query, limit=limit, filters=filters, version=self.version())
+
+    def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
+        """The cosine of each chunk that has a vector."""
+        with self._reading():
+            return self._vectors.cosines(query, ids, version=self.version())
+
+    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
+        """The chunks that have a vector, ascending, and their vectors: (m ids, (m, dims))."""
+        with self._reading():
+            return self._vectors.at(ids, version=self.version())
+
+    def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
+        """Texts and vectors of up to `count` chunks with different texts: (m texts, (m, dims)).
+
+        The hashes of the texts decide which ones and in which order, so that the same notes give the same sample.
+        """
+        with self._reading() as connection:
+            chosen = _cache.sampled(connection, self._vectors.active(), count)
+            found, vectors = self._vectors.at(chosen, version=self.version())
+            place = {row: position for position, row in enumerate(found)}
+            kept = [row for row in chosen if row in place]
+            texts = _files.texts(connection, kept)
+            return [texts[row] for row in kept], vectors[[place[row] for row in kept]]
+
+    def sample_vectors(self, count: int, *, seed: int) -> NDArray[np.float32]:
+        """Vectors of `count` random chunks (fewer if there are fewer), each at most once: (m, dims)."""
+        with self._reading():
+            return self._vectors.sample(count, seed=seed, version=self.version())
+
+    def evict(self, *, max_entries: int, max_bytes: int) -> int:
+        """Shrink the store of vectors, over all sets, to these limits and return how many went.
+
+        Only vectors that no chunk refers to go, the least recently used first.
+        """
+        with self._writing() as connection:
+            return _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)

@@ -1,0 +1,264 @@
+"""An open index file: whose it is, who writes, and how another takes its place."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.index import _cache, _connection, _files, _keywords, _opening
+from memoriter.index._errors import translated
+from memoriter.index._home import Home, identity
+from memoriter.index._network import on_network
+from memoriter.index._vectors import Vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from memoriter.index._database import Database
+    from memoriter.index._engines import EngineName
+    from memoriter.types import ModelSpec, Reason
+
+
+class OpenFile:
+    """The life of an index file while somebody uses it."""
+
+    def __init__(self, home: Home, path: Path, *, clock: Callable[[], float], network: bool) -> None:
+        self.path = path
+        self._home = home
+        self._clock = clock
+        self._network = network
+        self._turn = threading.RLock()
+        self._notices: list[Reason] = []
+        self._opened: _opening.Opened | None = None
+        self._closed = False
+        self._version = 0
+        self._seen = -1
+        self._vectors: Vectors
+        self._spec: ModelSpec | None = None
+        self._choice: tuple[EngineName, str | None] = ("exact", None)
+        self._pinned = False
+        self._rebuilt: set[str] | None = None
+
+    @classmethod
+    def open(cls, path: Path, *, clock: Callable[[], float], network: bool | None = None) -> Self:
+        """Open the index, making or replacing the file as needed; `notices` tells what had to be done.
+
+        `clock` gives seconds since the epoch; `network`: is it on a network file system? (`None`: find out.)
+        """
+        with translated(path):
+            home = Home(path)
+            home.path.parent.mkdir(parents=True, exist_ok=True)
+            index = cls(home, path, clock=clock, network=on_network(home.path.parent) if network is None else network)
+            with suppress(OSError):
+                home.clean()
+            index._take(index._reopened())
+        return index
+
+    @property
+    def generation(self) -> int:
+        """Number of the file that serves; 0 for a plain file."""
+        return self._opened.generation if self._opened else 0
+
+    @property
+    def notices(self) -> tuple[Reason, ...]:
+        """What a person should know: a file that was set aside, an engine that does not work."""
+        return tuple(self._notices)
+
+    @property
+    def engine(self) -> EngineName:
+        """The vector engine that serves: `exact` or `sqlite-vec`."""
+        return self._vectors.engine
+
+    def close(self) -> None:
+        """Let go of the file; nothing else may be asked afterwards."""
+        with self._turn, translated(self.path):
+            self._closed = True
+            self._let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # the file
+
+    def refresh(self) -> bool:
+        """Follow the path when another file serves there now, or none at all; True if so. Costs one `stat`."""
+        with self._turn, translated(self.path):
+            if self._closed or self._pinned or (self._opened and identity(self._home.path) == self._opened.identity):
+                return False
+            before = self.generation
+            self._let_go()
+            self._take(self._reopened(after=before))
+            return True
+
+    def quarantine(self) -> None:
+        """Set the file aside after `IndexDamaged` and begin a new, empty one, unless somebody has done so already."""
+        if self._pinned:
+            raise IndexUnavailable(
+                "The new index that is being built is damaged", remedy="Start again; the old one still serves."
+            )
+        with self._turn, translated(self.path):
+            seen, before = (self._opened.identity if self._opened else None), self.generation
+            self._let_go()
+            if seen is not None:
+                _opening.set_aside(self._home, seen, "is damaged", clock=self._clock, notice=self._notice)
+            self._take(self._reopened(after=before))
+
+    def version(self) -> int:
+        """A number that changes whenever content may have changed, by this object or by anybody else: for caches."""
+        with self._reading() as connection:
+            seen = int(connection.pragma("data_version"))
+            if seen != self._seen:
+                self._seen = seen
+                self._version += 1
+                self._vectors.forget_progress()
+            return self._version
+
+    @contextmanager
+    def lease(self, *, wait: float = 0.0) -> Generator[None]:
+        """The right to index, for one thread of one process; `IndexBusy` if it is not free within `wait` seconds.
+
+        At the end deleted text leaves the file, if nobody else reads just then.
+        """
+        from filelock import Timeout
+
+        lock = self._home.leases()
+        try:
+            with translated(self.path):
+                lock.acquire(timeout=wait)
+        except IndexUnavailable as error:
+            if not isinstance(error.__cause__, Timeout):
+                raise
+            message = f"Another process is indexing {str(self.path)!r}"
+            raise IndexBusy(message, remedy="Wait until it is done; searches work meanwhile.") from error
+        try:
+            yield
+        finally:
+            with suppress(IndexUnavailable):
+                self.purge()
+            lock.release()
+
+    def purge(self) -> None:
+        """Make deleted text leave the file for good, and give free space back; waits for nobody."""
+        with self._turn:
+            if self._closed:
+                return
+            with self._reading() as connection:
+                if _connection.counter(connection, "deleted"):
+                    with _connection.transaction(connection):
+                        _keywords.purge(connection)
+                _connection.shrink(connection)
+
+    @contextmanager
+    def rebuild(self) -> Generator[Self]:
+        """A new, empty index that has the vectors of this one and takes its place at the end, unless something fails.
+
+        Meanwhile this one serves. Where the file system has no symbolic links, the files of this one are replaced one
+        by one, and those that were not put again are removed at the end.
+        """
+        with self.lease():
+            if self._home.can_link():
+                with self._generation_built() as fresh:
+                    yield fresh
+                self.refresh()
+            else:
+                with self._rebuilt_in_place() as same:
+                    yield same
+
+    @contextmanager
+    def _generation_built(self) -> Generator[Self]:
+        with translated(self.path):
+            file = self._home.next_generation(self.generation)
+        fresh = self._sibling()
+        try:
+            with translated(self.path):
+                fresh._take(self._carried_over(file))  # noqa: SLF001 (of the same class)
+            yield fresh
+            fresh.purge()
+            fresh.close()
+            with translated(self.path):
+                self._home.publish(file)
+        except BaseException:
+            with suppress(IndexUnavailable):
+                fresh.close()
+            self._home.discard(file)
+            raise
+
+    def _sibling(self) -> Self:
+        other = type(self)(self._home, self.path, clock=self._clock, network=self._network)
+        other._pinned, other._choice, other._spec = True, self._choice, self._spec  # noqa: SLF001 (of the same class)
+        return other
+
+    def _carried_over(self, file: Path) -> _opening.Opened:
+        _opening.build(self._home, file, clock=self._clock, network=self._network)
+        connection = _connection.connect(file, network=self._network)
+        try:
+            if self._opened is not None:
+                _cache.carry_over(connection, str(self._opened.file))
+        except BaseException:
+            connection.close()
+            raise
+        return _opening.Opened(connection, file, identity(file) or (0, 0), self._home.generation_of(file))
+
+    @contextmanager
+    def _rebuilt_in_place(self) -> Generator[Self]:
+        self._rebuilt = set()
+        try:
+            yield self
+            kept, self._rebuilt = self._rebuilt, None
+            self._keep_only(kept)
+        finally:
+            self._rebuilt = None
+
+    def _keep_only(self, paths: set[str]) -> None:
+        """Forget every file but these."""
+        with self._writing() as connection:
+            self._vectors.follow(_files.remove(connection, _files.listing(connection).keys() - paths))
+
+    # underneath
+
+    @contextmanager
+    def _reading(self) -> Generator[Database]:
+        with self._turn, translated(self.path):
+            if self._opened is None:
+                raise IndexUnavailable(f"The index {str(self.path)!r} is not open", remedy="Open it again.")
+            yield self._opened.connection
+
+    @contextmanager
+    def _writing(self) -> Generator[Database]:
+        with self._reading() as connection:
+            with _connection.transaction(connection):
+                yield connection
+            self._version += 1
+
+    def _reopened(self, *, after: int = 0) -> _opening.Opened:
+        return _opening.open_home(
+            self._home, clock=self._clock, network=self._network, notice=self._notice, after=after
+        )
+
+    def _take(self, opened: _opening.Opened) -> None:
+        self._opened = opened
+        self._seen = -1
+        self._version += 1
+        self._vectors = Vectors(opened.connection, self._notice)
+        self._vectors.choose(*self._choice)
+        if self._spec is not None:
+            self._vectors.use(self._spec, now=self._clock())
+
+    def _let_go(self) -> None:
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            opened.connection.close()
+
+    def _notice(self, reason: Reason) -> None:
+        if reason not in self._notices:
+            self._notices.append(reason)

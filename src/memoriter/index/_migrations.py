@@ -1,0 +1,60 @@
+"""The way from every released schema to the present one. Steps are appended and never edited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memoriter.index._connection import transaction
+from memoriter.index._schema import APPLICATION_ID, SCHEMA, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.index._database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step: `sql` turns the schema of `version - 1` into that of `version`."""
+
+    version: int
+    name: str
+    sql: str
+
+
+MIGRATIONS: tuple[Migration, ...] = ()
+
+
+def create(connection: Database, *, now: float, first_id: int = 1) -> None:
+    """Give an empty database the present schema, in one transaction; its chunks are numbered from `first_id`."""
+    with transaction(connection):
+        # Another process may have been faster; its work is as good as ours.
+        if version(connection) == 0:
+            connection.execute(SCHEMA).fetchall()
+            connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (first_id - 1,))
+            connection.pragma("application_id", APPLICATION_ID)
+            _record(connection, VERSION, "created", now)
+
+
+def migrate(connection: Database, *, now: float, steps: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Apply what is missing, each step in a transaction with its record, and return the names of the steps."""
+    applied: list[str] = []
+    for step in steps:
+        with transaction(connection):
+            if version(connection) >= step.version:
+                continue
+            connection.execute(step.sql).fetchall()
+            _record(connection, step.version, step.name, now)
+        applied.append(step.name)
+    return applied
+
+
+def version(connection: Database) -> int:
+    """The schema that the file has; 0 for an empty file."""
+    return int(connection.pragma("user_version"))
+
+
+def _record(connection: Database, number: int, name: str, now: float) -> None:
+    connection.execute("INSERT INTO migrations(version, name, applied_at) VALUES (?, ?, ?)", (number, name, now))
+    connection.pragma("user_version", number)

@@ -1,0 +1,127 @@
+"""From a path to a connection that works: make what is missing, migrate what is old, set aside what is not ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memoriter.errors import IndexUnavailable
+from memoriter.index import _migrations
+from memoriter.index._connection import connect, nature
+from memoriter.index._home import identity
+from memoriter.types import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from memoriter.index._connection import Nature
+    from memoriter.index._database import Database
+    from memoriter.index._home import Home
+
+_ATTEMPTS = 20
+"""Others may delete and replace the file meanwhile; nobody does it twenty times in a row."""
+_IDS = 1 << 32
+"""Chunk ids that a generation has for itself: an id of an older one never comes back."""
+_WHY: dict[Nature, str] = {
+    "foreign": "belongs to another program",
+    "newer": "was made by a newer version",
+    "damaged": "is damaged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection and the file it reads."""
+
+    connection: Database
+    file: Path
+    identity: tuple[int, int]
+    generation: int
+
+
+def open_home(
+    home: Home, *, clock: Callable[[], float], network: bool, notice: Callable[[Reason], None], after: int = 0
+) -> Opened:
+    """Open the index that serves, whatever is found at its path; `apsw` errors that are not damage pass through."""
+    for _ in range(_ATTEMPTS):
+        target = home.target()
+        if target is None:
+            home.create(lambda fresh: build(home, fresh, clock=clock, network=network), after=after)
+            continue
+        seen = identity(target)
+        connection, kind = _attempt(home, target, clock=clock, network=network)
+        if connection is not None and seen is not None and identity(home.path) == seen:
+            return Opened(connection, target, seen, home.generation_of(target))
+        if connection is not None:
+            connection.close()
+        if kind in _WHY:
+            set_aside(home, seen, _WHY[kind], clock=clock, notice=notice)
+    raise IndexUnavailable(
+        f"The index {str(home.path)!r} keeps changing", remedy="Stop the other process and try again."
+    )
+
+
+def _attempt(
+    home: Home, target: Path, *, clock: Callable[[], float], network: bool
+) -> tuple[Database | None, Nature | None]:
+    """A connection, or what is wrong with the file, or neither when it has gone."""
+    import apsw
+
+    try:
+        connection = connect(target, network=network)
+    except (apsw.NotADBError, apsw.CorruptError):
+        return None, "damaged"
+    except apsw.CantOpenError:
+        if target.exists():
+            raise
+        return None, None
+    try:
+        kind = prepared(connection, home.generation_of(target), clock=clock)
+    except (apsw.NotADBError, apsw.CorruptError):
+        kind = "damaged"
+    except BaseException:
+        connection.close()
+        raise
+    if kind in _WHY:
+        connection.close()
+        return None, kind
+    return connection, kind
+
+
+def build(home: Home, fresh: Path, *, clock: Callable[[], float], network: bool) -> None:
+    """Make a new, empty generation file."""
+    home.discard(fresh)
+    connection = connect(fresh, network=network, create=True)
+    try:
+        prepared(connection, home.generation_of(fresh), clock=clock)
+    finally:
+        connection.close()
+
+
+def prepared(connection: Database, generation: int, *, clock: Callable[[], float]) -> Nature:
+    """What the file was before it was created or migrated as needed; a file that is not ours is not touched."""
+    kind = nature(connection)
+    if kind == "empty":
+        _migrations.create(connection, now=clock(), first_id=1 + _IDS * max(0, generation - 1))
+    elif kind == "old":
+        _migrations.migrate(connection, now=clock())
+    return kind
+
+
+def set_aside(
+    home: Home, seen: tuple[int, int] | None, why: str, *, clock: Callable[[], float], notice: Callable[[Reason], None]
+) -> None:
+    """Set the serving file aside and say so."""
+    stamp = datetime.fromtimestamp(clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
+    place = home.set_aside(seen, f"damaged-{stamp}")
+    if place is not None:
+        message = f"The index file {str(home.path)!r} {why}; it was moved to {place.name!r} and a new index was begun."
+        notice(
+            Reason(
+                "index_quarantined",
+                message,
+                "Run `memoriter index` to fill it; delete the moved file when nobody needs it.",
+            )
+        )

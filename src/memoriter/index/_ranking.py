@@ -1,0 +1,76 @@
+"""Cosines and their order, the same for every engine: that is why their answers agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.errors import BadVector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+SLACK = 1e-5
+"""Far over the rounding error of a float32 dot product of unit vectors: nothing that belongs on top is lost before the
+exact scores are known."""
+
+
+def unit_query(query: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """The query with length 1; `BadVector` when it cannot be compared with this set."""
+    import numpy as np
+
+    flat = np.asarray(query, dtype=np.float32).reshape(-1)
+    if flat.size != dimensions:
+        raise BadVector(f"The query vector has {flat.size} dimensions, the vectors in the index have {dimensions}")
+    return unit_rows(flat.reshape(1, -1), dimensions)[0]
+
+
+def unit_rows(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """(n, dims) float32 with rows of length 1; `BadVector` when a row is not finite, zero or of another length."""
+    import numpy as np
+
+    rows = np.ascontiguousarray(vectors, dtype="<f4")
+    if rows.ndim != 2 or rows.shape[1] != dimensions:
+        raise BadVector(f"Vectors of shape {rows.shape} do not fit a set of {dimensions} dimensions")
+    # In float64, where the square of no float32 overflows or vanishes.
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    if not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
+        raise BadVector("A vector is zero or not finite")
+    if np.all(np.abs(lengths - 1) < 1e-6):
+        return rows
+    return (rows / lengths[:, None]).astype("<f4")
+
+
+def cosines(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Exact cosines of unit rows: the same for equal rows wherever they lie, which a BLAS product does not promise."""
+    import numpy as np
+
+    return np.multiply(rows, query, dtype=np.float64).sum(axis=1)
+
+
+def best(ids: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[tuple[int, float]]:
+    """The highest scores first; ties by id."""
+    import numpy as np
+
+    order = np.lexsort((ids, -scores))[:limit]
+    return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
+
+
+def near_top(scores: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
+    """Positions of everything that may belong to the best `limit`, in no order."""
+    import numpy as np
+
+    if scores.size <= limit:
+        return np.arange(scores.size)
+    last = np.partition(scores, scores.size - limit)[scores.size - limit]
+    return np.flatnonzero(scores >= last - SLACK)
+
+
+def drawn(ids: NDArray[np.int64], count: int, seed: int) -> Sequence[int]:
+    """`count` of the ids at random, each at most once, ascending; the same for the same seed."""
+    import numpy as np
+
+    chosen = np.random.default_rng(seed).choice(ids.size, size=min(count, ids.size), replace=False)
+    return list(map(int, ids[np.sort(chosen)]))

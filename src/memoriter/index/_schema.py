@@ -1,0 +1,97 @@
+"""The whole schema, as a new index gets it. A change here needs a step in `_migrations.py` with the same result."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x4D656D6F
+"""`Memo`: how a file says that it is ours."""
+
+VERSION = 1
+"""Kept in `PRAGMA user_version`."""
+
+PAGE_SIZE = 8192
+"""Five vectors of 384 dimensions fill such a page; pages of 4096 bytes would waste a quarter."""
+
+SCHEMA = r"""
+CREATE TABLE migrations(
+  version INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied_at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE meta(
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- content: grows with every change of chunks or vectors; overwritten: with every vector that replaced another;
+-- deleted: chunks whose words wait to be purged from chunks_fts; vec:<set>: the content that chunks_vec_<set> holds
+CREATE TABLE counters(
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE files(
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  chunks INTEGER NOT NULL,
+  length INTEGER NOT NULL
+) STRICT;
+
+-- AUTOINCREMENT: an id never comes back for other content. The narrow columns come first: filters read only them.
+CREATE TABLE chunks(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  file INTEGER NOT NULL REFERENCES files(id),
+  day INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  script TEXT NOT NULL,
+  key BLOB NOT NULL,
+  bag BLOB NOT NULL,
+  start_line INTEGER NOT NULL,
+  end_line INTEGER NOT NULL,
+  heading TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE INDEX chunks_file ON chunks(file);
+CREATE INDEX chunks_key ON chunks(key);
+
+-- Only the space separates: every other ASCII character is part of a term, and so is everything that is not ASCII.
+CREATE VIRTUAL TABLE chunks_fts USING fts5(
+  terms,
+  content = '',
+  contentless_delete = 1,
+  tokenize = "ascii tokenchars '!""#$%&''()*+,-./:;<=>?@[\]^_`{|}~'"
+);
+INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('secure-delete', 1);
+CREATE VIRTUAL TABLE chunks_terms USING fts5vocab(chunks_fts, row);
+
+CREATE TABLE sets(
+  id INTEGER PRIMARY KEY,
+  fingerprint TEXT NOT NULL UNIQUE,
+  dimensions INTEGER NOT NULL,
+  spec TEXT NOT NULL,
+  created_at REAL NOT NULL
+) STRICT;
+
+-- float32, little endian, length 1: the only full-precision copy of a vector.
+CREATE TABLE embedding_cache(
+  id INTEGER PRIMARY KEY,
+  set_id INTEGER NOT NULL REFERENCES sets(id),
+  key BLOB NOT NULL,
+  used_at REAL NOT NULL,
+  vector BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX embedding_cache_key ON embedding_cache(set_id, key);
+
+CREATE TABLE failures(
+  set_id INTEGER NOT NULL REFERENCES sets(id),
+  key BLOB NOT NULL,
+  message TEXT NOT NULL,
+  failed_at REAL NOT NULL,
+  PRIMARY KEY(set_id, key)
+) STRICT, WITHOUT ROWID;
+"""

@@ -1,0 +1,133 @@
+"""The sqlite-vec engine: a vec0 table inside the index, kept in the same transactions as the chunks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from memoriter.index import _cache, _files
+from memoriter.index._connection import counter, set_counter, transaction
+from memoriter.index._filters import condition
+from memoriter.index._ranking import SLACK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index._cache import VectorSet
+    from memoriter.index._database import Database
+    from memoriter.index._engines import EngineName
+    from memoriter.types import Filters
+
+_LARGEST_K = 4096
+"""vec0 refuses to return more neighbours."""
+_SLOTS = 1024
+"""Vectors in one block of vec0; it gives back only blocks that are empty."""
+
+
+class SqliteVecEngine:
+    """Lets SQLite scan the vectors: slower than a matrix, with nothing to hold in memory."""
+
+    name: EngineName = "sqlite-vec"
+
+    def __init__(self, connection: Database, of: VectorSet) -> None:
+        self._connection = connection
+        self._set = of
+        self._table = f"chunks_vec_{of.id}"
+        self._stamp = f"vec:{of.id}"
+        self._version = -1
+
+    def follow(self, change: _files.Change, *, before: int) -> None:
+        if not self._exists() or counter(self._connection, self._stamp) != before:
+            return
+        self._delete(change.gone)
+        self._insert(change.added)
+        self._stamped()
+
+    def catch_up(self, version: int) -> None:
+        if self._version == version:
+            return
+        if not self._current():
+            with transaction(self._connection):
+                self._reconcile()
+        self._version = version
+
+    def candidates(self, query: NDArray[np.float32], limit: int, filters: Filters) -> NDArray[np.int64]:
+        import numpy as np
+
+        blob, count = query.tobytes(), limit + 32
+        while count <= _LARGEST_K:
+            found = self._knn(blob, count, filters)
+            # Neighbours as near as the last wanted one may lie beyond the cut; then look further.
+            if len(found) < count or found[-1][1] > found[limit - 1][1] + 2 * SLACK:
+                break
+            count *= 4
+        else:
+            found = self._scan(blob, filters)
+        return np.fromiter((each for each, _ in found), dtype=np.int64, count=len(found))
+
+    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        return _cache.vectors_of(self._connection, self._set, sorted(set(ids)))
+
+    def ids(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.array(_cache.having(self._connection, self._set), dtype=np.int64)
+
+    def _knn(self, query: bytes, count: int, filters: Filters) -> list[tuple[int, float]]:
+        where, values = condition(filters)
+        inside = "" if filters.empty else f"AND rowid IN (SELECT chunks.id FROM chunks WHERE {where})"  # noqa: S608 (fixed text; values are bound)
+        statement = (
+            f"SELECT rowid, distance FROM {self._table} WHERE embedding MATCH ? AND k = ? {inside} ORDER BY distance"  # noqa: S608 (fixed text; values are bound)
+        )
+        return cast("list[tuple[int, float]]", self._connection.execute(statement, (query, count, *values)).fetchall())
+
+    def _scan(self, query: bytes, filters: Filters) -> list[tuple[int, float]]:
+        where, values = condition(filters)
+        inside = "" if filters.empty else f"WHERE rowid IN (SELECT chunks.id FROM chunks WHERE {where})"  # noqa: S608 (fixed text; values are bound)
+        statement = f"SELECT rowid, vec_distance_cosine(embedding, ?) FROM {self._table} {inside}"  # noqa: S608 (fixed text; values are bound)
+        return cast("list[tuple[int, float]]", self._connection.execute(statement, (query, *values)).fetchall())
+
+    def _exists(self) -> bool:
+        statement = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+        return self._connection.execute(statement, (self._table,)).get is not None
+
+    def _current(self) -> bool:
+        return self._exists() and counter(self._connection, self._stamp) == _files.changes(self._connection)
+
+    def _reconcile(self) -> None:
+        """Make the table hold what the index holds, whatever a process without sqlite-vec did meanwhile."""
+        if self._current():
+            return
+        overwritten = counter(self._connection, f"{self._stamp}:overwritten") != counter(
+            self._connection, "overwritten"
+        )
+        if self._exists() and (overwritten or self._bloated()):
+            self._connection.execute(f"DROP TABLE {self._table}")
+        self._connection.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS {self._table}"
+            f" USING vec0(embedding float[{self._set.dimensions}] distance_metric=cosine)"
+        )
+        held = {cast("int", each) for (each,) in self._connection.execute(f"SELECT rowid FROM {self._table}")}  # noqa: S608 (our own name)
+        wanted = _cache.having(self._connection, self._set)
+        self._delete(held.difference(wanted))
+        self._insert([each for each in wanted if each not in held])
+        self._stamped()
+
+    def _bloated(self) -> bool:
+        blocks = int(self._connection.execute(f"SELECT count(*) FROM {self._table}_chunks").get)  # noqa: S608 (our own name)
+        held = int(self._connection.execute(f"SELECT count(*) FROM {self._table}_rowids").get)  # noqa: S608 (our own name)
+        return blocks * _SLOTS > 2 * held + 2 * _SLOTS
+
+    def _delete(self, ids: Iterable[int]) -> None:
+        self._connection.executemany(f"DELETE FROM {self._table} WHERE rowid = ?", ((each,) for each in ids))  # noqa: S608 (our own name)
+
+    def _insert(self, ids: Sequence[int]) -> None:
+        found, rows = _cache.vectors_of(self._connection, self._set, ids)
+        pairs = zip(found.tolist(), map(bytes, rows), strict=True)
+        self._connection.executemany(f"INSERT INTO {self._table}(rowid, embedding) VALUES (?, ?)", pairs)  # noqa: S608 (our own name)
+
+    def _stamped(self) -> None:
+        set_counter(self._connection, self._stamp, _files.changes(self._connection))
+        set_counter(self._connection, f"{self._stamp}:overwritten", counter(self._connection, "overwritten"))

@@ -1,0 +1,190 @@
+"""The vector leg of an open index: the active set, its engine, and what waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from memoriter.errors import EmbeddingError
+from memoriter.index import _cache, _files, _ranking
+from memoriter.index._connection import advance, transaction
+from memoriter.index._engines import LARGEST_MATRIX, load_sqlite_vec
+from memoriter.index._exact import ExactEngine
+from memoriter.index._sqlite_vec import SqliteVecEngine
+from memoriter.types import Filters, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index._database import Database
+    from memoriter.index._engines import EngineName, VectorEngine
+    from memoriter.types import ModelSpec
+
+_T = TypeVar("_T")
+
+
+class Vectors:
+    """Everything about vectors on one connection. Methods that write say so and expect an open transaction."""
+
+    def __init__(self, connection: Database, notice: Callable[[Reason], None]) -> None:
+        self._connection = connection
+        self._notice = notice
+        self._set: _cache.VectorSet | None = None
+        self._engine: VectorEngine | None = None
+        self._wanted: tuple[EngineName, str | None] = ("exact", None)
+        self._chosen: EngineName = "exact"
+        self._loaded: bool | None = None
+        self._settled_before = 0
+        self._counted: tuple[int, int, int] | None = None
+
+    @property
+    def engine(self) -> EngineName:
+        return self._chosen
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a set is active."""
+        return self._set is not None
+
+    def use(self, spec: ModelSpec, *, now: float) -> None:
+        """Make this model's set the active one, registering it if it is new."""
+        found = _cache.find_set(self._connection, spec)
+        if found is None:
+            with transaction(self._connection):
+                _cache.register(self._connection, spec, now=now)
+            found = _cache.find_set(self._connection, spec)
+        if found != self._set:
+            self._set, self._engine = found, None
+            self.forget_progress()
+            self.choose(*self._wanted)
+
+    def choose(self, name: EngineName, extension_path: str | None) -> None:
+        """Pick the engine; sqlite-vec that does not work becomes the exact engine and a notice."""
+        self._wanted = name, extension_path
+        if name == "auto":
+            name = "sqlite-vec" if self._too_large() else "exact"
+        if name == "sqlite-vec" and not self._loaded:
+            problem = load_sqlite_vec(self._connection, extension_path)
+            self._loaded = problem is None
+            if problem is not None:
+                self._fall_back(problem)
+                return
+        if name != self._chosen:
+            self._chosen, self._engine = name, None
+
+    def _too_large(self) -> bool:
+        dimensions = self._set.dimensions if self._set else 0
+        return _files.corpus(self._connection).chunks * dimensions * 4 > LARGEST_MATRIX
+
+    def _fall_back(self, problem: str) -> None:
+        remedy = "Set `store.vector.extensionPath` to a working library, or leave it: the answers are the same."
+        message = f"sqlite-vec does not work here ({problem}); vectors are searched by the exact engine."
+        self._notice(Reason("vector_engine", message, remedy))
+        self._chosen, self._engine = "exact", None
+
+    def forget_progress(self) -> None:
+        """Look through all chunks again for missing vectors: another process may have changed what waits."""
+        self._settled_before, self._counted = 0, None
+
+    def active(self) -> _cache.VectorSet:
+        """The set in use; `EmbeddingError` when none is."""
+        if self._set is None:
+            raise EmbeddingError("No embedding model is in use", remedy="Call `use_vectors` first.")
+        return self._set
+
+    # reading
+
+    def missing(self, limit: int) -> list[tuple[bytes, str]]:
+        if self._set is None:
+            return []
+        first, texts = _cache.missing(self._connection, self._set, limit=limit, since=self._settled_before)
+        # No chunk before this one waits, and a vector in use is never evicted: the next call starts here.
+        self._settled_before = first
+        return list(texts.items())
+
+    def counts(self, version: int) -> tuple[int, int]:
+        """Chunks with a vector and chunks that failed."""
+        if self._set is None:
+            return 0, 0
+        if self._counted is None or self._counted[0] != version:
+            exact = self._engine if isinstance(self._engine, ExactEngine) and self._engine.loaded(version) else None
+            having = exact.size if exact else _cache.count_having(self._connection, self._set)
+            self._counted = version, having, _cache.count_failed(self._connection, self._set)
+        return self._counted[1:]
+
+    def nearest(
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, version: int
+    ) -> list[tuple[int, float]]:
+        if self._set is None or limit <= 0:
+            return []
+        unit = _ranking.unit_query(query, self._set.dimensions)
+        ids, rows = self._asked(version, lambda engine: engine.take(engine.candidates(unit, limit, filters).tolist()))
+        return _ranking.best(ids, _ranking.cosines(rows, unit), limit)
+
+    def at(self, ids: Collection[int], *, version: int) -> tuple[list[int], NDArray[np.float32]]:
+        """Those of the chunks that have a vector, and their vectors."""
+        import numpy as np
+
+        if self._set is None or not ids:
+            return [], np.empty((0, self._set.dimensions if self._set else 0), dtype=np.float32)
+        found, rows = self._asked(version, lambda engine: engine.take(list(ids)))
+        return found.tolist(), rows
+
+    def cosines(self, query: NDArray[np.float32], ids: Collection[int], *, version: int) -> dict[int, float]:
+        if self._set is None or not ids:
+            return {}
+        unit = _ranking.unit_query(query, self._set.dimensions)
+        found, rows = self._asked(version, lambda engine: engine.take(list(ids)))
+        return dict(zip(found.tolist(), _ranking.cosines(rows, unit).tolist(), strict=True))
+
+    def sample(self, count: int, *, seed: int, version: int) -> NDArray[np.float32]:
+        import numpy as np
+
+        if self._set is None:
+            return np.empty((0, 0), dtype=np.float32)
+        _, rows = self._asked(version, lambda engine: engine.take(_ranking.drawn(engine.ids(), count, seed)))
+        return rows
+
+    def _asked(self, version: int, question: Callable[[VectorEngine], _T]) -> _T:
+        def answer() -> _T:
+            engine = self._serving()
+            engine.catch_up(version)
+            return question(engine)
+
+        return self._guarded(answer)
+
+    def _guarded(self, act: Callable[[], _T]) -> _T:
+        """Let a fault of the extension cost its engine, never the index."""
+        import apsw
+
+        try:
+            return act()
+        except apsw.SQLError as error:
+            if self._chosen == "exact":
+                raise
+            self._fall_back(str(error))
+            return act()
+
+    def _serving(self) -> VectorEngine:
+        if self._engine is None:
+            engine = SqliteVecEngine if self._chosen == "sqlite-vec" else ExactEngine
+            self._engine = engine(self._connection, self.active())
+        return self._engine
+
+    # writing
+
+    def follow(self, change: _files.Change) -> None:
+        """Count a change of chunks, and let the engine's table go along with it."""
+        before = advance(self._connection, "content")
+        if self._set is not None and self._chosen == "sqlite-vec":
+            self._guarded(lambda: self._serving().follow(change, before=before))
+
+    def put(self, keys: Sequence[bytes], vectors: NDArray[np.float32], *, now: float) -> None:
+        rows = _ranking.unit_rows(vectors, self.active().dimensions)
+        if len(rows) != len(keys):
+            raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors")
+        _cache.store(self._connection, self.active(), zip(keys, map(bytes, rows), strict=True), now=now)
+        ids = _cache.chunks_with(self._connection, keys) if self._chosen == "sqlite-vec" else []
+        self.follow(_files.Change(ids, ids))

@@ -1,0 +1,61 @@
+"""`memory_get`: let the agent read the lines of a note."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.tools._json import excerpt_json, refusal_json
+from memoriter.tools._tool import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memoriter.tools._tool import MemoryLike
+
+NAME = "memory_get"
+DESCRIPTION = """\
+Read lines of one of your notes, such as the surroundings of a passage that memory_search found (it gives path and \
+lines), or a day's log (memory/YYYY-MM-DD.md). Ask for the lines you need rather than whole files.
+Returns path and text. An empty text means that the note does not exist yet or ends before those lines; `error` means \
+that the path may not be read; `truncated` means that there is more."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "As memory_search gives it: MEMORY.md, memory/2026-02-10.md."},
+        "from": {"type": "integer", "minimum": 1, "description": "The first line, counted from 1."},
+        "lines": {"type": "integer", "minimum": 1, "description": "How many lines. Default: to the end."},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+log = logging.getLogger(__name__)
+
+
+def get_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
+    """Run `memory_get`; whatever goes wrong becomes an answer that says so."""
+    del session_key  # a text that was asked for by its path needs no citation
+    given = params.get("path") if hasattr(params, "get") else None
+    path = given.strip() if isinstance(given, str) else ""
+    try:
+        return _answer(memory, params)
+    except MemoriterError as error:
+        return refusal_json(path, error.message, error.remedy)
+    except Exception as error:  # the agent's turn goes on without this note
+        log.warning("memory_get failed", exc_info=True)
+        return refusal_json(path, f"{type(error).__name__}: {error}")
+
+
+def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
+    from memoriter.tools._params import GetParams, checked  # listing the tools does without pydantic
+
+    asked = checked(GetParams, params)
+    if asked.path is None:
+        raise UsageError("path required", remedy=f"Call {NAME} again with the path of a note.")
+    return excerpt_json(memory.read(asked.path, start=asked.start, lines=asked.lines))
+
+
+GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool)

@@ -1,0 +1,114 @@
+"""What the agent may ask for, checked. Agents write numbers as text and leave blanks: taken for what is meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Any, Self, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from memoriter.errors import UsageError
+from memoriter.types import SourceKind  # noqa: TC001 - pydantic reads it
+
+
+def _text(value: Any) -> Any:
+    """Trimmed; a blank one is missing."""
+    if value is not None and not isinstance(value, str):
+        raise PydanticCustomError("text", "must be text")
+    return (value or "").strip() or None
+
+
+def _number(value: Any) -> float | None:
+    """A number, or text that holds one."""
+    if value is None or value == "":
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise PydanticCustomError("number", "must be a number, not {value}", {"value": repr(value)})
+    return number
+
+
+def _whole(value: Any) -> int | None:
+    number = _number(value)
+    return None if number is None else math.trunc(number)
+
+
+def _day(value: Any) -> date | None:
+    text = _text(value)
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise PydanticCustomError(
+            "day", "must be a day such as 2026-02-10, not {value}", {"value": repr(value)}
+        ) from error
+
+
+Text = Annotated[str | None, BeforeValidator(_text)]
+Number = Annotated[float | None, BeforeValidator(_number)]
+Whole = Annotated[int | None, BeforeValidator(_whole)]
+Day = Annotated[date | None, BeforeValidator(_day)]
+
+
+class _Params(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class SearchParams(_Params):
+    """Parameters of `memory_search`."""
+
+    query: Text = None
+    max_results: Annotated[Whole, Field(ge=1, le=100)] = None
+    min_score: Annotated[Number, Field(ge=0, le=1)] = None
+    source: Annotated[SourceKind | None, BeforeValidator(_text)] = None
+    since: Day = None
+    until: Day = None
+    path: Text = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.since and self.until and self.since > self.until:
+            raise PydanticCustomError("order", "since must not be later than until")
+        return self
+
+
+class GetParams(_Params):
+    """Parameters of `memory_get`."""
+
+    path: Text = None
+    start: Annotated[Whole, Field(alias="from")] = None
+    lines: Whole = None
+
+
+AnyParams = TypeVar("AnyParams", bound=_Params)
+
+
+def checked(kind: type[AnyParams], params: Any) -> AnyParams:
+    """The parameters, read.
+
+    Raises:
+        UsageError: one is missing, unknown or has a wrong value; the message names it.
+    """
+    if params is not None and not isinstance(params, Mapping):
+        raise UsageError("the parameters must be an object", remedy="Call again with names and values.")
+    try:
+        return kind.model_validate(dict(cast("Mapping[str, Any]", params or {})))
+    except ValidationError as error:
+        known = ", ".join(field.alias or name for name, field in kind.model_fields.items())
+        problems = "; ".join(_problem(problem["loc"], problem["type"], problem["msg"]) for problem in error.errors())
+        raise UsageError(problems, remedy=f"Call again with parameters out of: {known}.") from error
+
+
+def _problem(where: tuple[int | str, ...], kind: str, message: str) -> str:
+    name = ".".join(str(part) for part in where)
+    if kind == "extra_forbidden":
+        return f"there is no parameter {name!r}"
+    if not name:
+        return message[:1].lower() + message[1:]
+    return f"{name} {message}" if message.startswith("must ") else f"{name}: {message[:1].lower()}{message[1:]}"

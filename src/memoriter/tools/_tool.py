@@ -1,0 +1,57 @@
+"""A tool as a value: whatever speaks to agents (MCP, HTTP, a framework) shows and runs it the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import date
+
+    from memoriter.config import Configuration, MemorySearch
+    from memoriter.types import Excerpt, SearchResult, SourceKind
+
+
+class MemoryLike(Protocol):
+    """What the tools need of a memory; `memoriter.Memory` is one."""
+
+    @property
+    def configuration(self) -> Configuration: ...
+    @property
+    def settings(self) -> MemorySearch: ...
+
+    def search(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Collection[SourceKind] | None = None,
+        since: date | None = None,
+        until: date | None = None,
+        path: str | None = None,
+    ) -> SearchResult: ...
+
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
+
+
+class Run(Protocol):
+    """How a tool is called. It answers with JSON, and with JSON that says so when it cannot; it raises nothing."""
+
+    def __call__(
+        self, memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
+    ) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something an agent can call."""
+
+    name: str
+    description: str
+    """For the agent: when to call it, and what comes back."""
+    input_schema: Mapping[str, Any]
+    """A JSON schema; an object."""
+    run: Run
+    """`run(memory, params, session_key=...)`: the answer as JSON. The session's key decides about citations."""

@@ -1,0 +1,30 @@
+"""Which files are memory, how they are read and written, and how Markdown becomes chunks."""
+
+from memoriter.workspace._areas import ExtraPath
+from memoriter.workspace._chunk import MERGE_TOKENS, chunk_markdown
+from memoriter.workspace._ignore import in_ignored_folder
+from memoriter.workspace._lines import chunk_lines
+from memoriter.workspace._paths import extra_files, is_memory_path, normalise_path
+from memoriter.workspace._scan import Scan
+from memoriter.workspace._tokens import estimate_tokens
+from memoriter.workspace._workspace import MAX_BYTES, Loaded, Workspace
+from memoriter.workspace._write import Appended, append, replace
+
+__all__ = [
+    "MAX_BYTES",
+    "MERGE_TOKENS",
+    "Appended",
+    "ExtraPath",
+    "Loaded",
+    "Scan",
+    "Workspace",
+    "append",
+    "chunk_lines",
+    "chunk_markdown",
+    "estimate_tokens",
+    "extra_files",
+    "in_ignored_folder",
+    "is_memory_path",
+    "normalise_path",
+    "replace",
+]

@@ -1,0 +1,137 @@
+"""The places that memory may be in, and whether a path is in one of them."""
+# ruff: noqa: PTH112, PTH118 - plain strings throughout, as a scan makes ten thousand of them
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memoriter.types import Skipped
+from memoriter.workspace import _paths as paths
+from memoriter.workspace._ignore import Rules, built_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraPath:
+    """A file or folder beside the workspace's own notes that is memory too."""
+
+    path: str
+    """Absolute, or relative to the workspace."""
+    pattern: str | None = None
+    """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); without it every Markdown file is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A file, or a folder with all below it, that is memory."""
+
+    at: str
+    """The absolute path it is known by."""
+    base: str
+    """The folder that is opened first. It may be reached through links: the owner chose it."""
+    start: tuple[str, ...]
+    """The names from `base` to the place; no link is followed from here on."""
+    cited: str
+    """How `at` is cited."""
+    configured: bool = False
+    """An extra path, not the workspace's own."""
+    globs: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def single(self) -> bool:
+        """Is it the long-term file, so that a folder of this name is not memory?"""
+        return not self.configured and self.cited in paths.LONG_TERM
+
+    def takes(self, names: Sequence[str]) -> bool:
+        """Does a pattern, if there is one, take the file with these names below the place?"""
+        return not (self.globs and names) or any(paths.glob_matches(names, glob) for glob in self.globs)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path that may be read: where to open it and how to cite it."""
+
+    base: str
+    names: tuple[str, ...]
+    cited: str
+
+
+def areas_of(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
+    """Every area, as the disk is now: an extra path outside the workspace may be a link, one inside may not."""
+    own = [Area(os.path.join(root, name), root, (name,), name) for name in (*paths.LONG_TERM, paths.FOLDER)]
+    return (*own, *(_extra(root, extra) for extra in extra_paths if extra.path.strip()))
+
+
+def _extra(root: str, extra: ExtraPath) -> Area:
+    at = rebase(root, paths.absolute(root, extra.path.strip()))
+    base, start = root, paths.below(root, at)
+    if start is None and os.path.isdir(at):
+        base, start = at, ()
+    elif start is None:
+        base, name = os.path.split(_real(at))
+        start = (name,)
+    globs = tuple(tuple(glob.strip("/").split("/")) for glob in paths.spread_braces(extra.pattern or "") if glob)
+    return Area(at, base, start, paths.cite(root, at), configured=True, globs=globs)
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path  # no file can have this name, which is said when it is opened
+
+
+def rebase(root: str, path: str) -> str:
+    """A path below the folder that `root` is a link to, as a path below `root`."""
+    real = os.path.realpath(root)
+    names = paths.below(real, path) if real != root else None
+    return path if names is None else os.path.join(root, *names)
+
+
+def admit(areas: Sequence[Area], root: str, path: str) -> Place | Skipped:
+    """Where the cited or absolute `path` may be read, or why it may not. Looks at names and ignore files only."""
+    clean = path.strip()
+    if wrong := paths.misnamed(clean, windows=os.name == "nt"):
+        return Skipped(path, "outside", wrong)
+    wanted = rebase(root, paths.absolute(root, clean))
+    refusal: Skipped | None = None
+    for area in areas:
+        names = paths.below(area.at, wanted)
+        if names is None or (names and area.single):
+            continue
+        verdict = _within(area, names)
+        if isinstance(verdict, Place):
+            return verdict
+        refusal = refusal or verdict
+    return refusal or Skipped(path, "outside", "it is not one of the memory files")
+
+
+def _within(area: Area, names: tuple[str, ...]) -> Place | Skipped:
+    cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
+    if not cited.endswith(paths.SUFFIX):
+        return Skipped(cited, "not_markdown", "only files that end in .md are memory")
+    if not area.takes(names):
+        return Skipped(cited, "outside", "the pattern of its extra path does not take it")
+    for depth, name in enumerate(names, 1):
+        if why := built_in(name, folder=depth < len(names)):
+            return Skipped(cited, "ignored", why)
+    if ignored(area, names):
+        return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
+    return Place(area.base, (*area.start, *names), cited)
+
+
+def ignored(area: Area, names: tuple[str, ...]) -> bool:
+    """Does an ignore file between the area's first folder and the file leave it out?"""
+    rules, folder, prefix = Rules().entering(area.base, ""), area.base, ""
+    whole = (*area.start, *names)
+    for depth, name in enumerate(whole, 1):
+        inner = depth < len(whole)
+        if rules.excludes(prefix + name, folder=inner):
+            return True
+        folder, prefix = os.path.join(folder, name), f"{prefix}{name}/"
+        rules = rules.entering(folder, prefix) if inner else rules
+    return False

@@ -1,0 +1,237 @@
+"""Lines of Markdown -> blocks: where they begin and end, and nothing about what is inside."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Kind = Literal["heading", "item", "text", "quote", "fence", "comment", "rule", "front"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some lines that belong together: `start` to before `end`, counted from 0, blank at neither end."""
+
+    kind: Kind
+    start: int
+    end: int
+    depth: int = 0
+    """How many list items it is inside."""
+    level: int = 0
+    """1 to 6 for a heading."""
+    title: str = ""
+
+
+_HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t\r]*$")
+_BULLET = re.compile(r"[-*+•](?=[ \t]|$)")
+_NUMBER = re.compile(r"(\d{1,9})[.)](?=[ \t]|$)")
+_FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
+_RAW = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.IGNORECASE)
+_FRONT = re.compile(r"[\w.-]+[ \t]*:|#|---")
+_LABEL = re.compile(
+    r"(?:\[[^\]]{1,40}\][ \t]?)?(?:\*\*|__)?\w[\w .'()/-]{0,39}(?:\*\*|__)?[:：](?:\*\*|__)?(?=[ \t\r]|$)"
+)
+"""`Alice:`, `**Alice:**`, `[14:15] Alice:` in front of what is said or noted."""
+_NESTED = 2
+"""Columns from a list marker to what counts as inside the item; CommonMark wants 3 after `1.`, people write 2."""
+
+
+def scan_blocks(lines: Sequence[str]) -> list[Block]:
+    """The blocks in their order; every line that is not blank is in exactly one."""
+    scanner = _Scanner(lines)
+    line = scanner.front_matter()
+    while line < len(lines):
+        line = scanner.step(line)
+    return scanner.blocks
+
+
+class _Scanner:
+    """Keeps the list items we are inside of, and whether the last block may go on."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.blocks: list[Block] = []
+        self.items: list[int] = []
+        """Column from which a line is inside the item, outermost first."""
+        self.open = False
+        """May a plain line continue the last block?"""
+
+    def front_matter(self) -> int:
+        """The line after the front matter, if the text starts with one."""
+        lines = self.lines
+        if len(lines) < 2 or lines[0].rstrip() != "---" or not _FRONT.match(lines[1]):
+            return 0
+        closing = (at for at, line in enumerate(lines[1:], 1) if line.rstrip() in {"---", "..."})
+        end = next(closing, None)
+        return 0 if end is None else self._add("front", 0, end + 1)
+
+    def step(self, at: int) -> int:
+        """Take the line `at` (or several) and return the next one to take."""
+        line = self.lines[at]
+        if not line.strip():
+            self.open = False
+            return at + 1
+        column, body = _indent(line)
+        return (
+            self._underlined(at)
+            or self._fence(at, column, body)
+            or self._comment(at, column, body)
+            or self._heading(at, column, body)
+            or self._rule(at, column, body)
+            or self._item(at, column, body)
+            or self._quote(at, column, body)
+            or self._text(at, column, body)
+        )
+
+    def _underlined(self, at: int) -> int:
+        """A heading by `===` or `---` under a single line; under more lines it is a rule under prose."""
+        last = self.blocks[-1] if self.open else None
+        found = _UNDERLINE.match(self.lines[at]) if last and last.kind == "text" and not last.depth else None
+        if last is None or found is None or last.end - last.start > 1:
+            return 0
+        level = 1 if found[1][0] == "=" else 2
+        self.blocks[-1] = replace(last, kind="heading", end=at + 1, level=level, title=self.lines[last.start])
+        self.open = False
+        return at + 1
+
+    def _fence(self, at: int, column: int, body: str) -> int:
+        end = self._fence_end(at, column, body)
+        if end:
+            self._leave(column)
+            self._add("fence", at, end)
+        return end
+
+    def _fence_end(self, at: int, column: int, body: str) -> int:
+        """The line after the fenced or raw block that `body` opens, or 0.
+
+        Without a closing line it goes to the end of the list item, or of the text.
+        """
+        inside = max((limit for limit in self.items if limit <= column), default=0)
+        if found := _FENCE.match(body):
+            closing = re.compile(rf"[ \t]*{re.escape(found[1][0])}{{{len(found[1])},}}[ \t\r]*$")
+            after = at + 1
+        elif found := _RAW.match(body):
+            closing, after = re.compile(rf".*</{found[1]}>", re.IGNORECASE), at
+        else:
+            return 0
+        for line in range(after, len(self.lines)):
+            text = self.lines[line]
+            if inside and line > at and text.strip() and _indent(text)[0] < inside:
+                return self._last_written(at, line)
+            if closing.match(text):
+                return line + 1
+        return self._last_written(at, len(self.lines))
+
+    def _comment(self, at: int, column: int, body: str) -> int:
+        """A comment on lines of its own: part of the block just above, else a block that joins its neighbour."""
+        if not body.startswith("<!--"):
+            return 0
+        end = next((line for line in range(at, len(self.lines)) if "-->" in self.lines[line]), None)
+        if end == at and body.rpartition("-->")[2].strip():
+            return 0
+        after = self._last_written(at, len(self.lines)) if end is None else end + 1
+        if self.open:
+            self.blocks[-1] = replace(self.blocks[-1], end=after)
+            return after
+        self._leave(column)
+        return self._add("comment", at, after)
+
+    def _heading(self, at: int, column: int, body: str) -> int:
+        found = _HEADING.match(body) if column < 4 and not self._inside(column) else None
+        if found is None:
+            return 0
+        self._leave(0)
+        return self._add("heading", at, at + 1, level=len(found[1]), title=body[found.end() :])
+
+    def _rule(self, at: int, column: int, body: str) -> int:
+        marks = body.replace(" ", "").replace("\t", "").rstrip("\r")
+        if len(marks) < 3 or marks[0] not in "-*_" or marks != marks[0] * len(marks):
+            return 0
+        self._leave(column)
+        return self._add("rule", at, at + 1)
+
+    def _item(self, at: int, column: int, body: str) -> int:
+        bullet, number = _BULLET.match(body), _NUMBER.match(body)
+        marker = bullet or number
+        if marker is None:
+            return 0
+        rest = body[marker.end() :].strip()
+        in_prose = self.open and (self.blocks[-1].kind == "text" or self._inside(column))
+        if in_prose and (not rest or (number and int(number[1]) != 1 and not self._counts_on(column))):
+            return 0
+        self._leave(column)
+        self._add("item", at, at + 1, going_on=True)
+        self.items.append(column + _NESTED)
+        end = self._fence_end(at, column + _NESTED, rest)
+        if end > at + 1:
+            self.blocks[-1] = replace(self.blocks[-1], end=end)
+        return max(end, at + 1)
+
+    def _counts_on(self, column: int) -> bool:
+        """Is the line a further number of a list that we are in?"""
+        return any(limit - _NESTED <= column < limit for limit in self.items)
+
+    def _quote(self, at: int, column: int, body: str) -> int:
+        if not body.startswith(">") or (self.open and self.blocks[-1].kind == "quote"):
+            return 0
+        self._leave(column)
+        return self._add("quote", at, at + 1, going_on=True)
+
+    def _text(self, at: int, column: int, body: str) -> int:
+        if self.open and not self._turns(body):
+            self.blocks[-1] = replace(self.blocks[-1], end=at + 1)
+            return at + 1
+        self._leave(column)
+        return self._add("text", at, at + 1, going_on=True)
+
+    def _turns(self, body: str) -> bool:
+        """Does another labelled line begin, as in a conversation or a list of facts?"""
+        last = self.blocks[-1]
+        labelled = last.kind == "text" and _LABEL.match(_indent(self.lines[last.start])[1])
+        return bool(labelled and _LABEL.match(body))
+
+    def _inside(self, column: int) -> bool:
+        return bool(self.items) and column >= self.items[-1]
+
+    def _leave(self, column: int) -> None:
+        """Leave the list items that a line in this column is not inside of."""
+        while self.items and column < self.items[-1]:
+            self.items.pop()
+
+    def _last_written(self, start: int, end: int) -> int:
+        while end > start + 1 and not self.lines[end - 1].strip():
+            end -= 1
+        return end
+
+    def _add(self, kind: Kind, start: int, end: int, *, level: int = 0, title: str = "", going_on: bool = False) -> int:
+        self.blocks.append(Block(kind, start, end, len(self.items), level, title))
+        self.open = going_on
+        return end
+
+
+def _indent(line: str) -> tuple[int, str]:
+    """The column of the first character, tabs going to the next multiple of 4, and the line from there."""
+    body = line.lstrip(" \t")
+    lead = line[: len(line) - len(body)]
+    return (len(lead.expandtabs(4)) if "\t" in lead else len(lead)), body
+
+
+_CLOSING_MARKS = re.compile(r"[ \t]+#+[ \t]*$")
+_COMMENT = re.compile(r"<!--.{0,200}?-->")
+_WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|]{0,200}\|)?([^\[\]|]{1,200})\]\]")
+_LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()]{0,400}\)")
+_EMPHASIS = re.compile(r"(\*{1,3}|_{2,3}|~~|`{1,3})(?=\S)([^*`~]{1,200}?)(?<=\S)\1")
+_LONGEST_TITLE = 200
+
+
+def plain_title(title: str) -> str:
+    """A heading's words without the marks of links, emphasis and code; at most 200 characters."""
+    text = _CLOSING_MARKS.sub("", title[: 4 * _LONGEST_TITLE].rstrip())
+    for pattern, keep in ((_COMMENT, ""), (_WIKI_LINK, r"\1"), (_LINK, r"\1"), (_EMPHASIS, r"\2")):
+        text = pattern.sub(keep, text)
+    return " ".join(text.split())[:_LONGEST_TITLE].strip()

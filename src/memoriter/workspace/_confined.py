@@ -1,0 +1,102 @@
+"""Opening a file below a folder so that no link can lead elsewhere, however the disk changes meanwhile."""
+# ruff: noqa: PTH118 - plain strings throughout
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from memoriter.errors import PathRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.workspace._areas import Place
+
+BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+# Without O_NONBLOCK opening a FIFO waits for a writer; without O_NOCTTY a terminal becomes ours.
+_FILE = (
+    os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+)
+
+
+def refused(path: str, why: str) -> PathRefused:
+    """The error for a path that is not read, with the path quoted and shortened to what a person can look at."""
+    shown = path if len(path) <= 200 else f"{path[:200]}…"
+    return PathRefused(f"{shown!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
+
+
+def read_bytes(place: Place, limit: int) -> tuple[bytes, os.stat_result]:
+    """The content of a plain file and its stat.
+
+    Raises:
+        FileNotFoundError: nothing is there.
+        PathRefused: a link, a folder, a device, too large, or not readable.
+    """
+    try:
+        descriptor = _open(place.base, place.names)
+        with os.fdopen(descriptor, "rb") as opened:
+            found = os.fstat(descriptor)
+            _expect(found, folder=False, limit=limit)
+            content = opened.read(limit)
+    except FileNotFoundError:
+        raise
+    except _NotAFileError as error:
+        raise refused(place.cited, str(error)) from None
+    except (OSError, ValueError) as error:
+        raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
+    return content, found
+
+
+class _NotAFileError(Exception):
+    """What is there instead of a plain file."""
+
+
+def _open(base: str, names: Sequence[str]) -> int:
+    if not BY_DESCRIPTOR:
+        return _open_by_path(base, names)
+    folder = os.open(base, _FOLDER)
+    try:
+        for name in names[:-1]:
+            _expect(os.stat(name, dir_fd=folder, follow_symlinks=False), folder=True)
+            inner = os.open(name, _FOLDER | _NO_FOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        _expect(os.stat(names[-1], dir_fd=folder, follow_symlinks=False), folder=False)
+        return os.open(names[-1], _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _open_by_path(base: str, names: Sequence[str]) -> int:
+    """For systems without `openat`: look at each name, open, and make sure that it is the file looked at."""
+    path = base
+    seen = os.lstat(base)
+    for depth, name in enumerate(names, 1):
+        path = os.path.join(path, name)
+        seen = os.lstat(path)
+        _expect(seen, folder=depth < len(names))
+    descriptor = os.open(path, _FILE)
+    if not os.path.samestat(os.fstat(descriptor), seen):
+        os.close(descriptor)
+        raise _NotAFileError("it changed while it was opened")
+    return descriptor
+
+
+def _expect(found: os.stat_result, *, folder: bool, limit: int | None = None) -> None:
+    good = stat.S_ISDIR(found.st_mode) if folder else stat.S_ISREG(found.st_mode)
+    if not good:
+        raise _NotAFileError(f"{'a part of it' if folder else 'it'} {_kind(found.st_mode)}")
+    if limit is not None and found.st_size > limit:
+        raise _NotAFileError(f"it has {found.st_size} bytes, more than {limit}")
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "is a symbolic link"
+    if stat.S_ISDIR(mode):
+        return "is a folder"
+    return "is a file and not a folder" if stat.S_ISREG(mode) else "is a device, pipe or socket"

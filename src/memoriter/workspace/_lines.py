@@ -1,0 +1,72 @@
+"""The chunker of `scoring: "classic"`: lines packed to a limit, whole lines carried over, no Markdown structure."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from memoriter.types import Chunk
+
+_SMALLEST = 32
+_PER_TOKEN = 4
+
+
+def chunk_lines(text: str, *, tokens: float = 400, overlap: float = 80) -> tuple[Chunk, ...]:
+    """Chunks exactly as OpenClaw 2026.2.26 cuts them; lengths are UTF-16 units, four to a token, 32 at least.
+
+    A longer line is cut at the limit, even inside a surrogate pair. Carried lines can double a chunk's length.
+    Blank chunks are among the result, as there: whoever indexes leaves them out.
+    """
+    limit = max(_SMALLEST, tokens * _PER_TOKEN)
+    carry = max(0, overlap * _PER_TOKEN)
+    chunks: list[Chunk] = []
+    held: list[_Piece] = []
+    held_size = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        for piece, size in _pieces(line, limit):
+            if held and held_size + size > limit:
+                chunks.append(_chunk(held))
+                held = _carried(held, carry)
+                held_size = sum(size for _, _, size in held)
+            held.append((number, piece, size))
+            held_size += size
+    chunks.append(_chunk(held))
+    return tuple(chunks)
+
+
+_Piece = tuple[int, str, int]
+"""Line number, text, length with its newline."""
+
+
+def _chunk(pieces: list[_Piece]) -> Chunk:
+    return Chunk(pieces[0][0], pieces[-1][0], "\n".join(text for _, text, _ in pieces))
+
+
+def _carried(pieces: list[_Piece], size: float) -> list[_Piece]:
+    """The shortest tail that is at least `size` long."""
+    if size <= 0:
+        return []
+    total, first = 0, len(pieces)
+    while first and total < size:
+        first -= 1
+        total += pieces[first][2]
+    return pieces[first:]
+
+
+def _pieces(line: str, limit: float) -> list[tuple[str, int]]:
+    """The line cut at the limit, each piece with its length plus one."""
+    if len(line) * 2 <= limit or (len(line) <= limit and (line.isascii() or max(line) <= "\uffff")):
+        return [(line, _length(line) + 1)]
+    units = line.encode("utf-16-le", "surrogatepass")
+    length = len(units) // 2
+    starts = [0.0]
+    while starts[-1] + limit < length:
+        starts.append(starts[-1] + limit)
+    cuts = [*(int(start) for start in starts), length]
+    return [
+        (units[first * 2 : last * 2].decode("utf-16-le", "surrogatepass"), last - first + 1)
+        for first, last in pairwise(cuts)
+    ]
+
+
+def _length(line: str) -> int:
+    return len(line) if line.isascii() else len(line.encode("utf-16-le", "surrogatepass")) // 2

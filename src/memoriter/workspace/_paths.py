@@ -1,0 +1,110 @@
+"""Words about paths, without touching the disk."""
+# ruff: noqa: PTH118, PTH206 - plain strings throughout, and pathlib keeps `..`
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONG_TERM = ("MEMORY.md", "memory.md")
+"""The long-term file, in the order of preference."""
+FOLDER = "memory"
+SUFFIX = ".md"
+LONGEST = 4096
+"""Characters of a path; no file system that we run on takes more."""
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "123456789¹²³")}
+
+
+def normalise_path(path: str) -> str:
+    """The path with slashes only, without blanks around it and without the dots and slashes in front."""
+    return path.strip().lstrip("./").replace("\\", "/")
+
+
+def is_memory_path(path: str) -> bool:
+    """Does the path name, by its words alone, the long-term file or something under `memory/`?"""
+    name = normalise_path(path)
+    return name in LONG_TERM or name.startswith(f"{FOLDER}/")
+
+
+def extra_files(root: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """The configured extra paths as absolute ones, each once, in the given order; blank ones are left out."""
+    return tuple(dict.fromkeys(absolute(root, path.strip()) for path in paths if path.strip()))
+
+
+def absolute(root: str, path: str) -> str:
+    """`path` seen from `root`, with `.` and `..` worked out by name (no link is followed)."""
+    found = os.path.normpath(os.path.join(root, path))
+    return found if os.name == "nt" or not found.startswith("//") else "/" + found.lstrip("/")
+
+
+def below(folder: str, path: str) -> tuple[str, ...] | None:
+    """The names that lead from `folder` to `path`: none if they are the same, `None` if it is not inside."""
+    if path == folder:
+        return ()
+    prefix = folder.rstrip(os.sep) + os.sep
+    return tuple(path.removeprefix(prefix).split(os.sep)) if path.startswith(prefix) else None
+
+
+def cite(root: str, path: str) -> str:
+    """How an absolute path is cited: relative to the workspace, with `/`; another drive keeps its absolute path."""
+    try:
+        return os.path.relpath(path, root).replace(os.sep, "/")
+    except ValueError:
+        return path.replace(os.sep, "/")
+
+
+def misnamed(path: str, *, windows: bool) -> str | None:
+    """Why no file can have this path, or `None`."""
+    if not path:
+        return "path required"
+    if len(path) > LONGEST:
+        return f"it is longer than {LONGEST} characters"
+    if "\0" in path or not encodable(path):
+        return "it holds a character that no file name has"
+    if windows and any(_windows_trap(name) for name in path.replace("\\", "/").split("/")):
+        return "Windows gives this name to something that is not a file"
+    return None
+
+
+def encodable(name: str) -> bool:
+    """Can the name be written as UTF-8? On Linux a file name may be any bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _windows_trap(name: str) -> bool:
+    """A device, a stream (`a.md:b`), or a name whose dots and spaces at the end Windows drops."""
+    drive = len(name) == 2 and name[1] == ":"
+    stem = name.partition(".")[0].rstrip().lower()
+    dropped = name not in {"", ".", ".."} and name[-1:] in {".", " "}
+    return stem in _DEVICES or dropped or (":" in name and not drive)
+
+
+def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
+    """Do the names of a path match the names of a glob? `**` stands for any number of folders."""
+    if not glob:
+        return not names
+    if glob[0] == "**":
+        return any(glob_matches(names[start:], glob[1:]) for start in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], glob[0]) and glob_matches(names[1:], glob[1:])
+
+
+def spread_braces(pattern: str) -> tuple[str, ...]:
+    """`a.{md,txt}` -> `a.md`, `a.txt`; innermost first, at most 64 of them."""
+    waiting, done = [pattern], list[str]()
+    while waiting and len(waiting) + len(done) <= 64:
+        head = waiting.pop()
+        found = re.search(r"\{([^{}]*,[^{}]*)\}", head)
+        if found is None:
+            done.append(head)
+        else:
+            waiting += [head[: found.start()] + choice + head[found.end() :] for choice in found[1].split(",")]
+    return tuple(sorted({*done, *waiting}))

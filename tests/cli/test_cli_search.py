@@ -1,0 +1,137 @@
+"""`memoriter search` from outside."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Program
+
+
+class Score:
+    """Equals any score."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and 0 <= other <= 1
+
+    __hash__ = None  # type: ignore[assignment] - only compared
+
+
+def test_the_first_search_builds_the_index_and_says_so(program: Program) -> None:
+    first = program("search", "which", "database", "did", "we", "choose")
+    second = program("search", "which database did we choose")
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert first.err == "Building the index first: 3 new or changed files.\n"
+    assert second.err == ""
+    assert first.out == second.out
+    assert first.out.startswith("1. MEMORY.md#L")
+    assert "   - We chose PostgreSQL for the ledger because of ACID.\n" in first.out
+
+
+def test_json_is_what_the_tool_answers(program: Program) -> None:
+    program("index")
+    answer = program("search", "Omada ER605 router", "-n", "1", "--json")
+    assert answer.exit_code == 0
+    assert answer.json == {
+        "results": [
+            {
+                "path": "memory/2026-02-10.md",
+                "startLine": 1,
+                "endLine": 3,
+                "score": Score(),
+                "snippet": "# 2026-02-10\n\n- Router: Omada ER605, VLAN 10 for IoT devices.\n\n"
+                "Source: memory/2026-02-10.md#L1-L3",
+                "source": "memory",
+                "citation": "memory/2026-02-10.md#L1-L3",
+                "heading": ["2026-02-10"],
+            }
+        ],
+        "outcome": "match",
+        "provider": "fake",
+        "model": "hashed-words-256",
+        "mode": "hybrid",
+        "citations": "on",
+        "health": {
+            "ok": True,
+            "legs": {"keyword": True, "vector": True},
+            "pending": 0,
+            "generation": answer.json["health"]["generation"],
+            "reasons": [],
+        },
+    }
+
+
+def test_an_answer_that_is_not_there_is_no_failure_and_says_what_to_try(program: Program) -> None:
+    answer = program("search", "zzyzx qwfpg", "--since", "2026-02-01", "--min-score", "0.9")
+    assert answer.exit_code == 0
+    assert answer.out == (
+        "No note answers this.\n"
+        "Try other words, a name or a date; `memoriter status` says what is indexed.\n"
+        "Or search everywhere: leave out --since, --until, --on, --source, --path, --min-score.\n"
+    )
+
+
+def test_explain_shows_how_a_hit_came_by_its_score(program: Program) -> None:
+    told = program("search", "PostgreSQL", "--explain", "-n", "1").out
+    assert "   meaning " in told
+    assert "terms: postgresql" in told
+    answer = program("search", "PostgreSQL", "--explain", "-n", "1", "--json").json
+    assert list(answer["results"][0]["explain"]) == [
+        *("legs", "terms", "cosine", "vector", "keyword", "coverage", "saturation", "neighbours"),
+        *("raw", "calibrated", "decay"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "paths"),
+    [
+        (["--on", "2026-02-10"], ["memory/2026-02-10.md"]),
+        (["--since", "2026-02-11"], []),
+        (["--until", "2026-02-10"], ["memory/2026-02-10.md"]),
+        (["--path", "memory/travel.md"], []),
+    ],
+)
+def test_a_filter_keeps_the_rest_out(program: Program, options: list[str], paths: list[str]) -> None:
+    answer = program("search", "Omada ER605 router VLAN", "--json", *options).json
+    assert [hit["path"] for hit in answer["results"]] == paths
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["search"], "Missing argument 'QUERY...'."),
+        (["search", "x", "--since", "soon"], "'soon' is no day. Write YYYY-MM-DD, today, yesterday, or 7d"),
+        (["search", "x", "--on", "today", "--since", "7d"], "--on is one day: it does not go with --since or --until."),
+        (["search", "x", "--since", "today", "--until", "3d"], "is later than --until"),
+        (["search", "x", "-n", "0"], "0 is not in the range 1<=x<=1000"),
+        (["search", "x", "--explian"], "--explain"),
+        (["serach", "x"], "There is no command 'serach'. Did you mean search?"),
+        (["config", "sho"], "show"),
+        (["search", "  "], ""),
+    ],
+)
+def test_a_wrong_request_exits_with_2_and_says_what_is_allowed(
+    program: Program, words: list[str], message: str
+) -> None:
+    told, as_json = program(*words), program("--json", *words)
+    assert (told.exit_code, told.out, as_json.exit_code, as_json.err) == (2, "", 2, "")
+    assert message in told.err
+    assert told.err.startswith("Error: ")
+    error: dict[str, Any] = as_json.json["error"]
+    assert list(error) == ["code", "message", "remedy"]
+    assert message in error["message"]
+    assert error["remedy"] in told.err
+
+
+def test_without_a_model_the_answer_comes_with_what_is_missing_on_the_side(program: Program) -> None:
+    (program.home / "memoriter.json5").write_text(
+        '{agents: {defaults: {memorySearch: {provider: "local"}}}}', encoding="utf-8"
+    )
+    loud, quiet = program("search", "PostgreSQL"), program("search", "PostgreSQL", "-q")
+    assert loud.out == quiet.out
+    assert "PostgreSQL" in loud.out
+    assert re.fullmatch(r"Building the index first: .*\n(! .+\n  .+\n)+", loud.err)
+    assert quiet.err == ""

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from memoriter.errors import BadVector, EmbeddingError
+from memoriter.index import _connection
+from memoriter.types import ModelSpec
+
+
+def test_without_a_model_nothing_waits_and_nothing_is_found(index, make):
+    ids = make.put(index, "a.md", "alpha")
+    query = make.unit(1, 0, 0, 0)
+    assert (index.missing(5), index.pending(), index.vectors(), index.failures()) == ([], 0, 0, 0)
+    assert (index.vector_search(query, limit=5), index.cosines(query, ids)) == ([], {})
+    assert index.sample_vectors(5, seed=0).size == 0
+    with pytest.raises(EmbeddingError, match="No embedding model"):
+        index.put_vectors([b"k" * 16], np.ones((1, 4), dtype=np.float32))
+
+
+def test_what_waits_is_told_once_for_each_text_with_its_heading(index, make):
+    index.use_vectors(make.spec)
+    same, other = make.entry("alpha", heading=("A", "B")), make.entry("beta")
+    index.put_file(make.source("a.md"), "h", [same, other, same])
+    assert index.missing(5) == [(same.key, "A > B\nalpha"), (other.key, "beta")]
+    assert index.missing(1) == [(same.key, "A > B\nalpha")]
+    assert index.pending() == 3
+
+
+def test_progress_is_counted_in_chunks(index, make):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha", "alpha", "beta", "gamma")
+    keys = [key for key, _ in index.missing(5)]
+    index.put_vectors(keys[:1], np.eye(1, 4, dtype=np.float32))
+    index.put_failure(keys[1], "too long")
+    assert (index.pending(), index.vectors(), index.failures()) == (1, 2, 1)
+    assert [key for key, _ in index.missing(5)] == keys[2:]
+
+
+def test_failures_can_be_tried_again_and_a_vector_ends_them(index, make):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha")
+    ((key, _),) = index.missing(5)
+    index.put_failure(key, "refused")
+    assert (index.missing(5), index.pending()) == ([], 0)
+    index.clear_failures()
+    assert [waiting for waiting, _ in index.missing(5)] == [key]
+    index.put_failure(key, "refused")
+    index.put_vectors([key], np.eye(1, 4, dtype=np.float32))
+    assert (index.failures(), index.vectors()) == (0, 1)
+
+
+def test_a_chunk_that_another_process_adds_waits_too(index, opened, make):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha")
+    make.embed(index)
+    assert index.missing(5) == []
+    make.put(opened(), "b.md", "beta")
+    assert [text for _, text in index.missing(5)] == ["beta"]
+    assert index.pending() == 1
+
+
+def test_unchanged_text_takes_its_vector_from_the_cache(index, make):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha", "beta")
+    make.embed(index)
+    make.put(index, "a.md", "beta", "alpha", "gamma")
+    assert [text for _, text in index.missing(5)] == ["gamma"]
+    index.remove_files(["a.md"])
+    make.put(index, "elsewhere.md", "alpha")
+    assert index.pending() == 0
+
+
+def test_switching_models_and_back_costs_nothing_and_never_mixes_two_sets(index, make):
+    other = replace(make.spec, model="large", dimensions=3)
+    make.put(index, "a.md", "alpha", "beta")
+    index.use_vectors(make.spec)
+    make.embed(index)
+    index.use_vectors(other)
+    assert (index.pending(), index.vectors()) == (2, 0)
+    assert index.vector_search(np.ones(3, dtype=np.float32), limit=5) == []
+    index.put_vectors([key for key, _ in index.missing(5)], np.eye(2, 3, dtype=np.float32))
+    assert len(index.vector_search(np.ones(3, dtype=np.float32), limit=5)) == 2
+    index.use_vectors(make.spec)
+    assert (index.pending(), len(index.vector_search(make.unit(1, 0, 0, 0), limit=5))) == (0, 2)
+
+
+def test_a_set_remembers_its_model_across_openings(opened, make):
+    first = opened()
+    first.use_vectors(make.spec)
+    make.put(first, "a.md", "alpha")
+    make.embed(first)
+    first.close()
+    again = opened()
+    again.use_vectors(make.spec)
+    assert (again.vectors(), again.pending()) == (1, 0)
+
+
+def test_a_registered_set_of_another_length_is_an_error_with_both_numbers(index, make):
+    index.use_vectors(make.spec)
+    with index._writing() as connection:
+        connection.execute("UPDATE sets SET dimensions = 768")
+    with pytest.raises(EmbeddingError, match=r"768 dimensions.* gives 4"):
+        index.use_vectors(make.spec)
+
+
+def test_a_model_without_dimensions_is_refused(index):
+    with pytest.raises(EmbeddingError, match="0 dimensions"):
+        index.use_vectors(ModelSpec("fake", "unknown", 0))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.zeros((1, 4)), np.full((1, 4), np.nan), np.full((1, 4), np.inf), np.ones((1, 5)), np.ones(4)],
+    ids=["zero", "nan", "infinite", "too long", "flat"],
+)
+def test_what_is_no_vector_is_refused_and_nothing_is_written(index, make, rows):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha")
+    ((key, _),) = index.missing(5)
+    with pytest.raises(BadVector):
+        index.put_vectors([key], rows.astype(np.float32))
+    assert index.pending() == 1
+
+
+def test_keys_and_vectors_must_be_as_many(index, make):
+    index.use_vectors(make.spec)
+    with pytest.raises(EmbeddingError, match=r"1 keys .* 2 vectors"):
+        index.put_vectors([b"k" * 16], np.eye(2, 4, dtype=np.float32))
+
+
+def test_a_query_of_another_length_is_refused_with_both_numbers(index, make):
+    index.use_vectors(make.spec)
+    with pytest.raises(BadVector, match=r"3 dimensions.* 4"):
+        index.vector_search(np.ones(3, dtype=np.float32), limit=5)
+
+
+def test_vectors_are_kept_with_length_one(index, make):
+    index.use_vectors(make.spec)
+    (id_,) = make.put(index, "a.md", "alpha")
+    index.put_vectors([index.missing(1)[0][0]], np.array([[3, 0, 0, 4]], dtype=np.float32))
+    assert index.cosines(np.array([10, 0, 0, 0], dtype=np.float32), [id_]) == pytest.approx({id_: 0.6})
+    assert np.allclose(index.sample_vectors(1, seed=0), [[0.6, 0, 0, 0.8]])
+
+
+def stored(index):
+    with index._reading() as connection:
+        return int(connection.execute("SELECT count(*) FROM embedding_cache").get)
+
+
+def test_eviction_takes_only_vectors_that_no_chunk_needs_the_oldest_first(index, make, now):
+    index.use_vectors(make.spec)
+    for number in range(6):
+        now.seconds += 1
+        make.put(index, f"{number}.md", f"text {number}")
+        make.embed(index)
+    now.seconds += 1
+    make.put(index, "again.md", "text 0")  # takes its vector from the cache, which makes that the youngest
+    index.remove_files(["0.md", "1.md", "2.md", "again.md"])
+    assert index.evict(max_entries=10, max_bytes=10_000) == 0
+    assert index.evict(max_entries=5, max_bytes=10_000) == 1
+    make.put(index, "back.md", "text 0", "text 2")
+    assert index.pending() == 0
+    assert index.evict(max_entries=0, max_bytes=0) == 0
+    make.put(index, "back.md", "text 1")
+    assert index.pending() == 1
+    assert index.evict(max_entries=99, max_bytes=5 * 4 * 4 - 1) == 1
+    assert stored(index) == 4
+
+
+def test_eviction_looks_at_all_sets(index, make, now):
+    make.put(index, "a.md", "alpha")
+    for model in ("old", "new"):
+        now.seconds += 1
+        index.use_vectors(replace(make.spec, model=model))
+        make.embed(index)
+    assert index.evict(max_entries=0, max_bytes=0) == 0
+    index.remove_files(["a.md"])
+    assert index.evict(max_entries=1, max_bytes=1000) == 1
+    make.put(index, "a.md", "alpha")
+    assert index.pending() == 0
+    index.use_vectors(replace(make.spec, model="old"))
+    assert index.pending() == 1
+
+
+def test_a_sample_is_random_repeatable_and_without_doubles(index, make):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", *(f"text {i}" for i in range(20)))
+    waiting = index.missing(50)
+    index.put_vectors([key for key, _ in waiting], np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32))
+    one, same, other = (index.sample_vectors(10, seed=seed) for seed in (1, 1, 2))
+    assert one.shape == (10, 4)
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+    assert len(np.unique(index.sample_vectors(99, seed=1), axis=0)) == 20
+
+
+@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+def test_a_sample_of_texts_depends_on_the_texts_only(index, make, engine):
+    index.use_vectors(make.spec)
+    index.choose_engine(engine)
+    assert index.sample(5)[0] == []
+    vectors = {"a": (1, 0, 0, 0), "b": (0, 1, 0, 0), "c": (0, 0, 1, 0)}
+    make.put(index, "1.md", "a", "b", "a")
+    make.put(index, "2.md", "c", "a")
+    make.embed(index, vectors)
+    texts, rows = index.sample(5)
+    assert sorted(texts) == ["a", "b", "c"]
+    assert np.array_equal(rows, [vectors[text] for text in texts])
+    index.remove_files(["1.md"])
+    make.put(index, "3.md", "b")
+    assert index.sample(5)[0] == texts
+    assert index.sample(2)[0] == texts[:2]
+
+
+@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+def test_vectors_of_chunks_come_with_their_ids(index, make, engine):
+    assert index.vectors_at([1])[0] == []
+    index.use_vectors(make.spec)
+    index.choose_engine(engine)
+    ids = make.put(index, "a.md", "a", "b", "c")
+    waiting = index.missing(2)
+    index.put_vectors([key for key, _ in waiting], np.eye(2, 4, dtype=np.float32))
+    found, rows = index.vectors_at([*reversed(ids), 99])
+    assert found == ids[:2]
+    assert np.array_equal(rows, np.eye(2, 4))
+
+
+def test_sqlite_vec_that_does_not_load_is_a_notice_and_the_exact_engine(index, make, tmp_path):
+    broken = tmp_path / "vec0.so"
+    broken.write_bytes(b"not a library")
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha")
+    make.embed(index)
+    index.choose_engine("sqlite-vec", str(broken))
+    assert index.engine == "exact"
+    assert [notice.code for notice in index.notices] == ["vector_engine"]
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
+    index.choose_engine("sqlite-vec")
+    assert index.engine == "sqlite-vec"
+
+
+def test_a_broken_vector_table_costs_the_engine_and_not_the_index(index, make):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha")
+    make.embed(index)
+    index.choose_engine("sqlite-vec")
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
+    with index._writing() as connection:
+        connection.execute("DROP TABLE chunks_vec_1_vector_chunks00")
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
+    assert (index.engine, index.notices[0].code) == ("exact", "vector_engine")
+    make.put(index, "b.md", "beta")
+
+
+def test_auto_holds_small_sets_in_memory_and_leaves_large_ones_to_sqlite(index, make, monkeypatch):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha")
+    index.choose_engine("auto")
+    assert index.engine == "exact"
+    monkeypatch.setattr("memoriter.index._vectors.LARGEST_MATRIX", 1)
+    index.choose_engine("auto")
+    assert index.engine == "sqlite-vec"
+
+
+def test_a_vector_table_left_behind_by_another_engine_catches_up(index, opened, make):
+    for each in (index, other := opened()):
+        each.use_vectors(make.spec)
+    index.choose_engine("sqlite-vec")
+    make.put(index, "a.md", "alpha", "beta")
+    make.embed(index)
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 2
+    make.put(other, "a.md", "gamma")
+    make.put(other, "b.md", "delta")
+    make.embed(other, {"gamma": (0, 1, 0, 0)})
+    assert index.vector_search(make.unit(1, 0, 0, 0), limit=5) == other.vector_search(make.unit(1, 0, 0, 0), limit=5)
+    key = make.entry("gamma").key
+    other.put_vectors([key], np.array([[0, 0, 1, 0]], dtype=np.float32))
+    assert index.vector_search(make.unit(0, 0, 1, 0), limit=1) == other.vector_search(make.unit(0, 0, 1, 0), limit=1)
+
+
+def test_a_vector_table_full_of_holes_is_made_again(index, opened, make):
+    index.use_vectors(make.spec)
+    index.choose_engine("sqlite-vec")
+    make.put(index, "keep.md", "keep")
+    make.put(index, "a.md", *(f"text {i}" for i in range(5000)))
+    make.embed(index)
+    index.vector_search(make.unit(1, 0, 0, 0), limit=1)
+    opened().remove_files(["a.md"])
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
+    with index._reading() as connection:
+        assert int(connection.execute("SELECT count(*) FROM chunks_vec_1_chunks").get) == 1
+        assert _connection.counter(connection, "vec:1") == _connection.counter(connection, "content")

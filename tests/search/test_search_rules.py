@@ -1,0 +1,139 @@
+"""The rules of ranking, each on its own."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoriter.search import Background, Deadline, analyse, measure, pack
+from memoriter.search._background import FULL
+from memoriter.search._bag import count, members, term_hash
+from memoriter.search._score import BOTH_LEGS, WORDS_ALONE, blend, keyword_score, weigh
+from memoriter.search._snippet import snippet
+
+words = st.text(alphabet="abcdefgh가나다数据", min_size=1, max_size=4)
+
+
+@given(st.lists(words, max_size=300), st.lists(words, max_size=10))
+def test_a_bag_counts_each_term_as_the_text_does(terms, asked):
+    assert count(pack(terms), [term_hash(term) for term in asked]) == [min(terms.count(term), 255) for term in asked]
+    assert members(pack(terms)) == {term_hash(term) for term in terms}
+
+
+@given(st.lists(words, min_size=1, max_size=30), st.lists(words, min_size=1, max_size=8), st.integers(0, 10**6))
+def test_a_keyword_score_lies_between_none_and_all(terms, asked, chunks):
+    asked = list(dict.fromkeys(asked))
+    query = weigh(asked, {term: min(chunks, 3) for term in asked}, chunks=chunks, mean_length=10.0)
+    score = keyword_score(pack(terms), len(terms), query)
+    assert 0 <= score.saturation <= score.coverage <= 1 + 1e-9
+    assert (score.value > 0) == bool(set(terms) & set(asked))
+
+
+@given(st.lists(words, min_size=1, max_size=20), st.lists(words, min_size=2, max_size=6, unique=True))
+def test_holding_one_more_term_of_the_question_never_lowers_the_score(terms, asked):
+    query = weigh(asked, dict.fromkeys(asked, 1), chunks=50, mean_length=len(terms))
+    missing = [term for term in asked if term not in terms]
+    before = keyword_score(pack(terms), len(terms), query).value
+    for term in missing:
+        after = keyword_score(pack([*terms, term]), len(terms), query).value
+        assert after > before
+
+
+def test_an_unknown_term_counts_against_a_passage():
+    known = weigh(["ledger"], {"ledger": 3}, chunks=100, mean_length=5.0)
+    unknown = weigh(["ledger", "qwxyz"], {"ledger": 3, "qwxyz": 0}, chunks=100, mean_length=5.0)
+    bag = pack(analyse("ledger entry"))
+    assert keyword_score(bag, 5, unknown).coverage < 0.5 < keyword_score(bag, 5, known).coverage == 1
+
+
+def test_an_identifier_that_no_note_holds_is_left_to_its_parts():
+    query = weigh(["ledg-999", "ledg", "999"], {"ledg": 2}, chunks=10, mean_length=5.0)
+    assert query.terms == ("ledg", "999")
+
+
+@given(st.floats(-2, 2), st.floats(-2, 2))
+def test_the_scale_of_scores_is_monotone_and_bounded(left, right):
+    low, high = sorted((left, right))
+    assert 0 < BOTH_LEGS.of(low) <= BOTH_LEGS.of(high) < 1
+    assert 0 < WORDS_ALONE.of(low) <= WORDS_ALONE.of(high) < 1
+
+
+@given(st.floats(0, 1.8), st.floats(0, 1.8), st.floats(-1, 1))
+def test_more_words_never_lower_the_blend(left, right, vector):
+    low, high = sorted((left, right))
+    assert blend(vector, low, 0.35) <= blend(vector, high, 0.35)
+    assert blend(None, low, 0.35) <= blend(None, high, 0.35)
+
+
+def _unit(rows):
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _corpus(n, seed, shift):
+    draw = np.random.default_rng(seed)
+    return _unit(draw.normal(size=(n, 32)) + shift)
+
+
+def test_the_background_levels_a_script_that_the_model_puts_close_to_the_question():
+    english, korean = _corpus(200, 1, 2.0), _corpus(200, 2, np.linspace(0, 3, 32))
+    texts = ["a note"] * 200 + ["메모 하나"] * 200
+    vectors = np.concatenate([english, korean])
+    background = measure(texts, vectors, (0.5, 0.1))
+    question = english[0]
+    scripts = ["latin"] * 199 + ["hangul"] * 200
+    scores = background.vector_scores("a question", question, scripts, vectors[1:])
+    raw = vectors[1:] @ question
+    assert raw[:199].mean() - raw[199:].mean() > 0.1
+    levelled = abs(scores[:199].mean() - scores[199:].mean()) * background.spread * FULL
+    assert levelled < 0.25 * (raw[:199].mean() - raw[199:].mean())
+
+
+def test_a_perfect_match_of_meaning_stands_far_out():
+    vectors = _corpus(300, 3, 1.0)
+    background = measure(["note"] * 300, vectors, (0.5, 0.1))
+    scores = background.vector_scores("note", vectors[7], ["latin"] * 300, vectors)
+    assert scores.argmax() == 7
+    assert scores[7] > 1.3 * np.delete(scores, 7).max()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_a_handful_of_notes_is_judged_by_the_models_own_figures(count):
+    vectors = _corpus(max(count, 1), 4, 1.0)[:count]
+    background = measure(["note"] * count, vectors, (0.5, 0.1))
+    near = _unit(_corpus(1, 4, 1.0) + 0.01)[0]
+    scores = background.vector_scores("note", near, ["latin"] * len(vectors), vectors)
+    assert np.isfinite(scores).all()
+    if count:
+        assert scores[0] > 0.3
+
+
+def test_the_background_comes_back_from_its_text():
+    background = measure(["note", "메모"] * 40, _corpus(80, 5, 1.0), (0.5, 0.1))
+    again = Background.loads(background.dumps())
+    assert json.loads(again.dumps()) == json.loads(background.dumps())
+
+
+@given(st.text(max_size=1500), st.integers(1, 800))
+def test_a_snippet_is_a_bounded_beginning(text, limit):
+    cut = snippet(text, limit)
+    assert text.startswith(cut)
+    assert len(cut.encode("utf-16-le", "surrogatepass")) <= 2 * max(limit, 1) or len(cut) <= 1
+
+
+def test_a_snippet_never_cuts_a_character_that_people_see_as_one():
+    family = "👨‍👩‍👧‍👦"
+    assert snippet("x" * 695 + family) == "x" * 695
+    assert snippet("가" * 699 + "e\u0301") == "가" * 699
+
+
+def test_a_deadline_passes_when_its_clock_says_so():
+    now = [10.0]
+    deadline = Deadline.within(500, lambda: now[0])
+    assert (deadline.passed, math.isclose(deadline.left, 0.5)) == (False, True)
+    now[0] = 10.6
+    assert (deadline.passed, deadline.left) == (True, 0.0)

@@ -1,0 +1,80 @@
+"""How text becomes terms."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoriter.search import analyse, classic_terms, query_terms, script_of
+
+
+@pytest.mark.parametrize(
+    ("note", "question"),
+    [
+        ("We settled on databases", "which database?"),
+        ("Café and ＦＵＬＬ-width", "cafe full"),
+        ("매운 음식을 좋아해", "매운 음식"),
+        ("알림이 오면 배포를 멈춘다", "알림 배포"),
+        ("민수는 삼천 원을 냈다", "민수에게 얼마?"),
+        ("项目数据库选择了 PostgreSQL", "数据库"),
+        ("他每天吃药", "药"),
+        ("東京のホテルを予約した", "ホテル 東京"),
+        ("set memorySearch.query.hybrid to false", "memorySearch.query.hybrid"),
+        ("set memorySearch.query.hybrid to false", "hybrid query"),
+        ("see foo_bar and HttpClient", "foo_bar client"),
+        ("reverted a828e60", "a828e60"),
+        ("ticket LEDG-142 is done", "ledg-142"),
+        ("the host is 192.0.2.5", "192.0.2.5"),
+        ("Zoë’s phone", "zoe"),
+        ("вечер", "ВЕЧЕР"),
+    ],
+)
+def test_a_question_meets_its_note_in_every_script(note, question):
+    assert set(query_terms(question)) <= set(analyse(note))
+
+
+def test_decomposed_and_composed_hangul_are_the_same_terms():
+    assert analyse("\u1100\u1161\u11a8\u110b\u1167\u11ab 배포") == analyse("각연 배포")
+
+
+def test_words_that_any_question_has_are_dropped_unless_nothing_else_is_left():
+    assert query_terms("what did we say about the ledger?") == ("say", "ledger")
+    assert query_terms("what did we do?") == ("what", "did", "we", "do")
+    assert query_terms("그게 뭐였지?") != ()
+
+
+def test_an_identifier_is_one_term_and_its_parts():
+    assert analyse("memorySearch.query") == ["memorysearch.query", "memorysearch", "memori", "search", "queri"]
+    assert analyse("ER605") == ["er605"]
+
+
+def test_a_dakuten_is_not_taken_for_an_accent():
+    assert analyse("ガス") != analyse("カス")
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("plain words", "latin"),
+        ("오늘은 PostgreSQL 배포", "hangul"),
+        ("今天讨论了数据库", "han"),
+        ("今日はホテルを予約した", "kana"),
+        ("сегодня", "cyrillic"),
+        ("", "latin"),
+        ("12345 !?", "latin"),
+    ],
+)
+def test_the_script_of_a_text_is_that_of_most_of_its_words(text, script):
+    assert script_of(text) == script
+
+
+def test_classic_terms_are_whole_runs_of_letters_and_digits():
+    assert classic_terms("Foo_bar, don't 데이터베이스를 Café 10.5") == [
+        "foo",
+        "bar",
+        "don",
+        "t",
+        "데이터베이스를",
+        "cafe",
+        "10",
+        "5",
+    ]

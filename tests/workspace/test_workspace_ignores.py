@@ -1,0 +1,93 @@
+"""`.memoryignore` has the syntax of `.gitignore` and holds for scan, watch and read alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memoriter.errors import PathRefused
+from memoriter.workspace import ExtraPath, Workspace, in_ignored_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def agree(workspace: Workspace, files: list[str]) -> list[str]:
+    """The files that are memory, after making sure that scan, watch and read agree on each."""
+    found = [source.path for source in workspace.scan().sources]
+    for path in files:
+        assert (workspace.refusal(path) is None) == (path in found), path
+        if path in found:
+            assert workspace.read(path).text == "note"
+        else:
+            with pytest.raises(PathRefused) as refused:
+                workspace.read(path)
+            assert repr(path) in str(refused.value)
+    return found
+
+
+def lay(root: Path, files: list[str], ignore: dict[str, str]) -> None:
+    for path, content in {**dict.fromkeys(files, "note"), **ignore}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content, encoding="utf-8")
+
+
+FILES = ["MEMORY.md", "memory/a.md", "memory/drafts/b.md", "memory/drafts/keep.md", "memory/x/y/z.md", "notes/n.md"]
+
+
+@pytest.mark.parametrize(
+    ("ignore", "memory"),
+    [
+        ({}, FILES),
+        ({".memoryignore": "# nothing\n\n"}, FILES),
+        ({".memoryignore": "MEMORY.md\n"}, FILES[1:]),
+        ({".memoryignore": "drafts/\n"}, ["MEMORY.md", "memory/a.md", "memory/x/y/z.md", "notes/n.md"]),
+        ({".memoryignore": "/drafts\n"}, FILES),
+        ({".memoryignore": "memory/**/z.md\nnotes\n"}, FILES[:4]),
+        ({".memoryignore": "memory\n"}, ["MEMORY.md", "notes/n.md"]),
+        ({".memoryignore": "memory/drafts/*\n!keep.md\n"}, [path for path in FILES if "/b.md" not in path]),
+        ({".memoryignore": "drafts/\n!keep.md\n"}, [path for path in FILES if "drafts" not in path]),
+        ({"memory/.memoryignore": "/a.md\nx\n"}, [path for path in FILES if "/a" not in path and "/x" not in path]),
+        ({".memoryignore": "*.md\n", "memory/drafts/.memoryignore": "!*.md\n"}, FILES[2:4]),
+        ({"notes/.memoryignore": "*\n"}, FILES[:-1]),
+        ({".memoryignore": "\ufeff!\nMEMORY.md\n"}, FILES[1:]),
+    ],
+)
+def test_ignore_files_decide_as_git_does(tmp_path: Path, ignore: dict[str, str], memory: list[str]) -> None:
+    lay(tmp_path, FILES, ignore)
+    assert agree(Workspace(tmp_path, [ExtraPath("notes")]), FILES) == memory
+
+
+def test_an_ignored_folder_is_one_entry_and_says_who_left_it_out(tmp_path: Path) -> None:
+    lay(tmp_path, FILES, {".memoryignore": "drafts/\n"})
+    (skip,) = Workspace(tmp_path).scan().skipped
+    assert (skip.path, skip.reason) == ("memory/drafts", "ignored")
+    assert ".memoryignore" in skip.message
+
+
+def test_an_ignore_file_in_an_extra_folder_outside_holds_there(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        ["ws/MEMORY.md", "out/a.md", "out/b.md"],
+        {"out/.memoryignore": "b.md\n", "ws/.memoryignore": "a.md\n"},
+    )
+    workspace = Workspace(tmp_path / "ws", [ExtraPath("../out")])
+    assert agree(workspace, ["MEMORY.md", "../out/a.md", "../out/b.md"]) == ["../out/a.md", "MEMORY.md"]
+
+
+def test_an_ignore_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    lay(tmp_path, FILES, {"patterns": "*\n"})
+    (tmp_path / "memory/.memoryignore").symlink_to(tmp_path / "patterns")
+    assert agree(Workspace(tmp_path), FILES[:-1]) == FILES[:-1]
+
+
+def test_built_in_ignores_hold_below_a_place_but_a_place_itself_may_be_hidden(tmp_path: Path) -> None:
+    files = [".vault/a.md", ".vault/.obsidian/b.md", ".vault/.c.md", ".vault/Node_Modules/d.md", ".vault/venv/e.md"]
+    lay(tmp_path, files, {})
+    assert agree(Workspace(tmp_path, [ExtraPath(".vault")]), files) == [".vault/a.md"]
+
+
+def test_folders_of_tools_are_known_in_any_case_and_only_as_whole_names() -> None:
+    assert in_ignored_folder("/ws/NODE_MODULES/a.md")
+    assert not in_ignored_folder("/ws/node_modules.md/../my-venv/a.md")

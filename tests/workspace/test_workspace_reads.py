@@ -1,0 +1,266 @@
+"""Bounded reads, and everything that must never be read."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memoriter.errors import PathRefused
+from memoriter.types import Excerpt
+from memoriter.workspace import ExtraPath, Workspace, _confined
+from memoriter.workspace._paths import misnamed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "the secret that is outside"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    root = tmp_path / "ws"
+    (root / "memory" / "sub").mkdir(parents=True)
+    (root / "MEMORY.md").write_text("one\ntwo\nthree\n", encoding="utf-8")
+    (root / "memory" / "a.md").write_text("a", encoding="utf-8")
+    (root / "memory" / "data.txt").write_text(SECRET, encoding="utf-8")
+    (root / "config.md").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "outside.md").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "v.md").write_text("vault", encoding="utf-8")
+    return Workspace(root, [ExtraPath("../vault")])
+
+
+def test_a_whole_file_or_some_lines_of_it(workspace: Workspace) -> None:
+    assert workspace.read("MEMORY.md") == Excerpt("MEMORY.md", "one\ntwo\nthree\n")
+    assert workspace.read("MEMORY.md", start=2).text == "two\nthree\n"
+    assert workspace.read("MEMORY.md", start=2, lines=1).text == "two"
+    assert workspace.read("MEMORY.md", lines=2).text == "one\ntwo"
+    assert workspace.read("MEMORY.md", start=-4, lines=-9).text == "one"
+    assert workspace.read("MEMORY.md", start=0, lines=0).text == "one\ntwo\nthree\n"
+    assert workspace.read("MEMORY.md", start=99, lines=5).text == ""
+
+
+def test_a_note_that_is_not_there_yet_is_empty(workspace: Workspace) -> None:
+    assert workspace.read("memory/2026-02-10.md") == Excerpt("memory/2026-02-10.md", "")
+    assert workspace.read("memory/new/b.md") == Excerpt("memory/new/b.md", "")
+    assert workspace.read("../vault/new.md") == Excerpt("../vault/new.md", "")
+
+
+def test_a_long_text_is_cut_at_the_end_of_a_line_or_between_graphemes(workspace: Workspace) -> None:
+    assert workspace.read("MEMORY.md", max_chars=9) == Excerpt("MEMORY.md", "one\ntwo", truncated=True)
+    assert workspace.read("MEMORY.md", max_chars=7) == Excerpt("MEMORY.md", "one\ntwo", truncated=True)
+    assert workspace.read("MEMORY.md", max_chars=14).truncated is False
+    (workspace.root / "memory/a.md").write_text("👩‍👩‍👧" * 3, encoding="utf-8")
+    assert workspace.read("memory/a.md", max_chars=7) == Excerpt("memory/a.md", "👩‍👩‍👧", truncated=True)
+    assert workspace.read("memory/a.md", max_chars=0).text == "👩"  # a grapheme that alone is too long
+    (workspace.root / "memory/a.md").write_text("x" * 200_000, encoding="utf-8")
+    assert len(workspace.read("memory/a.md").text) == 100_000
+
+
+def test_the_same_note_by_other_names(workspace: Workspace) -> None:
+    for path in ("./MEMORY.md", "  MEMORY.md ", "memory/../MEMORY.md", f"{workspace.root}/MEMORY.md", "MEMORY.md/"):
+        assert workspace.read(path).path == "MEMORY.md"
+    assert workspace.read(str(workspace.root.parent / "vault" / "v.md")) == Excerpt("../vault/v.md", "vault")
+
+
+REFUSED = [
+    "",
+    "   ",
+    ".",
+    "..",
+    "/",
+    "memory",
+    "memory/",
+    "config.md",
+    "../outside.md",
+    "../ws/config.md",
+    "memory/../../outside.md",
+    "memory/../../../../../../etc/passwd",
+    "/etc/passwd",
+    "//etc/passwd",
+    "/dev/zero",
+    "/dev/stdin",
+    "/proc/self/environ",
+    "memory/data.txt",
+    "memory/a.md\0.txt",
+    "memory/\0/a.md",
+    "memory/\ud800.md",
+    "memory/a.md/b.md",
+    "~",
+    "~/notes.md",
+    "~root/memory/a.md",
+    "%2e%2e/outside.md",
+    "..%2foutside.md",
+    "..\\outside.md",
+    "memory\\a.md",
+    "memory/..\\..\\outside.md",
+    "\\\\server\\share\\x.md",
+    "//server/share/x.md",
+    "C:\\Windows\\win.ini",
+    "file:///etc/passwd",
+    "Memory/a.md",
+    "MEMORY.MD",
+    "Memory.md",
+    "memory/A.MD",
+    "ｍemory/a.md",
+    "mеmory/a.md",  # a Cyrillic letter
+    "memory․md",
+    "memory/a.md.",
+    "memory/a.md .",
+    "memory/.../a.txt",
+    "CON",
+    "x" * 100_000,
+    "memory/" + "x" * 100_000 + ".md",
+    "memory/" + "../" * 2000 + "etc/passwd",
+    "memory/" + "x" * 300 + ".md",
+    "-rf",
+    "$HOME/x.md",
+    "`id`.md",
+    "vault/v.md",
+    "../vault",
+    "../vault-other/v.md",
+    "../vault/../outside.md",
+]
+
+
+@pytest.mark.parametrize("path", REFUSED, ids=lambda path: repr(path[:30]))
+def test_what_is_not_memory_is_refused_by_name_with_a_reason(workspace: Workspace, path: str) -> None:
+    with pytest.raises(PathRefused) as refused:
+        workspace.read(path)
+    message = str(refused.value)
+    assert repr(path[:200])[:-1] in message
+    assert len(message) < 2500
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize("path", ["memory/%2e%2e/%2e%2e/outside.md", "memory/a\\..\\b.md", "memory/NUL.md"])
+def test_what_only_looks_like_a_way_out_is_a_name_like_any_other(workspace: Workspace, path: str) -> None:
+    assert workspace.read(path).text == ""
+
+
+def test_windows_names_that_are_no_files_are_known() -> None:
+    for path in (
+        "CON",
+        "memory/NUL.md",
+        "memory\\aux.md",
+        "memory/a.md:stream",
+        "memory/a.md.",
+        "memory /a.md",
+        "COM1",
+    ):
+        assert misnamed(path, windows=True)
+    for path in ("C:\\notes\\memory\\a.md", "memory/console.md", "../memory/./a.md"):
+        assert misnamed(path, windows=True) is None
+
+
+NAMES = ["..", ".", "", "memory", "ws", "a.md", "outside.md", "vault", "~", "\0", "link.md", "dir"]
+paths = st.lists(st.one_of(st.sampled_from(NAMES), st.text(max_size=5)), max_size=8)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(paths, st.sampled_from(["/", "\\", "//"]), st.integers(-5, 5), st.integers(-5, 5))
+def test_no_path_at_all_reads_outside_or_fails_in_another_way(
+    workspace: Workspace, parts: list[str], separator: str, start: int, lines: int
+) -> None:
+    link, folder = workspace.root / "memory/link.md", workspace.root / "memory/dir"
+    if not link.is_symlink():
+        link.symlink_to(workspace.root.parent / "outside.md")
+        folder.symlink_to(workspace.root.parent)
+    try:
+        text = workspace.read(separator.join(parts), start=start, lines=lines).text
+    except PathRefused:
+        return
+    assert SECRET not in text
+
+
+def test_links_are_refused_as_a_file_and_on_the_way(workspace: Workspace) -> None:
+    outside = workspace.root.parent
+    (workspace.root / "memory/link.md").symlink_to(outside / "outside.md")
+    (workspace.root / "memory/dangling.md").symlink_to("nowhere.md")
+    (workspace.root / "memory/inner.md").symlink_to("a.md")
+    (workspace.root / "memory/dir").symlink_to(outside)
+    (outside / "vault" / "link.md").symlink_to(outside / "outside.md")
+    for path in (
+        "memory/link.md",
+        "memory/dangling.md",
+        "memory/inner.md",
+        "memory/dir/outside.md",
+        "../vault/link.md",
+    ):
+        with pytest.raises(PathRefused, match="symbolic link"):
+            workspace.read(path)
+
+
+def test_a_pipe_a_folder_and_a_socket_are_refused_at_once(workspace: Workspace) -> None:
+    os.mkfifo(workspace.root / "memory/pipe.md")
+    (workspace.root / "memory/folder.md").mkdir()
+    with pytest.raises(PathRefused, match="pipe"):
+        workspace.read("memory/pipe.md")
+    with pytest.raises(PathRefused, match="folder"):
+        workspace.read("memory/folder.md")
+
+
+def test_a_file_that_may_not_be_opened_is_refused_and_not_empty(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(_confined, "_open", fail)
+    with pytest.raises(PathRefused, match="Permission denied"):
+        workspace.read("memory/a.md")
+
+
+@pytest.mark.parametrize("by_descriptor", [True, False])
+def test_systems_without_openat_refuse_the_same(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
+) -> None:
+    monkeypatch.setattr(_confined, "BY_DESCRIPTOR", by_descriptor)
+    (workspace.root / "memory/link.md").symlink_to(workspace.root.parent / "outside.md")
+    (workspace.root / "memory/dir").symlink_to(workspace.root.parent)
+    assert workspace.read("MEMORY.md", start=1, lines=1).text == "one"
+    assert workspace.read("memory/none.md").text == ""
+    for path in ("memory/link.md", "memory/dir/outside.md", "memory/sub"):
+        with pytest.raises(PathRefused):
+            workspace.read(path)
+
+
+@pytest.mark.parametrize("swapped", ["file", "folder"])
+def test_a_file_or_folder_that_is_swapped_for_a_link_while_it_is_read_never_leads_out(
+    workspace: Workspace, tmp_path: Path, swapped: str
+) -> None:
+    place = workspace.root / "memory" / "sub"
+    (tmp_path / "trap").mkdir()
+    (tmp_path / "trap" / "x.md").write_text(SECRET, encoding="utf-8")
+    (place / "x.md").write_text("inside", encoding="utf-8")
+    target = place / "x.md" if swapped == "file" else place
+    kept, link = tmp_path / "kept", tmp_path / "link"
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            target.rename(kept)
+            link.symlink_to(tmp_path / "trap" / "x.md" if swapped == "file" else tmp_path / "trap")
+            link.rename(target)
+            target.unlink()
+            kept.rename(target)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    seen: set[str] = set()
+    try:
+        for _ in range(3000):
+            try:
+                seen.add(workspace.read("memory/sub/x.md").text)
+            except PathRefused:
+                seen.add("refused")
+    finally:
+        stop.set()
+        thread.join()
+    assert seen <= {"inside", "", "refused"}
+    assert workspace.read("memory/sub/x.md").text == "inside"

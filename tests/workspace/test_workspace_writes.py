@@ -1,0 +1,304 @@
+"""The two ways to write: nothing is lost, torn or mixed, whoever else writes or dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import filelock
+import pytest
+
+import memoriter
+from memoriter.errors import PathRefused, WriteConflict, WriteError
+from memoriter.ids import bytes_hash
+from memoriter.workspace import Appended, Workspace, _write, append, replace
+
+SOURCE = str(Path(memoriter.__file__).parents[1])
+
+
+def started(program: str, *arguments: object) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+
+
+def test_an_append_makes_the_folder_and_the_file_and_says_which_lines_it_wrote(tmp_path: Path) -> None:
+    file = tmp_path / "memory" / "2026-02-10.md"
+    assert append(file, "- one") == Appended(file, 1, 1)
+    assert append(file, "- two\n  goes on\n") == Appended(file, 2, 3)
+    assert file.read_text(encoding="utf-8") == "- one\n- two\n  goes on\n"
+    assert [source.path for source in Workspace(tmp_path).scan().sources] == ["memory/2026-02-10.md"]
+
+
+def test_an_append_starts_on_a_line_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "MEMORY.md"
+    file.write_bytes(b"one\r\ntwo")
+    assert append(file, "three\nfour") == Appended(file, 3, 4)
+    assert file.read_bytes() == b"one\r\ntwo\nthree\nfour\n"
+
+
+def test_an_append_is_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, content: written.append(content) or write(descriptor, content))
+    append(tmp_path / "a.md", "x\n" * 5000)
+    assert written == [b"x\n" * 5000]
+
+
+def test_what_cannot_be_in_a_text_file_becomes_a_replacement_character(tmp_path: Path) -> None:
+    append(tmp_path / "a.md", "nul \0 half \ud800 pair \ud83d\ude00 end")
+    assert (tmp_path / "a.md").read_text(encoding="utf-8") == "nul \ufffd half \ufffd pair 😀 end\n"
+    replace(tmp_path / "b.md", "half \udfff", expected=None)
+    assert (tmp_path / "b.md").read_text(encoding="utf-8") == "half \ufffd"
+
+
+def test_nothing_is_not_appended(tmp_path: Path) -> None:
+    for text in ("", " \n"):
+        with pytest.raises(WriteError, match="nothing"):
+            append(tmp_path / "a.md", text)
+    assert not (tmp_path / "a.md").exists()
+
+
+def test_links_folders_and_pipes_are_not_written(tmp_path: Path) -> None:
+    (tmp_path / "real.md").write_text("real", encoding="utf-8")
+    (tmp_path / "link.md").symlink_to("real.md")
+    (tmp_path / "folder.md").mkdir()
+    os.mkfifo(tmp_path / "pipe.md")
+    for name, error in (("link.md", PathRefused), ("folder.md", WriteError), ("pipe.md", PathRefused)):
+        with pytest.raises(error, match=name):
+            append(tmp_path / name, "x")
+        with pytest.raises((PathRefused, WriteError)):
+            replace(tmp_path / name, "x", expected=bytes_hash(b"real"))
+        with pytest.raises(WriteConflict):
+            replace(tmp_path / name, "x", expected=None)
+    assert (tmp_path / "real.md").read_text(encoding="utf-8") == "real"
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("before\n", encoding="utf-8")
+    write = os.write
+
+    def short(descriptor: int, content: bytes) -> int:
+        return write(descriptor, content[:3])
+
+    def full(descriptor: int, content: bytes) -> int:
+        write(descriptor, content[:3])
+        raise OSError(28, "No space left on device")
+
+    for failing in (short, full):
+        monkeypatch.setattr(os, "write", failing)
+        with pytest.raises(WriteError, match=r"a\.md"):
+            append(file, "after")
+        assert file.read_bytes() == b"before\n"
+    with pytest.raises(WriteError, match="No space left"):
+        replace(file, "after", expected=bytes_hash(b"before\n"))
+    monkeypatch.setattr(os, "write", write)
+    assert file.read_bytes() == b"before\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.md"]
+    with pytest.raises(WriteError):
+        append(file / "below.md", "x")
+
+
+def test_a_replacement_needs_the_content_that_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "a.md"
+    replace(file, "one", expected=None)
+    assert file.read_bytes() == b"one"
+    with pytest.raises(WriteConflict, match="exists"):
+        replace(file, "two", expected=None)
+    with pytest.raises(WriteConflict, match="changed"):
+        replace(file, "two", expected=bytes_hash(b"zero"))
+    replace(file, "two", expected=bytes_hash(b"one"))
+    assert file.read_bytes() == b"two"
+    file.unlink()
+    with pytest.raises(WriteConflict, match="gone"):
+        replace(file, "three", expected=bytes_hash(b"two"))
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_replacement_keeps_the_permissions(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("one", encoding="utf-8")
+    file.chmod(0o640)
+    replace(file, "two", expected=bytes_hash(b"one"))
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_disk_without_hard_links_still_gets_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", fail)
+    replace(tmp_path / "a.md", "one", expected=None)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.md"]
+
+
+def test_only_one_of_many_replacements_of_the_same_content_wins(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_bytes(b"0")
+
+    def attempt(number: int) -> bool:
+        try:
+            replace(file, f"won by {number}", expected=bytes_hash(b"0"))
+        except WriteConflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(attempt, range(64))) == 1
+        other = tmp_path / "b.md"
+        creations = pool.map(lambda number: _created(other, str(number)), range(64))
+        assert sum(creations) == 1
+
+
+def _created(file: Path, text: str) -> bool:
+    try:
+        replace(file, text, expected=None)
+    except WriteConflict:
+        return False
+    return True
+
+
+def test_an_append_that_waited_through_a_replacement_goes_to_the_new_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("kept\n", encoding="utf-8")
+    rounds, stop = 60, threading.Event()
+    failures: list[Exception] = []
+
+    def rewrite() -> None:
+        while not stop.is_set():
+            content = file.read_bytes()
+            try:
+                replace(file, content.decode() + "rewritten\n", expected=bytes_hash(content))
+            except WriteConflict:
+                continue
+            except Exception as error:  # noqa: BLE001 - shown by the assertion below
+                failures.append(error)
+
+    thread = threading.Thread(target=rewrite)
+    thread.start()
+    for number in range(rounds):
+        append(file, f"entry {number}")
+    stop.set()
+    thread.join()
+    assert failures == []
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("entry")] == [f"entry {number}" for number in range(rounds)]
+    assert lines[0] == "kept"
+
+
+APPENDING = """
+import sys
+from pathlib import Path
+from memoriter.workspace import append
+file, who, entries = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for number in range(entries):
+    body = f"  body {who} {number}\\n" * (number % 7 + 1)
+    written = append(file, f"- begin {who} {number}\\n{body}  end {who} {number}")
+    print(written.start_line, written.end_line, who, number, flush=True)
+"""
+
+
+def entries_of(file: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    """The entries with the lines they are on, after making sure that each is whole and in one piece."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    lines = file.read_text(encoding="utf-8").split("\n")
+    assert lines.pop() == ""
+    at = 0
+    while at < len(lines):
+        _, begin, who, number = lines[at].split(" ")
+        assert begin == "begin"
+        body = int(number) % 7 + 1
+        assert lines[at + 1 : at + 1 + body] == [f"  body {who} {number}"] * body
+        assert lines[at + 1 + body] == f"  end {who} {number}"
+        assert (who, number) not in found
+        found[who, number] = (at + 1, at + body + 2)
+        at += body + 2
+    return found
+
+
+def test_fifty_processes_append_twenty_entries_each_and_all_thousand_are_whole(tmp_path: Path) -> None:
+    file = tmp_path / "memory" / "2026-02-10.md"
+    processes = [started(APPENDING, file, who, 20) for who in range(50)]
+    reports = [process.communicate(timeout=100)[0].decode().split("\n") for process in processes]
+    assert [process.returncode for process in processes] == [0] * 50
+
+    entries = entries_of(file)
+
+    assert len(entries) == 1000
+    said = [line.split() for lines in reports for line in lines if line]
+    assert {(who, number): (int(start), int(end)) for start, end, who, number in said} == entries
+
+
+def test_killing_writers_leaves_only_whole_entries(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    for turn in range(6):
+        processes = [started(APPENDING, file, f"{turn}.{who}", 100_000) for who in range(2)]
+        for process in processes:
+            assert process.stdout
+            for _ in range(3 + 17 * turn):
+                process.stdout.readline()
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+    assert len(entries_of(file)) >= 6 * 3
+    append(file, "- begin last 0\n  body last 0\n  end last 0")
+    assert ("last", "0") in entries_of(file)
+
+
+REPLACING = """
+import sys
+from pathlib import Path
+from memoriter.ids import bytes_hash
+from memoriter.workspace import replace
+file, number = Path(sys.argv[1]), 0
+while True:
+    number += 1
+    replace(file, f"{number}\\n" * 20_000, expected=bytes_hash(file.read_bytes()))
+    print(number, flush=True)
+"""
+
+
+def test_killing_a_process_that_replaces_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
+    file = tmp_path / "memory" / "a.md"
+    file.parent.mkdir()
+    for turn in range(6):
+        file.write_text("0\n" * 20_000, encoding="utf-8")
+        process = started(REPLACING, file)
+        assert process.stdout
+        for _ in range(2 + 3 * turn):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        lines = file.read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 20_000
+        assert len(set(lines)) == 1
+    scan = Workspace(tmp_path).scan()
+    assert [source.path for source in scan.sources] == ["memory/a.md"]
+    assert {skip.reason for skip in scan.skipped} <= {"ignored"}
+
+
+def test_without_flock_the_lock_is_a_file_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert filelock.FileLock  # imported while it still finds what it needs here
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
+    (tmp_path / "temp").mkdir()
+    file = tmp_path / "a.md"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: append(file, f"- {number}"), range(40)))
+    assert sorted(file.read_text(encoding="utf-8").split()) == sorted(["-"] * 40 + [str(n) for n in range(40)])
+
+
+def test_reading_under_the_lock_does_not_depend_on_the_size_of_the_buffer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_write, "_READ_AHEAD", 3)
+    file = tmp_path / "a.md"
+    file.write_bytes(b"one\ntwo\nthree")
+    assert append(file, "four") == Appended(file, 4, 4)
+    replace(file, "new", expected=bytes_hash(b"one\ntwo\nthree\nfour\n"))
+    assert file.read_bytes() == b"new"
