@@ -6,7 +6,7 @@ It compares the query with every row by `vec_distance_cosine`, joined to the chu
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import apsw
 import sqlite_vec
@@ -42,7 +42,8 @@ class Peer:
     """The same chunks in the other program's tables; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = apsw.Connection(str(path))
+        # Its types know buffers only from Python 3.12 on.
+        self._connection = cast("Any", apsw.Connection(str(path)))
         self._connection.enable_load_extension(True)
         self._connection.load_extension(sqlite_vec.loadable_path())
         self._connection.execute(_TABLES).fetchall()

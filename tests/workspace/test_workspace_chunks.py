@@ -21,7 +21,7 @@ def texts(text: str, **options: int) -> list[str]:
 
 def test_a_list_item_is_a_chunk_under_its_heading_path() -> None:
     note = f"# Memory\n\n## Decisions\n- {SENTENCE}\n- {SENTENCE}\n\n## People\n- {SENTENCE}\n"
-    assert chunks(note) == [
+    assert chunks(note, merge=48) == [
         (1, 4, ("Memory", "Decisions")),
         (5, 5, ("Memory", "Decisions")),
         (7, 8, ("Memory", "People")),
@@ -54,7 +54,7 @@ def test_an_item_over_the_limit_is_cut_between_its_inner_items() -> None:
 
 def test_tiny_items_of_a_section_are_put_together_and_sentences_stay_alone() -> None:
     note = f"# Shopping\n- milk\n- eggs\n- bread\n\n# Work\n- {SENTENCE}\n- {SENTENCE}\n- ok\n"
-    assert chunks(note) == [(1, 4, ("Shopping",)), (6, 7, ("Work",)), (8, 9, ("Work",))]
+    assert chunks(note, merge=48) == [(1, 4, ("Shopping",)), (6, 7, ("Work",)), (8, 9, ("Work",))]
     assert len(chunks(note, merge=0)) == 6
 
 
@@ -148,13 +148,13 @@ def test_a_line_that_introduces_a_list_stays_with_it() -> None:
     assert chunks(f"Preferences:\n\n- {SENTENCE}\n- {SENTENCE}\n", merge=20) == [(1, 3, ()), (4, 4, ())]
 
 
-def test_each_turn_of_a_conversation_is_a_chunk() -> None:
+def test_each_turn_of_a_conversation_is_a_block() -> None:
     spoken = [f"{who} {SENTENCE}" for who in ("**A:**", "**B:**", "**A:**")]
     for joint in ("\n", "\n\n"):
-        assert texts(joint.join(spoken)) == spoken
-        assert texts(joint.join(f"- {turn}" for turn in spoken)) == [f"- {turn}" for turn in spoken]
+        assert texts(joint.join(spoken), merge=48) == spoken
+        assert texts(joint.join(f"- {turn}" for turn in spoken), merge=48) == [f"- {turn}" for turn in spoken]
     timed = [f"[14:15] Zeb K.: {SENTENCE}", f"[14:16] 민수: {SENTENCE}"]
-    assert texts("\n".join(timed)) == timed
+    assert texts("\n".join(timed), merge=48) == timed
 
 
 def test_a_number_in_prose_starts_no_list() -> None:

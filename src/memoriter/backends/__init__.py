@@ -1,7 +1,8 @@
 """What answers behind the surfaces."""
 
-from memoriter.backends._builtin import BackendSettings, BuiltinBackend, Clocks
+from memoriter.backends._builtin import BuiltinBackend
 from memoriter.backends._embedding import Embedding
 from memoriter.backends._protocol import MemoryBackend
+from memoriter.backends._settings import BackendSettings, Clocks
 
 __all__ = ["BackendSettings", "BuiltinBackend", "Clocks", "Embedding", "MemoryBackend"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._freshness import Freshness
+from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged
 from memoriter.index import Index
@@ -15,46 +16,17 @@ from memoriter.types import Health, Reason, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
-    from memoriter.index import EngineName
     from memoriter.search import SearchSettings
-    from memoriter.sync import Progress, SyncSettings
+    from memoriter.sync import Progress
     from memoriter.types import Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
-FIRST_EMBEDDING_MS = 20_000
-"""How long the first search of a workspace may spend on vectors before it answers."""
 LATER_EMBEDDING_MS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Clocks:
-    """Time, given once."""
-
-    wall: Callable[[], float]
-    """Seconds since 1970."""
-    monotonic: Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True)
-class BackendSettings:
-    """What the builtin backend is told about one workspace."""
-
-    agent: str
-    workspace_reason: str
-    index_path: Path
-    search: SearchSettings
-    sync: SyncSettings
-    engine: EngineName = "auto"
-    extension_path: str | None = None
-    on_search: bool = True
-    debounce_ms: int = 1_500
-    deadline_ms: int = FIRST_EMBEDDING_MS
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memoriter.search import query_terms
 from memoriter.sync import background_of, chunks_of, make_plan
@@ -10,9 +10,11 @@ from memoriter.types import Canary, Estimate, Query, Status
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
-    from memoriter.backends._builtin import BuiltinBackend
+    from memoriter.backends._embedding import Embedding
+    from memoriter.backends._settings import BackendSettings
     from memoriter.index import Index, Row
     from memoriter.sync import Cutting
+    from memoriter.types import Health, SearchResult
     from memoriter.workspace import Workspace
 
 CANARIES = 5
@@ -20,7 +22,20 @@ CANARY_TERMS = 12
 CANARY_RESULTS = 10
 
 
-def builtin_status(backend: BuiltinBackend, *, deep: bool) -> Status:
+class Inspected(Protocol):
+    """The parts of a backend that are looked at."""
+
+    workspace: Workspace
+    settings: BackendSettings
+    embedding: Embedding
+
+    @property
+    def index(self) -> Index: ...
+    def search(self, query: Query) -> SearchResult: ...
+    def health(self) -> Health: ...
+
+
+def builtin_status(backend: Inspected, *, deep: bool) -> Status:
     """Count what there is; `deep` also runs the real search path on passages that must be found."""
     canaries = run_canaries(backend) if deep else ()
     index, spec, settings = backend.index, backend.embedding.spec, backend.settings
@@ -70,7 +85,7 @@ def estimate_of(workspace: Workspace, index: Index, cutting: Cutting) -> Estimat
     )
 
 
-def run_canaries(backend: BuiltinBackend) -> tuple[Canary, ...]:
+def run_canaries(backend: Inspected) -> tuple[Canary, ...]:
     """Search for passages spread over the index by their own words: each must come back."""
     ids = backend.index.all_ids()
     chosen = ids[:: max(len(ids) // CANARIES, 1)][:CANARIES]
@@ -78,7 +93,7 @@ def run_canaries(backend: BuiltinBackend) -> tuple[Canary, ...]:
     return tuple(_canary(backend, rows[row]) for row in chosen if row in rows)
 
 
-def _canary(backend: BuiltinBackend, row: Row) -> Canary:
+def _canary(backend: Inspected, row: Row) -> Canary:
     line = row.chunk.text.strip()[:400]
     query = " ".join(query_terms(line)[:CANARY_TERMS]) or line
     hits = backend.search(Query(line if len(line) > 1 else query, max_results=CANARY_RESULTS, min_score=0.0)).hits
@@ -87,7 +102,7 @@ def _canary(backend: BuiltinBackend, row: Row) -> Canary:
     return Canary(place, query, found)
 
 
-def _size(backend: BuiltinBackend) -> int:
+def _size(backend: Inspected) -> int:
     """Bytes of the index with its journal."""
     file = backend.settings.index_path.resolve()
     parts = (file, file.with_name(f"{file.name}-wal"))

@@ -10,6 +10,8 @@ Action = Literal["allow", "deny"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdPath(Section):
+    """A folder that QMD indexes."""
+
     path: Annotated[str, About("A folder, absolute or relative to the workspace; `~` is your home")] = ""
     pattern: Annotated[str | None, About("Which files of the folder; unset: `**/*.md`")] = None
     name: Annotated[str | None, About("Name of the collection; unset: `custom-N`")] = None
@@ -17,6 +19,8 @@ class QmdPath(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdSessions(Section):
+    """Transcripts given to QMD."""
+
     enabled: Annotated[bool, About("Give transcripts to QMD as well")] = False
     export_dir: Annotated[str | None, About("Folder for the exported transcripts")] = None
     retention_days: Annotated[float | None, About("Days that an exported transcript is kept; unset or 0: for ever")] = (
@@ -26,6 +30,8 @@ class QmdSessions(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdUpdate(Section):
+    """When QMD looks for changes."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"startup", "startupDelayMs"})
 
     interval: Annotated[str | None, About("Time between two updates, `5m`; a bare number is minutes")] = None
@@ -40,6 +46,8 @@ class QmdUpdate(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdLimits(Section):
+    """How much QMD may return."""
+
     max_results: Annotated[float | None, About("Hits in an answer; unset: 6")] = None
     max_snippet_chars: Annotated[float | None, About("Characters of a hit; unset: 700")] = None
     max_injected_chars: Annotated[float | None, About("Characters of all hits; unset: 4000")] = None
@@ -48,6 +56,8 @@ class QmdLimits(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdMatch(Section):
+    """Which conversations a rule is about."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     channel: Annotated[str | None, About("Channel of the session")] = None
@@ -58,18 +68,24 @@ class QmdMatch(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdRule(Section):
+    """What is allowed in some conversations."""
+
     action: Annotated[Action, About("What happens to a session that matches")] = "deny"
     match: Annotated[QmdMatch, About("Which sessions; nothing given matches all")] = QmdMatch()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdScope(Section):
+    """Where QMD may be searched from."""
+
     default: Annotated[Action | None, About("What happens to a session that no rule matches")] = None
     rules: Annotated[tuple[QmdRule, ...], About("The first rule that matches decides")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdMcporter(Section):
+    """Running QMD through mcporter."""
+
     enabled: Annotated[bool, About("Ask QMD through mcporter")] = False
     server_name: Annotated[str | None, About("Name of the server there; unset: `qmd`")] = None
     start_daemon: Annotated[bool, About("Start mcporter's daemon")] = True
@@ -77,6 +93,8 @@ class QmdMcporter(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdSettings(Section):
+    """The QMD backend."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"rerank", "searchTool"})
 
     command: Annotated[str | None, About("The program; unset: `qmd`")] = None

@@ -13,6 +13,8 @@ Citations = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFlush(Section):
+    """Writing memories down before a conversation is compacted."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     enabled: Annotated[bool, About("Save what matters before a conversation is compacted")] = True
@@ -23,6 +25,8 @@ class MemoryFlush(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction(Section):
+    """When a conversation is compacted."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     reserve_tokens_floor: Annotated[Whole, About("Tokens of the context window that stay free", low=0)] = 20_000
@@ -31,6 +35,8 @@ class Compaction(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDefaults(Section):
+    """What holds for every agent that does not say otherwise."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     workspace: Annotated[str | None, About("Folder with the default agent's memory; `~` is your home")] = None
@@ -42,6 +48,8 @@ class AgentDefaults(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(Section):
+    """One agent."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     id: Annotated[str, About("Name of the agent")] = "main"
@@ -54,6 +62,8 @@ class AgentSettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agents(Section):
+    """All agents."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     defaults: Annotated[AgentDefaults, About("For every agent")] = AgentDefaults()
@@ -62,6 +72,8 @@ class Agents(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings(Section):
+    """The memory as a whole: who answers, and with citations or not."""
+
     backend: Annotated[Literal["builtin", "qmd"], About("Who searches: memoriter itself, or QMD")] = "builtin"
     citations: Annotated[Citations, About("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = (
         "auto"
@@ -71,6 +83,8 @@ class MemorySettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongTermEmbedding(Section):
+    """The model of the long-term store."""
+
     provider: Annotated[str | None, About("Provider for long-term memories; unset: as `memorySearch`")] = None
     model: Annotated[str | None, About("Embedding model for long-term memories; unset: the provider's default")] = None
     api_key: Annotated[
@@ -84,6 +98,8 @@ class LongTermEmbedding(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongTerm(Section):
+    """The long-term store of single memories."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"dreaming", "storageOptions"})
 
     embedding: Annotated[LongTermEmbedding, About("Vectors of long-term memories")] = LongTermEmbedding()
@@ -101,6 +117,8 @@ class LongTerm(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongTermEntry(Section):
+    """The long-term store as a plugin entry."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     enabled: Annotated[bool, About("Long-term memories at all")] = True
@@ -109,6 +127,8 @@ class LongTermEntry(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginEntries(Section):
+    """The plugins that concern memory."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     memory_lancedb: Annotated[LongTermEntry, About("Long-term memories")] = LongTermEntry()
@@ -116,6 +136,8 @@ class PluginEntries(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginSlots(Section):
+    """Which plugin fills which slot."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     memory: Annotated[str, About("`memory-core`, `memory-lancedb` or `none`")] = "memory-core"
@@ -123,6 +145,8 @@ class PluginSlots(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugins(Section):
+    """Plugins."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     slots: Annotated[PluginSlots, About("Which plugin does what")] = PluginSlots()
@@ -131,6 +155,8 @@ class Plugins(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProvider(Section):
+    """A provider of models, by its own id."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     base_url: Annotated[str | None, About("Address of the service", address=True)] = field(default=None, repr=False)
@@ -145,6 +171,8 @@ class ModelProvider(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models(Section):
+    """All providers of models."""
+
     elsewhere: ClassVar[frozenset[str]] = ANY
 
     providers: Annotated[Mapping[str, ModelProvider], About("Services by name, for `memorySearch.provider`")] = field(

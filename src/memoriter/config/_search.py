@@ -16,6 +16,8 @@ GIBIBYTE = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraPathSetting(Section):
+    """A file or folder that counts as memory too."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"name"})
 
     path: Annotated[str, About("A file or folder, absolute or relative to the workspace")] = ""
@@ -26,11 +28,15 @@ class ExtraPathSetting(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experimental(Section):
+    """Features that are not settled yet."""
+
     session_memory: Annotated[bool, About("Let `sources` contain `sessions`")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Section):
+    """The provider's batch interface."""
+
     enabled: Annotated[bool, About("Use the provider's batch interface for large amounts of text")] = False
     wait: Annotated[bool, About("Wait until a batch is done before indexing ends")] = True
     concurrency: Annotated[Whole, About("Batches in flight at once", limits="raised to 1")] = 2
@@ -42,6 +48,8 @@ class Batch(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote(Section):
+    """Embedding over the network."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"nonBatchConcurrency"})
 
     base_url: Annotated[
@@ -58,6 +66,8 @@ class Remote(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local(Section):
+    """Embedding by a model file of your own."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"contextSize"})
 
     model_path: Annotated[str | None, About("A GGUF file, for the provider `local`")] = None
@@ -66,6 +76,8 @@ class Local(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorStore(Section):
+    """How vectors are stored and compared."""
+
     enabled: Annotated[bool, About("Let the SQLite extension answer vector queries where it loads")] = True
     extension_path: Annotated[str | None, About("The sqlite-vec library to load in place of the bundled one")] = None
     engine: Annotated[Engine, About("How vectors are compared; `auto` picks by size and by what loads here")] = "auto"
@@ -73,6 +85,8 @@ class VectorStore(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store(Section):
+    """Where the index is."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"fts"})
 
     driver: Annotated[Literal["sqlite"], About("Kind of index file")] = "sqlite"
@@ -82,6 +96,8 @@ class Store(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunking(Section):
+    """How notes are cut into passages."""
+
     tokens: Annotated[Whole, About("Longest passage, in tokens of four characters", limits="raised to 1")] = 400
     overlap: Annotated[
         Whole, About("Tokens repeated where a passage must be cut", limits="kept within 0..tokens-1")
@@ -94,6 +110,8 @@ class Chunking(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSync(Section):
+    """When transcripts are indexed again."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"postCompactionForce"})
 
     delta_bytes: Annotated[
@@ -106,6 +124,8 @@ class SessionSync(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync(Section):
+    """When files are looked at."""
+
     elsewhere: ClassVar[frozenset[str]] = frozenset({"embeddingBatchTimeoutSeconds"})
 
     on_session_start: Annotated[bool, About("Look for changed files when a session starts")] = True
@@ -118,18 +138,24 @@ class Sync(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mmr(Section):
+    """Variety among the hits."""
+
     enabled: Annotated[bool, About("Prefer hits that differ from each other")] = False
     lambda_: Annotated[float, About("1 is relevance only, 0 is difference only", limits="kept within 0..1")] = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemporalDecay(Section):
+    """How hits fade with age."""
+
     enabled: Annotated[bool, About("Let dated notes and transcripts count less as they age")] = False
     half_life_days: Annotated[Whole, About("Days after which a score is halved", limits="raised to 1")] = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid(Section):
+    """How both sides of a search are combined."""
+
     enabled: Annotated[bool, About("Search by words and by meaning; off: by meaning only")] = True
     vector_weight: Annotated[
         float | None,
@@ -154,6 +180,8 @@ class Hybrid(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings(Section):
+    """How questions are answered."""
+
     max_results: Annotated[Whole, About("Hits in an answer", low=1)] = 6
     min_score: Annotated[float, About("Lowest score of a hit", limits="kept within 0..1")] = 0.35
     scoring: Annotated[
@@ -165,6 +193,8 @@ class QuerySettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache(Section):
+    """Vectors kept for later."""
+
     enabled: Annotated[bool, About("Keep vectors of text that is no longer in any file")] = True
     max_entries: Annotated[Whole, About("Vectors kept; those in use are never dropped", limits="raised to 1")] = 50_000
     max_bytes: Annotated[Whole, About("Bytes of vectors kept; those in use are never dropped", low=0)] = 2 * GIBIBYTE
