@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks._stage import Stage
 
 SEARCH_SECONDS, SEARCH_CPU_SECONDS, HELP_SECONDS = 0.4, 0.3, 0.15
-WARM_AGAINST_COLD = 10.0
+WARM_AGAINST_COLD = 5.0
 _PROGRAM = (sys.executable, "-c", "import sys; from memoriter.cli import main; sys.exit(main())")
 
 

@@ -1,0 +1,135 @@
+"""Sixty questions to a year of notes in four languages, and ten that the notes do not answer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from memoriter import Memory
+from memoriter.embed import open_provider
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from memoriter.types import SearchResult
+
+    Row = dict[str, Any]
+    Answers = dict[str, SearchResult]
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples" / "workspace"
+DRAFT = "memory/drafts/ledger-database-pitch.md"
+
+
+def rows(name: str) -> list[Row]:
+    return cast("list[Row]", json.loads((HERE / name).read_text(encoding="utf-8")))
+
+
+QUESTIONS, UNANSWERABLE = rows("questions.json"), rows("unanswerable.json")
+EVERY = [*QUESTIONS, *UNANSWERABLE]
+IDENTIFIERS = [row for row in QUESTIONS if row["kind"] == "identifier"]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Memory]]:
+    """The examples, copied so that nothing is written beside them, under a provider."""
+    workspace = tmp_path_factory.mktemp("examples") / "workspace"
+    shutil.copytree(EXAMPLES, workspace)
+    memories: list[Memory] = []
+
+    def open_with(provider: str) -> Memory:
+        home = tmp_path_factory.mktemp(provider)
+        config = home / "config.json5"
+        config.write_text(f'{{agents: {{defaults: {{memorySearch: {{provider: "{provider}"}}}}}}}}', encoding="utf-8")
+        memories.append(Memory.open(workspace, config=config, home=home))
+        return memories[-1]
+
+    yield open_with
+    for memory in memories:
+        memory.close()
+
+
+@pytest.fixture(scope="module")
+def by_meaning(opened: Callable[[str], Memory], tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """Every question's answer with the bundled model and no other setting."""
+    try:
+        open_provider("bundled", cache_dir=tmp_path_factory.mktemp("models")).close()
+    except ProviderUnavailable as error:
+        pytest.skip(f"the bundled model cannot run here: {error.message}")
+    memory = opened("auto")
+    memory.sync()
+    return {row["id"]: memory.search(row["question"]) for row in EVERY}
+
+
+@pytest.fixture(scope="module")
+def by_words(opened: Callable[[str], Memory]) -> Answers:
+    memory = opened("none")
+    return {row["id"]: memory.search(row["question"]) for row in EVERY}
+
+
+def right_notes(row: Row) -> set[str]:
+    return {row["path"], *(other["path"] for other in row.get("also", []))}
+
+
+def misses(questions: list[Row], answers: Answers) -> list[str]:
+    """What was asked in vain: the right note is not among the first three hits."""
+    lost: list[str] = []
+    for row in questions:
+        first = [hit.path for hit in answers[row["id"]].results[:3]]
+        if not right_notes(row) & set(first):
+            lost.append(f"{row['id']} ({row['kind']}) {row['question']!r}: {row['path']} is not in {first}")
+    return lost
+
+
+def test_the_right_note_is_among_the_first_three_for_54_of_60_questions(by_meaning: Answers) -> None:
+    lost = misses(QUESTIONS, by_meaning)
+    assert len(QUESTIONS) - len(lost) >= 54, "\n".join(lost)
+
+
+def test_nine_of_ten_questions_without_an_answer_are_not_answered_as_if_they_had_one(by_meaning: Answers) -> None:
+    sure = [
+        f"{row['id']} {row['question']!r}: {answer.results[0].citation} {answer.results[0].score:.2f}"
+        for row in UNANSWERABLE
+        if (answer := by_meaning[row["id"]]).outcome == "match"
+    ]
+    assert len(sure) <= 1, "\n".join(sure)
+
+
+def test_every_identifier_is_found(by_meaning: Answers) -> None:
+    assert misses(IDENTIFIERS, by_meaning) == []
+
+
+def test_words_alone_find_36_of_60_and_say_that_they_are_alone(by_words: Answers) -> None:
+    lost = misses(QUESTIONS, by_words)
+    assert len(QUESTIONS) - len(lost) >= 36, "\n".join(lost)
+    assert {answer.mode for answer in by_words.values()} == {"keyword"}
+
+
+def test_every_identifier_is_found_by_words_alone(by_words: Answers) -> None:
+    assert misses(IDENTIFIERS, by_words) == []
+
+
+@pytest.mark.parametrize("answers", ["by_meaning", "by_words"])
+def test_the_draft_that_is_left_out_never_appears(answers: str, request: pytest.FixtureRequest) -> None:
+    found = {hit.path for answer in request.getfixturevalue(answers).values() for hit in answer.results}
+    assert len(found) > 20
+    assert DRAFT not in found
+
+
+@pytest.mark.parametrize("answers", ["by_meaning", "by_words"])
+def test_every_hit_shows_text_that_stands_where_it_is_cited(answers: str, request: pytest.FixtureRequest) -> None:
+    for answer in request.getfixturevalue(answers).values():
+        for hit in answer.results:
+            lines = (EXAMPLES / hit.path).read_text(encoding="utf-8").split("\n")[hit.start_line - 1 : hit.end_line]
+            assert hit.snippet
+            assert "\n".join(lines).startswith(hit.snippet.rstrip("\n"))
+
+
+def test_a_complete_index_answers_in_good_health_by_words_and_meaning(by_meaning: Answers) -> None:
+    assert {answer.mode for answer in by_meaning.values()} == {"hybrid"}
+    assert {answer.health.ok for answer in by_meaning.values()} == {True}
