@@ -163,7 +163,9 @@ class Memory:
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
         workspace = self._workspace
-        return append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
+        written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
+        self._backend.notes_changed()
+        return written
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is and whether it works; `deep` searches for known passages."""

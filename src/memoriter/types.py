@@ -108,7 +108,7 @@ class Explanation:
     vector: float | None
     """v: the cosine as a share of a perfect match above the background, 0 at the background."""
     keyword: float
-    """k: 0..1 from coverage and saturation, plus the neighbours' share."""
+    """k, 0..1: coverage, saturation and what the neighbours lend."""
     coverage: float
     saturation: float
     neighbours: float

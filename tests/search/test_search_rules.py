@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from memoriter.search import Background, Deadline, analyse, measure, pack
 from memoriter.search._background import FULL
 from memoriter.search._bag import count, members, term_hash
-from memoriter.search._score import BOTH_LEGS, WORDS_ALONE, blend, keyword_score, weigh
+from memoriter.search._score import (
+    BOTH_LEGS,
+    WORDS_ALONE,
+    KeywordScore,
+    WeighedTerms,
+    blend,
+    keyword_score,
+    saturations,
+    weigh,
+)
 from memoriter.search._snippet import snippet
 
 words = st.text(alphabet="abcdefgh가나다数据", min_size=1, max_size=4)
@@ -29,7 +38,7 @@ def test_a_bag_counts_each_term_as_the_text_does(terms, asked):
 def test_a_keyword_score_lies_between_none_and_all(terms, asked, chunks):
     asked = list(dict.fromkeys(asked))
     query = weigh(asked, {term: min(chunks, 3) for term in asked}, chunks=chunks, mean_length=10.0)
-    score = keyword_score(pack(terms), len(terms), query)
+    score = scored(pack(terms), len(terms), query)
     assert 0 <= score.saturation <= score.coverage <= 1 + 1e-9
     assert (score.value > 0) == bool(set(terms) & set(asked))
 
@@ -38,9 +47,9 @@ def test_a_keyword_score_lies_between_none_and_all(terms, asked, chunks):
 def test_holding_one_more_term_of_the_question_never_lowers_the_score(terms, asked):
     query = weigh(asked, dict.fromkeys(asked, 1), chunks=50, mean_length=len(terms))
     missing = [term for term in asked if term not in terms]
-    before = keyword_score(pack(terms), len(terms), query).value
+    before = scored(pack(terms), len(terms), query).value
     for term in missing:
-        after = keyword_score(pack([*terms, term]), len(terms), query).value
+        after = scored(pack([*terms, term]), len(terms), query).value
         assert after > before
 
 
@@ -48,7 +57,7 @@ def test_an_unknown_term_counts_against_a_passage():
     known = weigh(["ledger"], {"ledger": 3}, chunks=100, mean_length=5.0)
     unknown = weigh(["ledger", "qwxyz"], {"ledger": 3, "qwxyz": 0}, chunks=100, mean_length=5.0)
     bag = pack(analyse("ledger entry"))
-    assert keyword_score(bag, 5, unknown).coverage < 0.5 < keyword_score(bag, 5, known).coverage == 1
+    assert scored(bag, 5, unknown).coverage < 0.5 < scored(bag, 5, known).coverage == 1
 
 
 def test_an_identifier_that_no_note_holds_is_left_to_its_parts():
@@ -68,6 +77,19 @@ def test_more_words_never_lower_the_blend(left, right, vector):
     low, high = sorted((left, right))
     assert blend(vector, low, 0.35) <= blend(vector, high, 0.35)
     assert blend(None, low, 0.35) <= blend(None, high, 0.35)
+
+
+def scored(bag: bytes, length: int, query: WeighedTerms) -> KeywordScore:
+    return keyword_score(saturations(bag, length, query), (), (), query)
+
+
+def test_a_neighbour_lends_what_a_passage_lacks_and_little_else():
+    query = weigh(["ledger", "outag"], {"ledger": 3, "outag": 3}, chunks=50, mean_length=3.0)
+    own, same, other = (saturations(pack(analyse(text)), 3, query) for text in ("one ledger", "two ledger", "an outag"))
+    alone, echoed, lent = (keyword_score(own, before, (), query) for before in ((), same, other))
+    assert alone.value < echoed.value < lent.value < 1
+    assert keyword_score(own, (), other, query) == lent
+    assert keyword_score(own, other, other, query) == lent
 
 
 def _unit(rows):

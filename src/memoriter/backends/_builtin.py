@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from memoriter.workspace import Workspace
 
 LATER_EMBEDDING_MS = 2_000
+INDEXING_SHARE = 0.9
+"""Of the time that a search has: the rest is for asking what was indexed."""
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -60,11 +63,7 @@ class BuiltinBackend:
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
         text = clean_query(query.text)
-        try:
-            return self._search(text, query, progress)
-        except IndexDamaged as error:
-            self._recover(error)
-            return self._search(text, query, progress)
+        return self._surviving(lambda: self._search(text, query, progress))
 
     def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
@@ -123,7 +122,7 @@ class BuiltinBackend:
         if not first and not self._freshness.due(now, self.settings):
             return []
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
-        left = Deadline.within(min(milliseconds, deadline.left * 1000), self.clocks.monotonic)
+        left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
         try:
             report = self._run(deadline=left, progress=progress)
         except IndexBusy as error:
@@ -145,11 +144,7 @@ class BuiltinBackend:
 
     def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         """Make the index say what the files say. Raises IndexBusy."""
-        try:
-            report = self._run(force=force, progress=progress)
-        except IndexDamaged as error:
-            self._recover(error)
-            report = self._run(force=force, progress=progress)
+        report = self._surviving(lambda: self._run(force=force, progress=progress))
         self._freshness = Freshness(self.clocks.monotonic())
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))))
 
@@ -167,6 +162,14 @@ class BuiltinBackend:
             report = sync.run(None, deadline=deadline)
             return replace(report, reasons=(*report.reasons, Reason(error.code, error.message, error.remedy)))
 
+    def _surviving(self, act: Callable[[], _T]) -> _T:
+        """Do it; if the index turns out to be damaged, once more with a fresh one."""
+        try:
+            return act()
+        except IndexDamaged as error:
+            self._recover(error)
+            return act()
+
     def _recover(self, error: IndexDamaged) -> None:
         """Set a damaged index aside and start a fresh one: the files hold everything."""
         index = self._index
@@ -176,13 +179,17 @@ class BuiltinBackend:
         self._prepare(index)
         self._freshness = Freshness()
 
+    def notes_changed(self) -> None:
+        """Let the next search look at the files, however lately it did."""
+        self._freshness = Freshness()
+
     def estimate(self) -> Estimate:
         """What `sync` would do."""
-        return estimate_of(self.workspace, self.index, self.settings.sync.cutting)
+        return self._surviving(lambda: estimate_of(self.workspace, self.index, self.settings.sync.cutting))
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""
-        return builtin_status(self, deep=deep)
+        return self._surviving(lambda: builtin_status(self, deep=deep))
 
     def health(self) -> Health:
         """The state of both legs, without loading a model."""

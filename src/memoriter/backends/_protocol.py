@@ -22,6 +22,10 @@ class MemoryBackend(Protocol):
         """Make the index say what the files say. Raises IndexBusy."""
         ...
 
+    def notes_changed(self) -> None:
+        """Hear that a note was written, so that the next search looks at the files."""
+        ...
+
     def estimate(self) -> Estimate:
         """What `sync` would do."""
         ...

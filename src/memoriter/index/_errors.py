@@ -27,6 +27,8 @@ _REMEDIES = {
 }
 _MOVED = 1032
 """SQLITE_READONLY_DBMOVED."""
+_CUT_SHORT = 522
+"""SQLITE_IOERR_SHORT_READ: the file ends before a page that it should have."""
 _DAMAGE = frozenset(
     {"CorruptError", "NotADBError", "SQLError", "SchemaChangeError", "ConstraintError", "MismatchError", "FormatError"}
 )
@@ -57,7 +59,7 @@ def _from_sqlite(path: Path, error: Exception) -> IndexUnavailable:
         message = f"The index {str(path)!r} was moved or deleted while it was in use"
         return IndexUnavailable(message, remedy="Try again: the file that is there now will be opened.")
     message = f"The index {str(path)!r} cannot be used: {error}"
-    if kind in _DAMAGE:
+    if kind in _DAMAGE or getattr(error, "extendedresult", 0) == _CUT_SHORT:
         return IndexDamaged(f"The index {str(path)!r} is damaged: {error}", remedy=REBUILD)
     if kind in {"BusyError", "LockedError"}:
         return IndexBusy(message, remedy=_REMEDIES[kind])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memoriter.search._score import NOTHING, KeywordScore, WeighedTerms, keyword_score, weigh
+from memoriter.search._score import KeywordScore, WeighedTerms, keyword_score, saturations, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,8 +28,7 @@ class Candidates:
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
     """v of each candidate that has a vector."""
-    own: Mapping[int, KeywordScore]
-    """Of the candidates and of the chunks next to them."""
+    word_scores: Mapping[int, KeywordScore]
     keyword_leg: Sequence[int]
     """Best first."""
     vector_leg: Sequence[int]
@@ -40,10 +39,6 @@ class Candidates:
     def legs(self, passage: int) -> tuple[str, ...]:
         proposed = (("vector", self.vector_leg), ("keyword", self.keyword_leg))
         return tuple(name for name, ids in proposed if passage in ids)
-
-    def around(self, passage: int) -> tuple[KeywordScore, KeywordScore]:
-        """The chunk before and the chunk after in the same source."""
-        return self.own.get(passage - 1, NOTHING), self.own.get(passage + 1, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +116,14 @@ def _next_to(rows: Mapping[int, Passage], passage: Passage, step: int, proposed:
 
 
 def _word_scores(reader: Reader, passages: Mapping[int, Passage], weighed: WeighedTerms) -> dict[int, KeywordScore]:
-    """The keyword score of every candidate, and of the chunks beside it that are no candidates themselves."""
-    own = {row: keyword_score(passage.bag, passage.length, weighed) for row, passage in passages.items()}
-    paths = {row + step: passage.path for row, passage in passages.items() for step in (-1, 1)}
-    for row, (path, length, bag) in reader.bags(paths.keys() - own.keys()).items():
-        if path == paths[row]:
-            own[row] = keyword_score(bag, length, weighed)
-    return own
+    """What the words say of every candidate, with the chunks beside it."""
+    near = {row + step for row in passages for step in (-1, 1)} - passages.keys()
+    known = {row: (passage.path, passage.length, passage.bag) for row, passage in passages.items()}
+    known |= reader.bags(near)
+    held = {row: saturations(bag, length, weighed) for row, (_, length, bag) in known.items()}
+
+    def beside(row: int, step: int) -> tuple[float, ...]:
+        same = row + step in known and known[row + step][0] == known[row][0]
+        return held[row + step] if same else ()
+
+    return {row: keyword_score(held[row], beside(row, -1), beside(row, 1), weighed) for row in passages}

@@ -31,8 +31,8 @@ _EASTERN = re.compile(r"(?:(?P<year>(?:19|20)\d{2})\s*[年년]\s*)?(?<!\d)(?P<mo
 
 
 def terms_of_day(day: date) -> list[str]:
-    """What a note of that day is found by."""
-    return [f"@{day.month:02}", f"@{day.year}-{day.month:02}"]
+    """What a note of that day is found by; the day it is of counts more than a day it mentions."""
+    return [f"@{day.month:02}", f"@{day.year}-{day.month:02}"] * 3
 
 
 def terms_of_text(text: str) -> list[str]:

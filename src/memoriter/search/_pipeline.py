@@ -12,7 +12,7 @@ from memoriter.search._candidates import Candidates, Question, gather
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._mmr import mmr_order
-from memoriter.search._score import BOTH_LEGS, MATCH, NEIGHBOUR_SHARE, NOTHING, WORDS_ALONE, blend
+from memoriter.search._score import BOTH_LEGS, MATCH, NOTHING, WORDS_ALONE, blend
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import query_terms
 from memoriter.types import Explanation, Hit
@@ -43,8 +43,8 @@ class Ranked:
 
 def clean_query(text: str) -> str:
     """The question as it is searched for. Raises InvalidQuery when nothing is left of it."""
-    cleaned = " ".join(text[:LONGEST_QUERY].encode("utf-16", "surrogatepass").decode("utf-16", "replace").split())
-    cleaned = cleaned.replace("\0", "").strip()
+    sound = text[:LONGEST_QUERY].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    cleaned = " ".join(sound.replace("\0", " ").split())
     if not cleaned:
         raise InvalidQuery(
             "The query is empty.", remedy="Ask with at least one word: memoriter search 'what we chose'."
@@ -116,20 +116,18 @@ def calibrated(found: Candidates, settings: SearchSettings) -> list[Ranked]:
 
 
 def _judge(found: Candidates, row: int, weight: float) -> Ranked:
-    own = found.own.get(row, NOTHING)
-    before, after = found.around(row)
-    neighbours = NEIGHBOUR_SHARE * (before.value + after.value)
+    words = found.word_scores.get(row, NOTHING)
     vector = found.vector_scores.get(row)
-    raw = blend(vector, own.value + neighbours, weight)
+    raw = blend(vector, words.value, weight)
     score = (BOTH_LEGS if found.by_meaning else WORDS_ALONE).of(raw)
     explanation = Explanation(
         cosine=found.cosines.get(row),
         vector=vector,
-        keyword=own.value,
-        coverage=own.coverage,
-        saturation=own.saturation,
-        neighbours=neighbours,
-        terms=own.held,
+        keyword=words.value,
+        coverage=words.coverage,
+        saturation=words.saturation,
+        neighbours=words.neighbours,
+        terms=words.held,
         raw=raw,
         calibrated=score,
         legs=found.legs(row),

@@ -14,6 +14,7 @@ from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.search._dates import asked_months, terms_of_text
+from memoriter.search._irregular import LEMMAS
 from memoriter.search._stopwords import COMMON_TERMS, COMMON_WORDS, KOREAN_ENDINGS, STOP_TERMS
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _is_camel(part: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _stem(word: str) -> str:
-    return _stemmer()(word) if _STEMMABLE.match(word) else word
+    return _stemmer()(LEMMAS.get(word, word)) if _STEMMABLE.match(word) else word
 
 
 _per_thread = local()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.embed import embed_in_batches
-from memoriter.errors import PathRefused
+from memoriter.errors import IndexDamaged, PathRefused
 from memoriter.ids import fingerprint
 from memoriter.search import Background, measure
 from memoriter.sync._entries import Cutting, entries_of
@@ -177,9 +177,17 @@ def background_key(spec: ModelSpec) -> str:
 
 
 def background_of(index: Index, spec: ModelSpec) -> Background:
-    """The measured background of the active vectors, or the model's own before there are any."""
+    """The measured background of the active vectors, or the model's own before there are any. Raises IndexDamaged."""
     stored = index.get_meta(background_key(spec))
-    return Background.of_model(spec.background) if stored is None else Background.loads(stored)
+    if stored is None:
+        return Background.of_model(spec.background)
+    try:
+        return Background.loads(stored)
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexDamaged(
+            f"The index {str(index.path)!r} holds a background that cannot be read: {error}",
+            remedy="Run: memoriter index --force",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
