@@ -176,9 +176,7 @@ def test_the_last_run_embeds_exactly_what_had_no_vector_before(killed: list[Run]
     assert last.report["embedded"] == len(last.texts) == last.after.chunks - killed[-1].after.vectors
 
 
-def test_no_text_is_embedded_again_but_those_of_the_batch_that_a_kill_interrupted(
-    killed: list[Run], last: Run
-) -> None:
+def test_no_text_is_embedded_again_but_those_of_the_batch_that_a_kill_interrupted(killed: list[Run], last: Run) -> None:
     runs = [*killed, last]
     for number, run in enumerate(runs):
         interrupted = run.batches[-1] if run.killed and run.batches else []

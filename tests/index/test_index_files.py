@@ -21,7 +21,10 @@ def test_a_stored_chunk_comes_back_as_it_was_put(index, make):
     day = make.day.toordinal()
     expected = Row(id_, "memory/a.md", "memory", 0, stored, chunk.bag, chunk.length, day, "latin")
     assert index.rows([id_]) == {id_: expected}
-    assert index.bags([id_, id_ + 1]) == {id_: ("memory/a.md", chunk.length, chunk.bag)}
+    found = index.briefs([id_, id_ + 1])
+    assert {key: (brief.path, brief.length, brief.bag) for key, brief in found.items()} == {
+        id_: ("memory/a.md", chunk.length, chunk.bag)
+    }
 
 
 def test_files_tell_what_was_seen_on_disk(index, make):

@@ -70,7 +70,7 @@ while True:
     found = index.keyword_search(["common", "part3"], limit=20)
     rows = index.rows([id_ for id_, _ in found])
     near = index.vector_search(np.eye(1, 4, dtype=np.float32)[0], limit=20)
-    index.bags([id_ for id_, _ in near]), index.pending(), index.document_frequency(["common"])
+    index.briefs([id_ for id_, _ in near]), index.pending(), index.document_frequency(["common"])
     for row in rows.values():
         assert row.chunk.text.startswith("round"), row
     count += 1

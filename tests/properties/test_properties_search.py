@@ -83,9 +83,7 @@ def fill(index: Index, notes: Sequence[Put], vectors: Callable[[str], np.ndarray
 
 
 def notes_of(corpus: Sequence[Note], prefix: str = "note") -> list[Put]:
-    return [
-        (f"memory/{prefix}-{number}.md", [text_of(words) for words in note]) for number, note in enumerate(corpus)
-    ]
+    return [(f"memory/{prefix}-{number}.md", [text_of(words) for words in note]) for number, note in enumerate(corpus)]
 
 
 @pytest.fixture(scope="module")

@@ -155,12 +155,16 @@ class BuiltinBackend:
         deadline: Deadline | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SyncReport:
-        sync = Sync(self.workspace, self.index, self.settings.sync, self.clocks.monotonic, progress or (lambda _: None))
+        sync = self._sync(progress)
         try:
             return sync.run(self.embedding.open if self.embedding.spec else None, force=force, deadline=deadline)
         except EmbeddingError as error:
             report = sync.run(None, deadline=deadline)
             return replace(report, reasons=(*report.reasons, Reason(error.code, error.message, error.remedy)))
+
+    def _sync(self, progress: Callable[[Progress], None] | None) -> Sync:
+        told = progress or (lambda _: None)
+        return Sync(self.workspace, self.index, self.settings.sync, self.clocks.monotonic, told)
 
     def _surviving(self, act: Callable[[], _T]) -> _T:
         """Do it; if the index turns out to be damaged, once more with a fresh one."""
@@ -185,7 +189,7 @@ class BuiltinBackend:
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""
-        return self._surviving(lambda: estimate_of(self.workspace, self.index, self.settings.sync.cutting))
+        return self._surviving(lambda: estimate_of(self._sync(None)))
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from memoriter.errors import PathRefused
 from memoriter.search import query_terms
 from memoriter.sync import background_of, chunks_of, make_plan
 from memoriter.types import Canary, Estimate, Query, Status
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._settings import BackendSettings
     from memoriter.index import Index, Row
-    from memoriter.sync import Cutting
-    from memoriter.types import Health, SearchResult
-    from memoriter.workspace import Workspace
+    from memoriter.sync import Sync
+    from memoriter.types import Health, SearchResult, Source
+    from memoriter.workspace import Loaded, Workspace
 
 CANARIES = 5
 CANARY_TERMS = 12
@@ -65,24 +69,35 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
     )
 
 
-def estimate_of(workspace: Workspace, index: Index, cutting: Cutting) -> Estimate:
+def estimate_of(sync: Sync) -> Estimate:
     """Read and cut what is new, without writing anything."""
-    scan, known = workspace.scan(), index.files()
+    scan, known, index = sync.workspace.scan(), sync.index.files(), sync.index
     plan = make_plan(scan.sources, known)
-    loaded = [workspace.load(source) for source in (*plan.added, *plan.suspect)]
-    changed = [item for item in loaded if item.source.path in known and known[item.source.path].hash != item.hash]
+    anew = sync.outdated
+    loaded = list(_readable(sync.workspace, scan.sources if anew else (*plan.added, *plan.suspect)))
     new = [item for item in loaded if item.source.path not in known]
-    chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, cutting)]
+    old = [item for item in loaded if item.source.path in known]
+    changed = [item for item in old if anew or known[item.source.path].hash != item.hash]
+    chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, sync.settings.cutting)]
+    waiting = () if anew else index.missing(index.corpus().chunks)
+    texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in waiting))
     return Estimate(
         files=len(scan.sources),
         added=len(new),
         changed=len(changed),
         removed=len(plan.removed),
         chunks=len(chunks),
-        tokens=sum(estimate_tokens(chunk.contextual) for chunk in chunks),
+        tokens=sum(map(estimate_tokens, texts)) if index.spec else 0,
         price=0.0,
         skipped=scan.skipped,
     )
+
+
+def _readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[Loaded]:
+    """Those that can be read; a run of indexing says which cannot."""
+    for source in sources:
+        with suppress(PathRefused):
+            yield workspace.load(source)
 
 
 def run_canaries(backend: Inspected) -> tuple[Canary, ...]:

@@ -2,10 +2,11 @@
 
 from memoriter.index._engines import ENGINES, EngineName
 from memoriter.index._index import Index
-from memoriter.index._values import Corpus, Entry, IndexedFile, Row
+from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, Row
 
 __all__ = [
     "ENGINES",
+    "Brief",
     "Corpus",
     "EngineName",
     "Entry",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from memoriter.index import _keywords
 from memoriter.index._connection import counter
 from memoriter.index._text import storable
-from memoriter.index._values import Corpus, IndexedFile, Row
+from memoriter.index._values import Brief, Corpus, IndexedFile, Row
 from memoriter.types import Chunk
 
 if TYPE_CHECKING:
@@ -143,14 +143,15 @@ def texts(connection: Database, ids: Iterable[int]) -> dict[int, str]:
     return dict(cast("Iterable[tuple[int, str]]", found))
 
 
-def bags(connection: Database, ids: Iterable[int]) -> dict[int, tuple[str, int, bytes]]:
-    """Path, length and packed term counts of the chunks that still exist."""
+def briefs(connection: Database, ids: Iterable[int]) -> dict[int, Brief]:
+    """What ranking needs of the chunks that still exist."""
     found = connection.execute(
-        "SELECT chunks.id, files.path, chunks.length, chunks.bag FROM json_each(?) AS wanted"
-        " CROSS JOIN chunks ON chunks.id = wanted.value CROSS JOIN files ON files.id = chunks.file",
+        "SELECT chunks.id, files.path, files.kind, chunks.length, chunks.bag, chunks.day, chunks.script"
+        " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+        " CROSS JOIN files ON files.id = chunks.file",
         (id_list(ids),),
     )
-    return {key: (path, length, bag) for key, path, length, bag in cast("Iterable[tuple[int, str, int, bytes]]", found)}
+    return {row[0]: Brief._make(row) for row in cast("Iterable[tuple[Any, ...]]", found)}
 
 
 def ids_at(connection: Database, path: str) -> list[int]:

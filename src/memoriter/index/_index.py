@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._engines import EngineName
-    from memoriter.index._values import Corpus, Entry, IndexedFile, Row
+    from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, Row
     from memoriter.types import ModelSpec, Source
 
 _EVERYTHING = Filters()
@@ -90,10 +90,10 @@ class Index(OpenFile):
         with self._reading() as connection:
             return _files.rows(connection, ids)
 
-    def bags(self, ids: Collection[int]) -> dict[int, tuple[str, int, bytes]]:
-        """Path, length and packed term counts of chunks; those that do not exist are absent."""
+    def briefs(self, ids: Collection[int]) -> dict[int, Brief]:
+        """What ranking needs of chunks, without their texts; those that do not exist are absent."""
         with self._reading() as connection:
-            return _files.bags(connection, ids)
+            return _files.briefs(connection, ids)
 
     def ids_at(self, path: str) -> list[int]:
         """The chunks of a file, in file order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from memoriter.types import Chunk, SourceKind
@@ -52,6 +52,18 @@ class Row:
     chunk: Chunk
     bag: bytes
     length: int
+    day: int
+    script: str
+
+
+class Brief(NamedTuple):
+    """What ranking needs of a stored chunk, without its text. A tuple, since a question looks at hundreds."""
+
+    id: int
+    path: str
+    source: SourceKind
+    length: int
+    bag: bytes
     day: int
     script: str
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import zlib
 from array import array
-from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -31,25 +30,26 @@ def pack(terms: Iterable[str]) -> bytes:
     return hashes.tobytes() + tail
 
 
-def count(bag: bytes, hashes: Sequence[int]) -> list[int]:
-    """How often each hash occurs in the bag."""
-    size = len(bag) // 5
-    keys = _keys(bag, size)
+def needle(term: str) -> bytes:
+    """The term's hash as it lies in a bag."""
+    return term_hash(term).to_bytes(4, "little")
+
+
+def count(bag: bytes, needles: Sequence[bytes]) -> list[int]:
+    """How often each term occurs in the bag, at most 255."""
+    end = len(bag) // 5 * 4
     found: list[int] = []
-    for wanted in hashes:
-        at = bisect_left(keys, wanted)
-        found.append(bag[4 * size + at] if at < size and keys[at] == wanted else 0)
+    for wanted in needles:
+        at = bag.find(wanted, 0, end)
+        while at & 3 and at > 0:  # The bytes of two hashes side by side may look like a third.
+            at = bag.find(wanted, at + 1, end)
+        found.append(bag[end + at // 4] if at >= 0 else 0)
     return found
 
 
 def members(bag: bytes) -> frozenset[int]:
     """The hashes of the bag's terms."""
-    return frozenset(_keys(bag, len(bag) // 5))
-
-
-def _keys(bag: bytes, size: int) -> Sequence[int]:
-    if sys.byteorder == "little":
-        return memoryview(bag)[: 4 * size].cast("I")
-    keys = array("I", bag[: 4 * size])
-    keys.byteswap()
-    return keys
+    keys = array("I", bag[: len(bag) // 5 * 4])
+    if sys.byteorder == "big":
+        keys.byteswap()
+    return frozenset(keys)

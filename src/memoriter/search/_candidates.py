@@ -1,4 +1,4 @@
-"""From a question to the passages worth scoring: each leg proposes, neighbours come along."""
+"""From a question to the chunks worth scoring: each leg proposes, neighbours come along."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from memoriter.search._score import KeywordScore, WeighedTerms, keyword_score, s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.search._background import Background
-    from memoriter.search._ports import Passage, Reader
+    from memoriter.search._ports import Brief, Reader
     from memoriter.types import Filters
 
 FEWEST_CANDIDATES = 40
@@ -22,9 +23,9 @@ FEWEST_CANDIDATES = 40
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Passages with what both legs have to say about each."""
+    """Chunks with what both legs have to say about each."""
 
-    passages: Mapping[int, Passage]
+    briefs: Mapping[int, Brief]
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
     """v of each candidate that has a vector."""
@@ -33,12 +34,13 @@ class Candidates:
     """Best first."""
     vector_leg: Sequence[int]
     """Best first."""
-    by_meaning: bool = True
+    by_meaning: bool
     """Whether the vector leg served."""
 
-    def legs(self, passage: int) -> tuple[str, ...]:
+    def legs(self, row: int) -> tuple[str, ...]:
+        """The legs that proposed a candidate."""
         proposed = (("vector", self.vector_leg), ("keyword", self.keyword_leg))
-        return tuple(name for name, ids in proposed if passage in ids)
+        return tuple(name for name, ids in proposed if row in ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,28 @@ def gather(
     near = _nearest(reader, question.vector, background, limit=limit, filters=filters)
     keyword_leg, vector_leg = [row for row, _ in found], [row for row, _ in near]
     proposed = {*keyword_leg, *vector_leg}
-    beside = {row + step for row in keyword_leg for step in (-1, 1)} if filters.empty else set[int]()
-    passages = _same_source(reader.rows(proposed | beside), proposed)
-    cosines, scores = _vector_scores(reader, question, background, passages)
-    own = _word_scores(reader, passages, weighed) if question.terms and words else {}
-    return Candidates(passages, cosines, scores, own, keyword_leg, vector_leg, question.vector is not None)
+    near_words = {row + step for row in keyword_leg for step in (-1, 1)} if filters.empty else set[int]()
+    known = reader.briefs({row + step for row in proposed | near_words for step in (-1, 0, 1)})
+    chosen = {row: known[row] for row in known if row in proposed or _beside(known, row, keyword_leg, near_words)}
+    cosines, scores = _vector_scores(reader, question, background, chosen)
+    return Candidates(
+        briefs=chosen,
+        cosines=cosines,
+        vector_scores=scores,
+        word_scores=_word_scores(chosen, known, weighed) if question.terms and words else {},
+        keyword_leg=keyword_leg,
+        vector_leg=vector_leg,
+        by_meaning=question.vector is not None,
+    )
+
+
+def _beside(known: Mapping[int, Brief], row: int, keyword_leg: Sequence[int], near_words: AbstractSet[int]) -> bool:
+    """Whether a chunk lies next to one that the keyword leg proposed, in the same source."""
+    if row not in near_words:
+        return False
+    return any(
+        other in keyword_leg and other in known and known[other].path == known[row].path for other in (row - 1, row + 1)
+    )
 
 
 def _nearest(
@@ -84,13 +103,13 @@ def _nearest(
 
 
 def _vector_scores(
-    reader: Reader, question: Question, background: Background, passages: Mapping[int, Passage]
+    reader: Reader, question: Question, background: Background, chosen: Mapping[int, Brief]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """The plain cosine and the score above the background of each passage that has a vector."""
-    if question.vector is None or not passages:
+    """The plain cosine and the score above the background of each candidate that has a vector."""
+    if question.vector is None or not chosen:
         return {}, {}
-    ids, vectors = reader.vectors_at(passages.keys())
-    scripts = [passages[row].script for row in ids]
+    ids, vectors = reader.vectors_at(chosen.keys())
+    scripts = [chosen[row].script for row in ids]
     scores = background.vector_scores(question.text, question.vector, scripts, vectors)
     cosines = vectors @ question.vector
     return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
@@ -101,29 +120,14 @@ def _weighed(reader: Reader, terms: Sequence[str]) -> WeighedTerms:
     return weigh(terms, reader.document_frequency(terms), chunks=corpus.chunks, mean_length=corpus.mean_length)
 
 
-def _same_source(rows: Mapping[int, Passage], proposed: set[int]) -> dict[int, Passage]:
-    """Drop chunks whose number is next to a candidate's but which belong to another source."""
-    return {
-        row: passage
-        for row, passage in rows.items()
-        if row in proposed or any(_next_to(rows, passage, step, proposed) for step in (-1, 1))
-    }
-
-
-def _next_to(rows: Mapping[int, Passage], passage: Passage, step: int, proposed: set[int]) -> bool:
-    other = passage.id + step
-    return other in proposed and other in rows and rows[other].path == passage.path
-
-
-def _word_scores(reader: Reader, passages: Mapping[int, Passage], weighed: WeighedTerms) -> dict[int, KeywordScore]:
+def _word_scores(
+    chosen: Mapping[int, Brief], known: Mapping[int, Brief], weighed: WeighedTerms
+) -> dict[int, KeywordScore]:
     """What the words say of every candidate, with the chunks beside it."""
-    near = {row + step for row in passages for step in (-1, 1)} - passages.keys()
-    known = {row: (passage.path, passage.length, passage.bag) for row, passage in passages.items()}
-    known |= reader.bags(near)
-    held = {row: saturations(bag, length, weighed) for row, (_, length, bag) in known.items()}
+    held = {row: saturations(brief.bag, brief.length, weighed) for row, brief in known.items()}
 
     def beside(row: int, step: int) -> tuple[float, ...]:
-        same = row + step in known and known[row + step][0] == known[row][0]
+        same = row + step in known and known[row + step].path == known[row].path
         return held[row + step] if same else ()
 
-    return {row: keyword_score(held[row], beside(row, -1), beside(row, 1), weighed) for row in passages}
+    return {row: keyword_score(held[row], beside(row, -1), beside(row, 1), weighed) for row in chosen}

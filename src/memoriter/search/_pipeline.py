@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, assert_never
 
@@ -18,10 +18,12 @@ from memoriter.search._terms import query_terms
 from memoriter.types import Explanation, Hit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._ports import Passage, Reader
+    from memoriter.search._ports import Brief, Passage, Reader
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters, Outcome
 
@@ -34,11 +36,11 @@ RRF_CONSTANT = 60
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A passage with its score and how it came about."""
+    """A chunk with its score."""
 
-    passage: Passage
+    row: int
     score: float
-    explanation: Explanation | None = None
+    decay: float = 1.0
 
 
 def clean_query(text: str) -> str:
@@ -71,9 +73,33 @@ def rank(
         filters: what may be found at all.
         now: seconds since 1970, for decay.
     """
-    ranked = _scored(reader, text, vector, settings, filters=filters, now=now)
-    kept = [item for item in ranked if item.score >= settings.min_score]
-    return tuple(_hit(item) for item in kept[: max(settings.max_results, 0)])
+    match settings.scoring:
+        case "classic":
+            pairs = classic_ranking(reader, text, vector, settings, filters=filters, now=now)
+            kept = [(passage, score) for passage, score in pairs if score >= settings.min_score]
+            return tuple(_hit(passage, score, None) for passage, score in kept[: max(settings.max_results, 0)])
+        case "calibrated" | "rrf":
+            terms = query_terms(text)[:MOST_TERMS]
+            return _rank(reader, Question(text, terms, vector), settings, filters=filters, now=now)
+        case _:
+            assert_never(settings.scoring)
+
+
+def _rank(
+    reader: Reader, question: Question, settings: SearchSettings, *, filters: Filters, now: float
+) -> tuple[Hit, ...]:
+    words = settings.hybrid or question.vector is None
+    found = gather(reader, question, settings.background, limit=settings.candidates, filters=filters, words=words)
+    scores = calibrated(found, settings) if settings.scoring == "calibrated" else _fused(found)
+    ranked = _spread(_ordered(found, _decayed(found, scores, settings, now)), found, settings)
+    kept = [item for item in ranked if item.score >= settings.min_score][: max(settings.max_results, 0)]
+    passages = reader.rows([item.row for item in kept])
+    explained = settings.scoring == "calibrated"
+    return tuple(
+        _hit(passages[item.row], item.score, _explanation(found, item, settings) if explained else None)
+        for item in kept
+        if item.row in passages
+    )
 
 
 def outcome_of(hits: tuple[Hit, ...]) -> Outcome:
@@ -83,59 +109,18 @@ def outcome_of(hits: tuple[Hit, ...]) -> Outcome:
     return "match" if max(hit.score for hit in hits) >= MATCH else "weak"
 
 
-def _scored(
-    reader: Reader,
-    text: str,
-    vector: NDArray[np.float32] | None,
-    settings: SearchSettings,
-    *,
-    filters: Filters,
-    now: float,
-) -> list[Ranked]:
-    match settings.scoring:
-        case "classic":
-            return [Ranked(*pair) for pair in classic_ranking(reader, text, vector, settings, filters=filters, now=now)]
-        case "calibrated" | "rrf":
-            terms = query_terms(text)[:MOST_TERMS]
-            words = settings.hybrid or vector is None
-            question = Question(text, terms, vector)
-            found = gather(
-                reader, question, settings.background, limit=settings.candidates, filters=filters, words=words
-            )
-            ranked = calibrated(found, settings) if settings.scoring == "calibrated" else _fused(found)
-            return _spread(_decayed(ranked, settings, now), settings)
-        case _:
-            assert_never(settings.scoring)
+def calibrated(found: Candidates, settings: SearchSettings) -> dict[int, float]:
+    """Every candidate's absolute score."""
+    scale = BOTH_LEGS if found.by_meaning else WORDS_ALONE
+    return {row: scale.of(_raw(found, row, settings)) for row in found.briefs}
 
 
-def calibrated(found: Candidates, settings: SearchSettings) -> list[Ranked]:
-    """Every candidate with its absolute score, best first."""
-    weight = settings.weight if settings.hybrid else 1.0
-    ranked = [_judge(found, row, weight) for row in found.passages]
-    return sorted(ranked, key=_order)
-
-
-def _judge(found: Candidates, row: int, weight: float) -> Ranked:
+def _raw(found: Candidates, row: int, settings: SearchSettings) -> float:
     words = found.word_scores.get(row, NOTHING)
-    vector = found.vector_scores.get(row)
-    raw = blend(vector, words.value, weight)
-    score = (BOTH_LEGS if found.by_meaning else WORDS_ALONE).of(raw)
-    explanation = Explanation(
-        cosine=found.cosines.get(row),
-        vector=vector,
-        keyword=words.value,
-        coverage=words.coverage,
-        saturation=words.saturation,
-        neighbours=words.neighbours,
-        terms=words.held,
-        raw=raw,
-        calibrated=score,
-        legs=found.legs(row),
-    )
-    return Ranked(found.passages[row], score, explanation)
+    return blend(found.vector_scores.get(row), words.value, settings.weight if settings.hybrid else 1.0)
 
 
-def _fused(found: Candidates) -> list[Ranked]:
+def _fused(found: Candidates) -> dict[int, float]:
     """Reciprocal rank fusion, as a share of being first in both legs (or in the only one)."""
     legs = [leg for leg in (found.keyword_leg, found.vector_leg) if leg]
     best = len(legs) / (RRF_CONSTANT + 1)
@@ -143,47 +128,62 @@ def _fused(found: Candidates) -> list[Ranked]:
     for leg in legs:
         for position, row in enumerate(leg, start=1):
             scores[row] = scores.get(row, 0.0) + 1 / (RRF_CONSTANT + position) / best
-    ranked = [Ranked(found.passages[row], score) for row, score in scores.items() if row in found.passages]
-    return sorted(ranked, key=_order)
+    return {row: score for row, score in scores.items() if row in found.briefs}
 
 
-def _decayed(ranked: list[Ranked], settings: SearchSettings, now: float) -> list[Ranked]:
-    if settings.half_life_days is None:
-        return ranked
-    faded = [_faded(item, settings.half_life_days, now) for item in ranked]
-    return sorted(faded, key=_order)
+def _decayed(found: Candidates, scores: Mapping[int, float], settings: SearchSettings, now: float) -> list[Ranked]:
+    half_life = settings.half_life_days
+    if half_life is None:
+        return [Ranked(row, score) for row, score in scores.items()]
+    factors = {row: _fading(found.briefs[row], half_life, now) for row in scores}
+    return [Ranked(row, score * factors[row], factors[row]) for row, score in scores.items()]
 
 
-def _faded(item: Ranked, half_life_days: float, now: float) -> Ranked:
-    if item.passage.source == "memory" and is_evergreen(item.passage.path):
-        return item
-    factor = decay(age_in_days(start_of(date.fromordinal(item.passage.day)), now), half_life_days)
-    explanation = item.explanation and replace(item.explanation, decay=factor)
-    return Ranked(item.passage, item.score * factor, explanation)
+def _fading(brief: Brief, half_life_days: float, now: float) -> float:
+    if brief.source == "memory" and is_evergreen(brief.path):
+        return 1.0
+    return decay(age_in_days(start_of(date.fromordinal(brief.day)), now), half_life_days)
 
 
-def _spread(ranked: list[Ranked], settings: SearchSettings) -> list[Ranked]:
+def _ordered(found: Candidates, ranked: list[Ranked]) -> list[Ranked]:
+    """Best first; equal scores in the order of path and line, so that every surface agrees."""
+    return sorted(ranked, key=lambda item: (-item.score, found.briefs[item.row].path, item.row))
+
+
+def _spread(ranked: list[Ranked], found: Candidates, settings: SearchSettings) -> list[Ranked]:
     if settings.mmr_lambda is None:
         return ranked
-    bags = [members(item.passage.bag) for item in ranked]
+    bags = [members(found.briefs[item.row].bag) for item in ranked]
     order = mmr_order([item.score for item in ranked], bags, lambda_=settings.mmr_lambda)
     return [ranked[position] for position in order]
 
 
-def _order(item: Ranked) -> tuple[float, str, int]:
-    """Best first; equal scores in the order of path and line, so that every surface agrees."""
-    return -item.score, item.passage.path, item.passage.chunk.start_line
+def _explanation(found: Candidates, item: Ranked, settings: SearchSettings) -> Explanation:
+    words = found.word_scores.get(item.row, NOTHING)
+    raw = _raw(found, item.row, settings)
+    return Explanation(
+        cosine=found.cosines.get(item.row),
+        vector=found.vector_scores.get(item.row),
+        keyword=words.value,
+        coverage=words.coverage,
+        saturation=words.saturation,
+        neighbours=words.neighbours,
+        terms=words.held,
+        raw=raw,
+        calibrated=item.score / item.decay if item.decay else 0.0,
+        decay=item.decay,
+        legs=found.legs(item.row),
+    )
 
 
-def _hit(item: Ranked) -> Hit:
-    passage = item.passage
+def _hit(passage: Passage, score: float, explanation: Explanation | None) -> Hit:
     return Hit(
         path=passage.path,
         start_line=passage.chunk.start_line,
         end_line=passage.chunk.end_line,
-        score=item.score,
+        score=score,
         snippet=snippet(passage.chunk.text),
         source=passage.source,
         heading=passage.chunk.heading,
-        explanation=item.explanation,
+        explanation=explanation,
     )

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoriter.search._bag import count, term_hash
+from memoriter.search._bag import count, needle
 from memoriter.search._terms import is_common, is_compound
 
 if TYPE_CHECKING:
@@ -39,13 +39,16 @@ class WeighedTerms:
     """A question's terms with what each is worth in this corpus."""
 
     terms: tuple[str, ...]
-    hashes: tuple[int, ...]
+    needles: tuple[bytes, ...]
     idf: tuple[float, ...]
     mean_length: float
+    total: float
+    """The sum of all idf."""
 
     @property
-    def total(self) -> float:
-        return sum(self.idf)
+    def none(self) -> tuple[float, ...]:
+        """The saturations of a chunk without any of the terms."""
+        return (0.0,) * len(self.terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,16 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
     least = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in kept}
     seen = (max(float(frequency.get(term, 0)), least[term]) for term in kept)
     idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in seen)
-    return WeighedTerms(kept, tuple(map(term_hash, kept)), idf, max(mean_length, 1.0))
+    return WeighedTerms(kept, tuple(map(needle, kept)), idf, max(mean_length, 1.0), sum(idf))
 
 
 def saturations(bag: bytes, length: int, query: WeighedTerms) -> tuple[float, ...]:
     """BM25 of each of the question's terms in a chunk, as a share of the most it could be; 0 for one it lacks."""
+    counts = count(bag, query.needles)
+    if not any(counts):
+        return query.none
     damping = K1 * (1 - B + B * length / query.mean_length)
-    return tuple(n / (n + damping) for n in count(bag, query.hashes))
+    return tuple(n / (n + damping) for n in counts)
 
 
 def keyword_score(
@@ -96,6 +102,8 @@ def keyword_score(
         after: those of the chunk after it.
         query: the terms with their weights.
     """
+    if not (any(own) or any(before) or any(after)):
+        return NOTHING
     covered = saturated = lent = 0.0
     for position, idf in enumerate(query.idf):
         beside = [_worth(each[position]) for each in (before, after) if each and each[position]]

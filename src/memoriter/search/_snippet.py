@@ -17,22 +17,20 @@ def snippet(text: str, limit: int = SNIPPET_LENGTH) -> str:
 
 
 def _units(text: str, limit: int) -> str:
-    used = 0
-    for position, character in enumerate(text):
-        used += 2 if ord(character) > 0xFFFF else 1
-        if used > limit:
-            return text[:position]
-    return text
+    """The longest beginning that takes at most `limit` UTF-16 units and does not end in half a pair."""
+    units = text.encode("utf-16-le", "surrogatepass")[: 2 * limit]
+    half = len(units) >= 2 and 0xD8 <= units[-1] <= 0xDB
+    return (units[:-2] if half else units).decode("utf-16-le", "surrogatepass")
 
 
 def _whole_graphemes(text: str, end: int) -> str:
     """The longest run of whole graphemes within the first `end` characters; one huge grapheme is cut all the same."""
     import regex  # only long texts of other scripts need it
 
-    window = text[: end + 64]
-    last = 0
-    for match in regex.finditer(r"\X", window):
-        if match.end() > end:
+    start = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end), 0)
+    last = start
+    for match in regex.finditer(r"\X", text[start : end + 64]):
+        if start + match.end() > end:
             break
-        last = match.end()
+        last = start + match.end()
     return text[:last] or text[:end]

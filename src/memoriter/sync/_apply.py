@@ -83,19 +83,26 @@ class Sync:
             self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
         return replace(report, seconds=self.monotonic() - started)
 
+    @property
+    def outdated(self) -> bool:
+        """Whether the index holds text that was cut in another way, so that all of it must be cut anew."""
+        known = self.index.get_meta(CUTTING)
+        return known != self.settings.cutting.fingerprint and (known is not None or bool(self.index.files()))
+
     def _read(self, *, force: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
-        known = self.index.get_meta(CUTTING)
-        if known is None and not self.index.files():
-            self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
-        elif force or known != self.settings.cutting.fingerprint:
-            with self.index.rebuild() as fresh:
-                fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
-                if fresh.spec is not None:
-                    fresh.clear_failures()
-                report = self._read_into(fresh)
-            return replace(report, added=0, changed=report.added)
-        return self._read_into(self.index)
+        if not force and not self.outdated:
+            if self.index.get_meta(CUTTING) is None:
+                self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
+            return self._read_into(self.index)
+        before = self.index.files().keys()
+        with self.index.rebuild() as fresh:
+            fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
+            if fresh.spec is not None:
+                fresh.clear_failures()
+            report = self._read_into(fresh)
+            after = fresh.files().keys()
+        return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
     def _read_into(self, index: Index) -> SyncReport:
         known = index.files()
