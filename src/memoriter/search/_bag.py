@@ -9,12 +9,14 @@ import sys
 import zlib
 from array import array
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+@lru_cache(maxsize=65_536)
 def term_hash(term: str) -> int:
     """CRC-32 of the term: with a few hundred terms a chunk, one in ten million lookups errs."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))

@@ -26,6 +26,8 @@ _ENGLISH = re.compile(
     r"(?:[ ,]+(?P<number>\d{1,2}(?:st|nd|rd|th)?\b(?!\d)[ ,]*)?(?P<year>(?:19|20)\d{2})?)?",
     re.IGNORECASE,
 )
+_HINT = re.compile("|".join(sorted({name[:3] for name in _MONTHS})), re.IGNORECASE)
+"""What every English month holds: most texts need no closer look."""
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d{2})-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-2]\d|3[01]))?(?![\d-])")
 _EASTERN = re.compile(r"(?:(?P<year>(?:19|20)\d{2})\s*[年년]\s*)?(?<!\d)(?P<month>1[0-2]|0?[1-9])\s*[月월](?!\w*요일)")
 
@@ -60,13 +62,17 @@ _Mention = tuple[tuple[int, int], list[str]]
 def _named(text: str) -> list[_Mention]:
     english = [
         (match.span("name"), _terms(match["year"], _NUMBER[match["name"].lower()]))
-        for match in _ENGLISH.finditer(text)
+        for match in (_ENGLISH.finditer(text) if _HINT.search(text) else ())
         if _is_month(match)
     ]
+    if "月" not in text and "월" not in text:
+        return english
     return english + [(match.span(), _terms(match["year"], int(match["month"]))) for match in _EASTERN.finditer(text)]
 
 
 def _iso(text: str) -> list[_Mention]:
+    if "-0" not in text and "-1" not in text:
+        return []
     return [(match.span(), _terms(match["year"], int(match["month"]))) for match in _ISO.finditer(text)]
 
 

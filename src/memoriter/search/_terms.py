@@ -67,13 +67,15 @@ def _common_stems() -> frozenset[str]:
 
 def fold(text: str) -> str:
     """The form in which words are compared: NFKC, case folded, without combining marks; dakuten and Hangul stay."""
+    if text.isascii():
+        return text.casefold()
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     return unicodedata.normalize("NFC", _MARKS.sub("", folded))
 
 
 def _tokens(text: str) -> Iterator[tuple[str, list[str]]]:
     """Each token in its folded form, with its terms."""
-    normal = unicodedata.normalize("NFKC", text)
+    normal = text if text.isascii() else unicodedata.normalize("NFKC", text)
     for match in _TOKEN.finditer(normal):
         token = match[0]
         if match.lastgroup == "word":
