@@ -111,7 +111,7 @@ def _workspace(place: Place, settings: MemorySearch, around: Surroundings) -> Wo
         return Workspace(place.workspace, extra)
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
-            f"{error.message} It was chosen by: {place.reason}.",
+            f"{error.message} (chosen by: {place.reason}).",
             remedy="Give a folder of Markdown notes with -w DIR, or run inside one.",
         ) from error
 

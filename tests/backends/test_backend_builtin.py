@@ -596,7 +596,10 @@ def test_an_estimate_is_what_indexing_then_does(desk: Desk) -> None:
     holds()
     holds()
     desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-    desk.write("MEMORY.md", "# Decisions\n\n- We chose SQLite.\n\n# Colours\n\n" + "\n".join(f"- Blue {n} is calm." for n in range(300)))
+    desk.write(
+        "MEMORY.md",
+        "# Decisions\n\n- We chose SQLite.\n\n# Colours\n\n" + "\n".join(f"- Blue {n} is calm." for n in range(300)),
+    )
     desk.remove("memory/work/style.md")
     os.utime(desk.notes / "memory/2026-02-10.md", (1, 1))
     holds()

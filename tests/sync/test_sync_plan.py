@@ -1,0 +1,384 @@
+"""What a run of indexing does and, more so, what it leaves alone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoriter.embed._fake import FakeProvider
+from memoriter.errors import EmbeddingError, IndexBusy, PathRefused
+from memoriter.index import Index
+from memoriter.search import Deadline
+from memoriter.sync import Cutting, Plan, Progress, Sync, SyncSettings, background_of, make_plan
+from memoriter.types import Source
+from memoriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memoriter.types import Role, SyncReport
+    from memoriter.workspace import Loaded
+
+NOW = 1_770_000_000.0
+
+# the plan, which is pure
+
+stats = st.tuples(st.integers(0, 3), st.integers(0, 3))
+listings = st.dictionaries(st.sampled_from([f"memory/{name}.md" for name in "abcdefgh"]), stats)
+
+
+def sources(listing: dict[str, tuple[int, int]]) -> list[Source]:
+    return [Source(path, "memory", Path("/notes") / path, size, time) for path, (size, time) in listing.items()]
+
+
+def known(listing: dict[str, tuple[int, int]]) -> dict[str, Source]:
+    return {source.path: source for source in sources(listing)}
+
+
+@given(listings, listings)
+def test_every_path_gets_what_it_needs_and_nothing_else(disk, index):
+    plan = make_plan(sources(disk), known(index))
+    assert {source.path for source in plan.added} == disk.keys() - index.keys()
+    assert {source.path for source in plan.suspect} == {
+        path for path in disk.keys() & index.keys() if disk[path] != index[path]
+    }
+    assert plan.removed == tuple(sorted(index.keys() - disk.keys()))
+
+
+@given(listings, listings)
+def test_after_a_plan_is_carried_out_there_is_nothing_left_to_do(disk, index):
+    plan = make_plan(sources(disk), known(index))
+    after = {path: stat for path, stat in index.items() if path not in plan.removed}
+    after |= {source.path: (source.size, source.mtime_ns) for source in (*plan.added, *plan.suspect)}
+    assert make_plan(sources(disk), known(after)) == Plan()
+    assert make_plan(sources(disk), known(after)).empty
+
+
+@given(listings)
+def test_a_plan_keeps_the_order_of_the_look_at_the_disk(disk):
+    assert [source.path for source in make_plan(sources(disk), {}).added] == list(disk)
+
+
+@given(listings, listings)
+def test_a_plan_is_empty_only_if_disk_and_index_say_the_same(disk, index):
+    assert make_plan(sources(disk), known(index)).empty == (disk == index)
+
+
+# carried out
+
+
+class Watched(Workspace):
+    """A workspace that notes what is read."""
+
+    read_paths: list[str]
+    refused: str | None = None
+
+    def load(self, source: Source) -> Loaded:
+        self.read_paths.append(source.path)
+        if source.path == self.refused:
+            raise PathRefused(f"{source.path!r} cannot be read", remedy="Look at its permissions.")
+        return super().load(source)
+
+
+class Counted(FakeProvider):
+    """A provider that notes what it is asked for, and may give up."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.gives_up_after: int | None = None
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Any:
+        if self.gives_up_after is not None and len(self.texts) >= self.gives_up_after:
+            raise EmbeddingError("the provider is gone")
+        self.texts += texts
+        return super().embed(texts, role=role)
+
+
+@dataclass
+class Desk:
+    """Notes, an index, a provider, and runs of indexing."""
+
+    workspace: Watched
+    index: Index
+    provider: Counted = field(default_factory=Counted)
+    ticks: float = 0.0
+    opened: int = 0
+    edits: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def write(self, path: str, text: str) -> None:
+        """Write a note; its time is always a later one."""
+        file = self.workspace.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        self.touch(path)
+
+    def touch(self, path: str) -> None:
+        time = int(NOW) + next(self.edits)
+        os.utime(self.workspace.root / path, (time, time))
+
+    def run(
+        self,
+        cutting: Cutting = Cutting(),  # noqa: B008 (frozen)
+        *,
+        words_only: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Any,
+    ) -> SyncReport:
+        self.workspace.read_paths, self.provider.texts = [], []
+        sync = Sync(self.workspace, self.index, SyncSettings(cutting), lambda: self.ticks, progress or (lambda _: None))
+        return sync.run(None if words_only else self.open, **options)
+
+    def open(self) -> Counted:
+        self.opened += 1
+        return self.provider
+
+    @property
+    def read(self) -> list[str]:
+        return self.workspace.read_paths
+
+    def texts(self) -> dict[str, list[str]]:
+        return {
+            path: [row.chunk.text for row in self.index.rows(self.index.ids_at(path)).values()]
+            for path in self.index.files()
+        }
+
+
+def new_desk(base: Path) -> Desk:
+    (base / "notes").mkdir(parents=True)
+    index = Index.open(base / "home" / "main.sqlite", clock=lambda: NOW, network=False)
+    index.use_vectors(FakeProvider.spec)
+    return Desk(Watched(base / "notes"), index)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = new_desk(tmp_path)
+    for name in ("one", "two", "three"):
+        desk.write(f"memory/{name}.md", long_note(name))
+    yield desk
+    desk.index.close()
+
+
+def long_note(name: str) -> str:
+    sections = [f"## Part {n} of {name}\n\n" + " ".join(f"{name}{n}x{k}" for k in range(60)) for n in range(4)]
+    return f"# {name}\n\n" + "\n\n".join(sections) + "\n"
+
+
+def test_a_first_run_reads_and_embeds_everything_once(desk: Desk) -> None:
+    report = desk.run()
+    assert sorted(desk.read) == ["memory/one.md", "memory/three.md", "memory/two.md"]
+    assert (report.files, report.added, report.changed, report.removed) == (3, 3, 0, 0)
+    assert report.chunks == report.embedded == len(desk.provider.texts) == len(set(desk.provider.texts)) == 12
+    assert (report.cached, report.failed, report.pending) == (0, 0, 0)
+
+
+def test_notes_with_the_same_size_and_time_are_not_read(desk: Desk) -> None:
+    desk.run()
+    report = desk.run()
+    assert (desk.read, desk.provider.texts, desk.opened) == ([], [], 1)
+    assert (report.files, report.added, report.changed, report.removed, report.embedded) == (3, 0, 0, 0, 0)
+
+
+def test_a_note_with_a_new_time_and_the_same_words_is_read_once_and_stays_as_it_is(desk: Desk) -> None:
+    desk.run()
+    before = desk.index.ids_at("memory/one.md")
+    desk.touch("memory/one.md")
+    report = desk.run()
+    assert desk.read == ["memory/one.md"]
+    assert (report.added, report.changed, report.removed, report.embedded, report.cached) == (0, 0, 0, 0, 0)
+    assert desk.index.ids_at("memory/one.md") == before
+    desk.run()
+    assert desk.read == []
+
+
+def test_only_a_changed_note_is_read_and_only_its_changed_passage_is_embedded(desk: Desk) -> None:
+    desk.run()
+    before = desk.index.ids_at("memory/two.md")
+    desk.write("memory/one.md", long_note("one").replace("one2x7 ", "lighthouse "))
+    report = desk.run()
+    assert desk.read == ["memory/one.md"]
+    assert (report.changed, report.embedded, report.cached) == (1, 1, 3)
+    assert ["lighthouse" in text for text in desk.provider.texts] == [True]
+    assert desk.index.ids_at("memory/two.md") == before
+
+
+def test_a_note_that_moves_or_is_copied_is_embedded_no_more(desk: Desk) -> None:
+    desk.run()
+    (desk.workspace.root / "memory/one.md").rename(desk.workspace.root / "memory/moved.md")
+    report = desk.run()
+    assert (report.added, report.removed, report.embedded, report.cached) == (1, 1, 0, 4)
+    desk.write("memory/copy.md", long_note("two"))
+    report = desk.run()
+    assert (report.added, report.embedded, report.cached, report.pending) == (1, 0, 4, 0)
+
+
+def test_a_note_that_comes_back_is_embedded_no_more(desk: Desk) -> None:
+    desk.run()
+    (desk.workspace.root / "memory/one.md").unlink()
+    assert desk.run().removed == 1
+    desk.write("memory/one.md", long_note("one"))
+    report = desk.run()
+    assert (report.added, report.embedded, report.cached) == (1, 0, 4)
+
+
+def test_new_chunking_reads_everything_and_embeds_only_passages_that_are_new(desk: Desk) -> None:
+    desk.run()
+    report = desk.run(Cutting(tokens=399))
+    assert len(desk.read) == 3
+    assert (report.added, report.changed, report.embedded, report.cached) == (0, 3, 0, 12)
+    desk.write("memory/huge.md", " ".join(f"huge{n}" for n in range(300)))
+    whole = desk.run(Cutting(tokens=399))
+    report = desk.run(Cutting(tokens=200))
+    assert (report.changed, report.embedded) == (4, report.chunks - 12)
+    assert report.chunks > whole.chunks
+    report = desk.run(Cutting(tokens=399))
+    assert (report.chunks, report.embedded, report.cached) == (whole.chunks, 0, whole.chunks)
+
+
+def test_the_same_chunking_again_is_no_reason_to_read(desk: Desk) -> None:
+    desk.run(Cutting(tokens=200))
+    desk.run(Cutting(tokens=200))
+    assert desk.read == []
+
+
+def test_a_new_cut_tells_added_from_changed_and_removed(desk: Desk) -> None:
+    desk.run()
+    desk.write("memory/four.md", long_note("four"))
+    (desk.workspace.root / "memory/one.md").unlink()
+    report = desk.run(Cutting(tokens=399))
+    assert (report.files, report.added, report.changed, report.removed) == (3, 1, 2, 1)
+
+
+def test_by_force_everything_is_read_and_nothing_embedded(desk: Desk) -> None:
+    desk.run()
+    before = desk.texts()
+    report = desk.run(force=True)
+    assert len(desk.read) == 3
+    assert (report.changed, report.embedded, report.cached) == (3, 0, 12)
+    assert desk.texts() == before
+
+
+def test_by_force_a_change_is_seen_that_left_size_and_time_alone(desk: Desk) -> None:
+    desk.run()
+    file = desk.workspace.root / "memory/one.md"
+    times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+    file.write_text(long_note("one").replace("one0x0", "ONE0X0"), encoding="utf-8")
+    os.utime(file, ns=times)
+    desk.run()
+    assert "one0x0" in desk.texts()["memory/one.md"][0]
+    desk.run(force=True)
+    assert "ONE0X0" in desk.texts()["memory/one.md"][0]
+
+
+def test_without_time_the_words_are_indexed_and_the_vectors_wait(desk: Desk) -> None:
+    report = desk.run(deadline=Deadline(lambda: 1.0, at=0.0))
+    assert (report.files, report.chunks, report.embedded, report.pending) == (3, 12, 0, 12)
+    assert desk.run().embedded == 12
+
+
+def test_without_a_provider_the_words_are_indexed_and_the_vectors_come_with_one(desk: Desk) -> None:
+    assert desk.run(words_only=True).chunks == 12
+    report = desk.run()
+    assert (desk.read, report.embedded) == ([], 12)
+
+
+def test_what_was_embedded_before_a_provider_failed_is_kept(desk: Desk) -> None:
+    for n in range(10):
+        desk.write(f"memory/more-{n}.md", long_note(f"more{n}"))
+    desk.provider.gives_up_after = 20
+    with pytest.raises(EmbeddingError):
+        desk.run()
+    kept = len(desk.provider.texts)
+    assert desk.index.vectors() == kept >= 20
+    desk.provider.gives_up_after = None
+    report = desk.run()
+    assert (report.embedded, report.pending) == (52 - kept, 0)
+
+
+def test_a_note_that_cannot_be_read_is_told_and_stops_nothing(desk: Desk) -> None:
+    desk.run()
+    desk.workspace.refused = "memory/one.md"
+    desk.touch("memory/one.md")
+    desk.write("memory/two.md", long_note("new"))
+    report = desk.run()
+    assert [(reason.code, reason.remedy) for reason in report.reasons] == [("unreadable", "Look at its permissions.")]
+    assert (report.changed, sorted(desk.index.files())) == (1, ["memory/three.md", "memory/two.md"])
+
+
+def test_two_runs_at_once_are_refused(desk: Desk) -> None:
+    with Index.open(desk.index.path, clock=lambda: NOW, network=False) as other, other.lease():
+        with pytest.raises(IndexBusy) as error:
+            desk.run()
+        assert error.value.remedy
+        assert desk.read == []
+
+
+def test_progress_goes_forward_to_the_end_of_each_stage(desk: Desk) -> None:
+    seen: list[Progress] = []
+    desk.run(progress=seen.append)
+    for stage, total in (("read", 3), ("embed", 12)):
+        steps = [(step.done, step.total) for step in seen if step.stage == stage]
+        assert steps == sorted(steps)
+        assert steps[-1] == (total, total)
+
+
+def test_the_same_notes_have_the_same_background_in_whatever_order_they_came(tmp_path: Path) -> None:
+    figures = []
+    for place, names in (("left", "abcdefgh"), ("right", "hgfedcba")):
+        desk = new_desk(tmp_path / place)
+        for name in names:
+            desk.write(f"memory/{name}.md", long_note(name))
+            if place == "right":
+                desk.run()
+        desk.run()
+        figures.append(background_of(desk.index, FakeProvider.spec).dumps())
+        desk.index.close()
+    assert figures[0] == figures[1]
+
+
+paths = st.sampled_from(["MEMORY.md", "memory/a.md", "memory/b.md", "memory/deep/c.md"])
+notes = st.lists(st.sampled_from(["# A", "## B", "alpha", "beta gamma", "", "오사카", "- x\n- y"]), max_size=6)
+edits = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), paths, notes),
+        st.tuples(st.just("remove"), paths, st.just([])),
+        st.tuples(st.just("touch"), paths, st.just([])),
+        st.tuples(st.just("run"), paths, st.just([])),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=20)
+@given(edits=edits)
+def test_after_any_edits_the_index_is_that_of_someone_who_indexes_for_the_first_time(tmp_path_factory, edits):
+    base = tmp_path_factory.mktemp("edits")
+    desk = new_desk(base)
+    for act, path, lines in edits:
+        there = (desk.workspace.root / path).exists()
+        if act == "write":
+            desk.write(path, "\n\n".join(lines))
+        elif act == "remove" and there:
+            (desk.workspace.root / path).unlink()
+        elif act == "touch" and there:
+            desk.touch(path)
+        elif act == "run":
+            desk.run()
+    last = desk.run()
+    fresh = Desk(desk.workspace, new_desk(base / "fresh").index)
+    first = fresh.run()
+    assert desk.texts() == fresh.texts()
+    assert (last.files, last.chunks, last.pending) == (first.files, first.chunks, first.pending)
+    assert desk.index.vectors() == fresh.index.vectors()
+    assert {path: file.hash for path, file in desk.index.files().items()} == {
+        path: file.hash for path, file in fresh.index.files().items()
+    }
+    for index in (desk.index, fresh.index):
+        index.close()
