@@ -200,8 +200,8 @@ def test_a_daily_note_is_that_of_the_local_day(
 def test_a_provider_that_this_version_lacks_leaves_the_words_and_says_what_to_set(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unknown(name: str) -> Any:
-        raise ConfigError(f"there is no embedding provider {name!r}", remedy="choose one of: bundled, fake")
+    def unknown(*_: Any, **__: Any) -> Any:
+        raise ConfigError("there is no such embedding provider")
 
     monkeypatch.setattr(_embedding, "spec_of", unknown)
     memory = desk.open("mistral")
@@ -209,8 +209,9 @@ def test_a_provider_that_this_version_lacks_leaves_the_words_and_says_what_to_se
     assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
     assert result.health.legs == {"keyword": True, "vector": False}
     (reason,) = result.health.reasons
-    assert (reason.code, reason.remedy) == ("provider_unknown", "choose one of: bundled, fake")
+    assert reason.code == "provider_unknown"
     assert "mistral" in reason.message
+    assert "bundled" in reason.remedy
     assert result.fallback == reason
     assert memory.sync().files == len(NOTES)
     assert [each.code for each in memory.status().health.reasons] == ["provider_unknown"]

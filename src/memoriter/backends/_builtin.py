@@ -163,7 +163,7 @@ class BuiltinBackend:
             return replace(report, reasons=(*report.reasons, Reason(error.code, error.message, error.remedy)))
 
     def _sync(self, progress: Callable[[Progress], None] | None) -> Sync:
-        told = progress or (lambda _: None)
+        told: Callable[[Progress], None] = progress or (lambda _: None)
         return Sync(self.workspace, self.index, self.settings.sync, self.clocks.monotonic, told)
 
     def _surviving(self, act: Callable[[], _T]) -> _T:

@@ -46,12 +46,12 @@ class Embedding:
             return None
         try:
             return spec_of(self.provider_name)
-        except ConfigError as error:
+        except ConfigError:
             allowed = ", ".join(("auto", NO_PROVIDER, *provider_names()))
             self.problem = Reason(
                 "provider_unknown",
                 f"The embedding provider {self.name!r} is not available in this version; words alone are searched.",
-                error.remedy or f"Set memorySearch.provider to one of: {allowed}.",
+                f"Set memorySearch.provider to one of: {allowed}.",
             )
             return None
 
