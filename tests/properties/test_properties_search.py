@@ -207,7 +207,7 @@ def test_notes_without_a_word_of_the_question_never_push_a_hit_out(new_index, co
 
 # one leg is enough
 
-LEGS = ["on", "off", "pending", "far"]
+LEGS = ["on", "off", "pending", "far", "opposite"]
 
 
 def unrelated(number: int) -> list[Put]:
@@ -223,13 +223,13 @@ def test_a_chunk_that_holds_every_word_is_found_whatever_its_vector(new_index, o
 
     def placed(text: str) -> np.ndarray | None:
         if text == perfect:
-            return None if vectors == "pending" else axis(2) if vectors == "far" else vector_of(text)
+            return {"pending": None, "far": axis(2), "opposite": -axis(0)}.get(vectors, vector_of(text))
         return vector_of(text)
 
     index = new_index([("memory/perfect.md", [perfect]), *unrelated(others)], placed)
     hits = ask(index, text_of(words), None if vectors == "off" else axis(0), AS_INSTALLED)
     assert hits[0].path == "memory/perfect.md"
-    assert hits[0].score >= MATCH
+    assert hits[0].score >= (AS_INSTALLED.min_score if vectors == "opposite" else MATCH)
 
 
 @pytest.mark.parametrize("others", [0, 1, 30])

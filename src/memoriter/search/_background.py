@@ -76,7 +76,7 @@ class Background:
     def vector_scores(
         self, question: str, query: NDArray[np.float32], scripts: Sequence[str], vectors: NDArray[np.float32]
     ) -> NDArray[np.float64]:
-        """How far each chunk stands out for the question: 0 at the background, 1 for a perfect match, at most 1.
+        """How far each chunk stands out for the question: 0 at the background, 1 for a perfect match; -1..1.
 
         Args:
             question: the text, for its script.
@@ -91,7 +91,7 @@ class Background:
             rows = np.flatnonzero([name == script for name in scripts])
             spread = self.groups[script].spread if script in self.groups else self.spread
             products = self.products(script_of(question), query[None, :], script, vectors[rows])
-            scores[rows] = np.minimum(products / spread / FULL, 1.0)
+            scores[rows] = np.clip(products / spread / FULL, -1.0, 1.0)
         return scores
 
     def products(

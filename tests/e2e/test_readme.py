@@ -1,0 +1,44 @@
+"""The README shows what really happens."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONSOLE = re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+STEPS = [step for block in CONSOLE for step in re.split(r"^\$ ", block, flags=re.MULTILINE) if step.strip()]
+HIT = re.compile(r"^\d+\. (\S+#L\S+)", flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.mark.parametrize("step", STEPS, ids=[step.splitlines()[0][-50:] for step in STEPS])
+def test_a_session_of_the_readme_cites_the_same_lines(step, home):
+    command, _, shown = step.partition("\n")
+    words = shlex.split(command)
+    assert words[0] == "memoriter"
+    done = subprocess.run(
+        [sys.executable, "-m", "memoriter", *words[1:]],
+        cwd=ROOT,
+        env={**os.environ, "MEMORITER_HOME": str(home), "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert HIT.findall(done.stdout) == HIT.findall(shown) != []
+    assert shown.strip().splitlines()[-1] in done.stdout
+
+
+def test_the_readme_shows_at_least_four_answers():
+    assert len(STEPS) >= 4
