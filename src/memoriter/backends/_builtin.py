@@ -121,6 +121,9 @@ class BuiltinBackend:
         first = not index.files()
         if not first and not self._freshness.due(now, self.settings):
             return []
+        if not first and not self._sync(None).needed:
+            self._freshness = Freshness(self.clocks.monotonic())
+            return []
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
         try:

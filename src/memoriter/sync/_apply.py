@@ -89,6 +89,13 @@ class Sync:
         known = self.index.get_meta(CUTTING)
         return known != self.settings.cutting.fingerprint and (known is not None or bool(self.index.files()))
 
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to read or to embed: cheap, and without the right to write."""
+        if self.outdated or self.index.pending():
+            return True
+        return not make_plan(self.workspace.scan().sources, self.index.files()).empty
+
     def _read(self, *, force: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not force and not self.outdated:
