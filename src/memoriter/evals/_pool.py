@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.evals._vectors import put
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Index
-from memoriter.search import Background, SearchSettings, clean_query, measure, rank
-from memoriter.sync import Cutting, entry_of
+from memoriter.search import Background, SearchSettings, clean_query, rank
+from memoriter.sync import Cutting, entry_of, learn_background
 from memoriter.types import Chunk, Filters, Source
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ Words = Literal["analysed", "classic"]
 
 DAY = date(2026, 1, 1).toordinal()
 """Of every document: nothing here fades."""
-SAMPLE = 2_000
-"""Chunks that the background is measured on, as in `sync`."""
 DEPTH = 10
 """Hits that are looked at."""
 CANDIDATES = 40
@@ -117,7 +115,7 @@ class PoolIndex:
 
     def learn_background(self) -> None:
         """Measure how alike unrelated chunks look, as sync does after every change."""
-        self.background = measure(*self.index.sample(SAMPLE), self.spec.background)
+        self.background = learn_background(self.index, self.spec)
 
     @contextmanager
     def without(self, documents: Collection[str]) -> Generator[None]:

@@ -1,6 +1,6 @@
 """Keeping the index true to the files: a pure plan, then its application."""
 
-from memoriter.sync._apply import Progress, Sync, SyncSettings, background_of
+from memoriter.sync._apply import Progress, Sync, SyncSettings, background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._plan import Plan, make_plan
 
@@ -14,5 +14,6 @@ __all__ = [
     "chunks_of",
     "entries_of",
     "entry_of",
+    "learn_background",
     "make_plan",
 ]

@@ -163,8 +163,8 @@ class Sync:
                     if deadline and deadline.passed:
                         break
             opened.expect(0)
-        if embedded or report.added or report.changed or report.removed:
-            self._measure_background()
+        if (spec := self.index.spec) and (embedded or report.added or report.changed or report.removed):
+            learn_background(self.index, spec)
         return replace(report, embedded=embedded, failed=failed, pending=self.index.pending())
 
     def _batches(self, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]) -> Iterator[tuple[int, int]]:
@@ -177,12 +177,13 @@ class Sync:
                 self.index.put_failure(keys[failure.position], failure.error.message)
             yield len(done.positions), len(done.failures)
 
-    def _measure_background(self) -> None:
-        """Remember what unrelated chunks look like; the same notes give the same figures."""
-        spec = self.index.spec
-        if spec is not None:
-            texts, vectors = self.index.sample(BACKGROUND_SAMPLE)
-            self.index.set_meta(background_key(spec), measure(texts, vectors, spec.background).dumps())
+
+def learn_background(index: Index, spec: ModelSpec) -> Background:
+    """Measure what unrelated chunks look like and remember it; the same notes give the same figures."""
+    texts, vectors = index.sample(BACKGROUND_SAMPLE)
+    background = measure(texts, vectors, spec.background)
+    index.set_meta(background_key(spec), background.dumps())
+    return background
 
 
 def background_key(spec: ModelSpec) -> str:
