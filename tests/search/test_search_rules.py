@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoriter.search import Background, Deadline, analyse, measure, pack
 from memoriter.search._background import FULL
-from memoriter.search._bag import count, members, needle, term_hash
+from memoriter.search._bag import members, needle, occurrences, term_hash
 from memoriter.search._score import (
     BOTH_LEGS,
     WORDS_ALONE,
@@ -30,7 +30,12 @@ words = st.text(alphabet="abcdefgh가나다数据", min_size=1, max_size=4)
 
 @given(st.lists(words, max_size=300), st.lists(words, max_size=10))
 def test_a_bag_counts_each_term_as_the_text_does(terms, asked):
-    assert count(pack(terms), [needle(term) for term in asked]) == [min(terms.count(term), 255) for term in asked]
+    asked = list(dict.fromkeys(asked))
+    bags = [pack([]), pack(terms), pack(terms[::2])]
+    found = occurrences(bags, [needle(term) for term in asked])
+    for position, held in enumerate(([], terms, terms[::2])):
+        counts = [min(held.count(term), 255) for term in asked]
+        assert found.get(position, [0] * len(asked)) == counts
     assert members(pack(terms)) == {term_hash(term) for term in terms}
 
 
@@ -80,15 +85,16 @@ def test_more_words_never_lower_the_blend(left, right, vector):
 
 
 def scored(bag: bytes, length: int, query: WeighedTerms) -> KeywordScore:
-    return keyword_score(saturations(bag, length, query), (), (), query)
+    return keyword_score(saturations([(bag, length)], query)[0], query.none, query.none, query)
 
 
 def test_a_neighbour_lends_what_a_passage_lacks_and_little_else():
     query = weigh(["ledger", "outag"], {"ledger": 3, "outag": 3}, chunks=50, mean_length=3.0)
-    own, same, other = (saturations(pack(analyse(text)), 3, query) for text in ("one ledger", "two ledger", "an outag"))
-    alone, echoed, lent = (keyword_score(own, before, (), query) for before in ((), same, other))
+    texts = ("one ledger", "two ledger", "an outag")
+    own, same, other = saturations([(pack(analyse(text)), 3) for text in texts], query)
+    alone, echoed, lent = (keyword_score(own, before, query.none, query) for before in (query.none, same, other))
     assert alone.value < echoed.value < lent.value < 1
-    assert keyword_score(own, (), other, query) == lent
+    assert keyword_score(own, query.none, other, query) == lent
     assert keyword_score(own, other, other, query) == lent
 
 

@@ -113,6 +113,10 @@ class Background:
         from_chunks = self._centre_dot(own, vectors) - self._between(own, group)
         return np.asarray(raw - from_query - QUERY_SHARE * from_chunks, dtype=np.float64)
 
+    def at_background(self, group: Group, query: NDArray[np.float32]) -> float:
+        """The cosine that the question has with an average chunk of the script."""
+        return float(self._centre_dot(group, query))
+
     def _centre_dot(self, group: Group | None, vectors: NDArray[np.float32]) -> NDArray[np.float32] | float:
         """Products with a group's centre: its mean as far as it is known, else the model's mean cosine."""
         if group is None:

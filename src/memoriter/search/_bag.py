@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 import zlib
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,15 +39,23 @@ def needle(term: str) -> bytes:
     return term_hash(term).to_bytes(4, "little")
 
 
-def count(bag: bytes, needles: Sequence[bytes]) -> list[int]:
-    """How often each term occurs in the bag, at most 255."""
-    end = len(bag) // 5 * 4
-    found: list[int] = []
-    for wanted in needles:
-        at = bag.find(wanted, 0, end)
-        while at & 3 and at > 0:  # The bytes of two hashes side by side may look like a third.
-            at = bag.find(wanted, at + 1, end)
-        found.append(bag[end + at // 4] if at >= 0 else 0)
+def occurrences(bags: Sequence[bytes], needles: Sequence[bytes]) -> dict[int, list[int]]:
+    """For each bag that holds any of the terms, by its position: how often each term occurs, at most 255.
+
+    All bags are searched as one string, since a question looks at hundreds of them.
+    """
+    sizes = [len(bag) // 5 * 4 for bag in bags]
+    starts = list(accumulate(sizes, initial=0))
+    hashes = b"".join(bag[:size] for bag, size in zip(bags, sizes, strict=True))
+    found: dict[int, list[int]] = {}
+    for position, wanted in enumerate(needles):
+        at = hashes.find(wanted)
+        while at >= 0:
+            if at & 3 == 0:  # The bytes of two hashes side by side may look like a third.
+                place = bisect_right(starts, at) - 1
+                counts = found.setdefault(place, [0] * len(needles))
+                counts[position] = bags[place][sizes[place] + (at - starts[place]) // 4]
+            at = hashes.find(wanted, at + 1)
     return found
 
 

@@ -95,11 +95,12 @@ def _nearest(
         return []
     if len(background.groups) < 2:
         return list(reader.vector_search(vector, limit=limit, filters=filters))
-    each = (
-        reader.vector_search(vector, limit=limit, filters=replace(filters, script=script))
-        for script in background.groups
-    )
-    return [pair for pairs in each for pair in pairs]
+    near: list[tuple[int, float]] = []
+    for script, group in background.groups.items():
+        found = reader.vector_search(vector, limit=limit, filters=replace(filters, script=script))
+        offset = background.at_background(group, vector)
+        near += [(row, (cosine - offset) / group.spread) for row, cosine in found]
+    return sorted(near, key=lambda pair: -pair[1])[: limit + limit // 2]
 
 
 def _vector_scores(
@@ -124,10 +125,11 @@ def _word_scores(
     chosen: Mapping[int, Brief], known: Mapping[int, Brief], weighed: WeighedTerms
 ) -> dict[int, KeywordScore]:
     """What the words say of every candidate, with the chunks beside it."""
-    held = {row: saturations(brief.bag, brief.length, weighed) for row, brief in known.items()}
+    shares = saturations([(brief.bag, brief.length) for brief in known.values()], weighed)
+    held = dict(zip(known, shares, strict=True))
 
     def beside(row: int, step: int) -> tuple[float, ...]:
         same = row + step in known and known[row + step].path == known[row].path
-        return held[row + step] if same else ()
+        return held[row + step] if same else weighed.none
 
     return {row: keyword_score(held[row], beside(row, -1), beside(row, 1), weighed) for row in chosen}

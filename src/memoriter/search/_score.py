@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoriter.search._bag import count, needle
+from memoriter.search._bag import needle, occurrences
 from memoriter.search._terms import is_common, is_compound
 
 if TYPE_CHECKING:
@@ -44,11 +44,8 @@ class WeighedTerms:
     mean_length: float
     total: float
     """The sum of all idf."""
-
-    @property
-    def none(self) -> tuple[float, ...]:
-        """The saturations of a chunk without any of the terms."""
-        return (0.0,) * len(self.terms)
+    none: tuple[float, ...]
+    """The saturations of a chunk without any of the terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +76,20 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
     least = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in kept}
     seen = (max(float(frequency.get(term, 0)), least[term]) for term in kept)
     idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in seen)
-    return WeighedTerms(kept, tuple(map(needle, kept)), idf, max(mean_length, 1.0), sum(idf))
+    return WeighedTerms(kept, tuple(map(needle, kept)), idf, max(mean_length, 1.0), sum(idf), (0.0,) * len(kept))
 
 
-def saturations(bag: bytes, length: int, query: WeighedTerms) -> tuple[float, ...]:
-    """BM25 of each of the question's terms in a chunk, as a share of the most it could be; 0 for one it lacks."""
-    counts = count(bag, query.needles)
-    if not any(counts):
-        return query.none
-    damping = K1 * (1 - B + B * length / query.mean_length)
-    return tuple(n / (n + damping) for n in counts)
+def saturations(chunks: Sequence[tuple[bytes, int]], query: WeighedTerms) -> list[tuple[float, ...]]:
+    """For each chunk, given by its bag and its length in terms: BM25 of each of the question's terms.
+
+    As a share of the most it could be; 0 for a term that the chunk lacks, and `query.none` itself where it lacks all.
+    """
+    found = occurrences([bag for bag, _ in chunks], query.needles)
+    shares = [query.none] * len(chunks)
+    for position, counts in found.items():
+        damping = K1 * (1 - B + B * chunks[position][1] / query.mean_length)
+        shares[position] = tuple(n / (n + damping) for n in counts)
+    return shares
 
 
 def keyword_score(
@@ -98,15 +99,15 @@ def keyword_score(
 
     Args:
         own: the chunk's `saturations`.
-        before: those of the chunk before it in its source; empty if there is none.
+        before: those of the chunk before it in its source; `query.none` if there is none.
         after: those of the chunk after it.
         query: the terms with their weights.
     """
-    if not (any(own) or any(before) or any(after)):
+    if own is query.none and before is query.none and after is query.none:
         return NOTHING
     covered = saturated = lent = 0.0
     for position, idf in enumerate(query.idf):
-        beside = [_worth(each[position]) for each in (before, after) if each and each[position]]
+        beside = [_worth(each[position]) for each in (before, after) if each[position]]
         if own[position]:
             covered += idf
             saturated += idf * own[position]
