@@ -73,9 +73,14 @@ lock *ARGS:
 doors:
     {{ python }} tests/test_house.py
 
-# measure against the budgets: just bench --help
+# measure against the budgets, into benchmarks/results: just bench --help
 bench *ARGS:
-    {{ python }} -m benchmarks "$@"
+    {{ python }} -m benchmarks --date "$(date +%F)" --results benchmarks/results "$@"
+
+# has a ratio of two things in one run become worse? Times do not count; half a minute, not part of check
+bench-check:
+    {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
+    {{ python }} -m benchmarks --check --quick --sizes 2000 --only command,sync,churn
 
 # measure the quality of answers: just eval DATASETS_DIR
 eval *ARGS:

@@ -7,19 +7,22 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks._machine import describe
 from benchmarks._measures import NAMES, Bench
+from benchmarks._picture import picture
 from benchmarks._plan import QUICK, Effort
 from benchmarks._report import Row, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+SIZES = (1_000, 10_000, 100_000)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0, whatever the figures are; with `--check` 1 when a ratio is under its floor."""
+    """0, whatever the figures are; with `--check` 1 when a ratio is on the wrong side of its limit."""
     told = _parser().parse_args(arguments)
     effort = QUICK if told.quick else Effort()
     if told.small_files is not None:
@@ -30,17 +33,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stderr.isatty():
             print(f"\r\033[K{row.name} {row.size or ''}", end="", file=sys.stderr, flush=True)
     machine = describe()
-    print(
-        f"\n{machine['processor']}, {machine['cores']} cores, Python {machine['python']}, SQLite {machine['sqlite']}\n"
-    )
+    print(f"\n{_described(machine)}\n")
     print(table(rows))
+    written = {"date": told.date, "machine": machine, "sizes": told.sizes, "rows": [row.as_json() for row in rows]}
     if told.json:
-        written = {"date": told.date, "machine": machine, "sizes": told.sizes, "rows": [row.as_json() for row in rows]}
-        told.json.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
+        _write(told.json, json.dumps(written, indent=2) + "\n")
+    if told.results and _complete(told):
+        _write(told.results / "speed.json", json.dumps(written, indent=1) + "\n")
+        _write(told.results / "speed.svg", picture(rows, _caption(machine, told.date)))
+    elif told.results:
+        print(f"\n{told.results} keeps the figures of a whole run: this one left something out.", file=sys.stderr)
     worse = [row for row in rows if row.ratio and row.holds is False]
     for row in worse if told.check else ():
-        print(f"{row.name} at {row.size:,}: {row.value:.1f}, floor {row.budget}", file=sys.stderr)
+        print(f"{row.name} at {row.size:,}: {row.value:.2f}, wanted {row.limit}", file=sys.stderr)
     return int(bool(worse) and told.check)
+
+
+def _complete(told: argparse.Namespace) -> bool:
+    """Everything with full effort at the usual sizes or more: what is shown to readers."""
+    return not told.quick and set(told.only) == set(NAMES) and set(SIZES) <= set(told.sizes)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def _described(machine: dict[str, Any]) -> str:
+    cores, python, sqlite = machine["cores"], machine["python"], machine["sqlite"]
+    return f"{machine['processor']}, {cores} cores, Python {python}, SQLite {sqlite}"
+
+
+def _caption(machine: dict[str, Any], date: str) -> str:
+    """What was measured, where and when, in a line."""
+    where = f"{machine['processor']}, {machine['cores']} cores" + (f", {date}" if date else "")
+    return f"Median, warm, in process, 384 dimensions, without embedding the question; {where}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +75,11 @@ def _parser() -> argparse.ArgumentParser:
         "benchmarks", description="Measure memoriter against its budgets. Figures are of this machine in this run."
     )
     parser.add_argument(
-        "--sizes", type=_sizes, default=[1_000, 10_000], metavar="N,N", help="chunks (default: 1000,10000)"
+        "--sizes",
+        type=_sizes,
+        default=list(SIZES),
+        metavar="N,N",
+        help="chunks (default: 1000,10000,100000; past 100000, as 1000000, only searching is measured)",
     )
     parser.add_argument(
         "--only", type=_names, default=list(NAMES), metavar="NAME,NAME", help=f"some of: {', '.join(NAMES)}"
@@ -61,9 +92,12 @@ def _parser() -> argparse.ArgumentParser:
         help="files of the workspace of small notes (default: 10000; left out when no size reaches it)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
-    parser.add_argument("--date", default="", help="is written to the JSON file as it is")
     parser.add_argument(
-        "--check", action="store_true", help="end with 1 when a ratio of two things in this run is under its floor"
+        "--results", type=Path, metavar="DIR", help="also write speed.json and speed.svg here, if nothing is left out"
+    )
+    parser.add_argument("--date", default="", help="is written to the files as it is")
+    parser.add_argument(
+        "--check", action="store_true", help="end with 1 when a ratio of two things in this run is past its limit"
     )
     return parser
 

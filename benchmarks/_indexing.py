@@ -28,6 +28,7 @@ CHUNKS_A_SECOND = 3_000
 SIZE_RATIO = 2.5
 RESIDENT_MB = 250
 FULL_AGAINST_NO_CHANGE = 5.0
+"""Measured 30-130. Under 5 files are read that a look at their size and time would have spared."""
 
 
 def syncs(stage: Stage, effort: Effort) -> Iterator[Row]:

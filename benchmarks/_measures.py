@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks._churn import churn
 from benchmarks._command import commands, empty_process
 from benchmarks._corpus import make_corpus
 from benchmarks._embedding import embedding
@@ -23,16 +25,19 @@ if TYPE_CHECKING:
 SMALLEST_JUDGED = 1_000
 """Chunks or files. Below it fixed costs decide, and no budget speaks of it."""
 
+LARGEST_WORKSPACE = 100_000
+"""Chunks. Beyond it only searching is measured: a workspace of so many files would mostly measure the disk."""
+
 # What changes the notes comes last.
-BY_SIZE: dict[str, Callable[[Stage, Effort], Iterator[Row]]] = {
-    "search": warm_search,
+OF_A_WORKSPACE: dict[str, Callable[[Stage, Effort], Iterator[Row]]] = {
     "peer": against_statement,
     "command": commands,
     "memory": resident,
     "size": size_on_disk,
     "sync": syncs,
+    "churn": churn,
 }
-NAMES = ("start", *BY_SIZE, "files", "embed")
+NAMES = ("start", "search", *OF_A_WORKSPACE, "files", "embed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +56,23 @@ class Bench:
     def _rows(self, folder: Path) -> Iterator[Row]:
         if "start" in self.names:
             yield from empty_process(self.effort)
-        wanted = [name for name in BY_SIZE if name in self.names]
-        for size in self.sizes if wanted else ():
-            stage = Stage.make(folder / str(size), size, questions=self.effort.questions)
-            for name in wanted:
-                yield from BY_SIZE[name](stage, self.effort)
+        for size in self.sizes:
+            yield from self._of_size(folder / str(size), size)
         if "files" in self.names and max(self.sizes) >= self.effort.small_files:
             yield from small_files(folder / "files", self.effort)
         if "embed" in self.names:
             corpus = make_corpus(self.effort.embedded, self.effort.questions)
             yield from embedding(folder / "models", corpus, self.effort)
+
+    def _of_size(self, folder: Path, size: int) -> Iterator[Row]:
+        if "search" in self.names:
+            yield from warm_search(folder, size, self.effort)
+        wanted = [name for name in OF_A_WORKSPACE if name in self.names and size <= LARGEST_WORKSPACE]
+        if wanted:
+            stage = Stage.make(folder / "workspace", size, questions=self.effort.questions)
+        for name in wanted:
+            yield from OF_A_WORKSPACE[name](stage, self.effort)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _judged(row: Row) -> Row:

@@ -1,79 +1,80 @@
-"""Searching in process, without the time to embed the question."""
+"""Searching in process, without the time to embed the question: the whole, each leg, and each engine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from benchmarks._command import Failed, environment
 from benchmarks._peer import Peer
 from benchmarks._report import Row
-from benchmarks._timing import Times, each, paired
-from memoriter.search import query_terms, rank
-from memoriter.types import Filters
+from benchmarks._searching import ANYWHERE, CANDIDATES, DEPTH, Question
+from benchmarks._shelf import Shelf
+from benchmarks._timing import Times, paired
+from memoriter.index import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from numpy.typing import NDArray
+    from pathlib import Path
 
     from benchmarks._plan import Effort
     from benchmarks._stage import Stage
-    from memoriter.index import Index
 
-Question = tuple[str, "NDArray[np.float32]"]
-
-ANYWHERE = Filters()
-CANDIDATES = 24
-"""6 results, 4 times as many candidates: the defaults of both programs."""
-DEPTH = 10
 HYBRID_MS = ((10_000, 3.0), (100_000, 8.0), (1_000_000, 40.0))
+RESIDENT_MB = ((100_000, 250.0), (1_000_000, 1_000.0))
 RECALL = 0.99
 AGAINST_STATEMENT = ((1_000, 3.0), (10_000, 10.0), (100_000, 50.0))
+"""Measured 9-15, 43-46 and 103. The first two leave room for noise where all is over in a millisecond, and are far past
+what a leg reaches that looks at every row in SQLite; the last is DESIGN's."""
+LARGEST = {"exact": 200_000, "sqlite-vec": 200_000}
+"""Chunks up to which an engine that reads every vector in full is measured: more would be gigabytes and seconds."""
 
 
-def warm_search(stage: Stage, effort: Effort) -> Iterator[Row]:
-    """Both legs, scores, cut and snippets; then each leg alone."""
-    with stage.open_index() as index:
-        settings = stage.settings(index)
+def warm_search(folder: Path, size: int, effort: Effort) -> Iterator[Row]:
+    """The engine that `auto` picks and both legs, then every engine by its name, each in a process of its own."""
+    shelf = Shelf.make(folder / "shelf" / "main.sqlite", size, questions=effort.questions)
+    chosen = _asked(shelf, "auto", effort, whole=True)
+    limit = budget(HYBRID_MS, size)
+    yield _row(size, "search.hybrid", "warm hybrid search", chosen["hybrid"], limit)
+    yield _row(size, "search.words", "warm search by words only", chosen["words"])
+    yield _row(size, "search.fts", "- of it the keyword index", chosen["fts"])
+    yield _row(size, "search.vectors", f"- of it the vector leg ({chosen['engine']})", chosen["vectors"])
+    title = f"recall@{DEPTH} of the vector leg"
+    yield Row("search.recall", title, size, chosen["recall"], "", budget=RECALL, more=True)
+    peak = budget(RESIDENT_MB, size)
+    yield Row("search.resident", "resident memory of that process", size, chosen["peak_mb"], "MB", budget=peak)
+    for name in ENGINES:
+        if name == "auto" or size > LARGEST.get(name, size):
+            continue
+        figures = _asked(shelf, name, effort, whole=False)
+        yield _row(size, f"engine.{name}", f"vector leg, engine {name}", figures["vectors"])
+        yield Row(f"engine.{name}.resident", "- resident memory", size, figures["peak_mb"], "MB")
 
-        def hybrid(question: Question) -> None:
-            rank(index, question[0], question[1], settings, filters=ANYWHERE, now=0.0)
 
-        def words(question: Question) -> None:
-            rank(index, question[0], None, settings, filters=ANYWHERE, now=0.0)
-
-        def fts(question: Question) -> None:
-            index.keyword_search(query_terms(question[0]), limit=CANDIDATES, filters=ANYWHERE)
-
-        def nearest(question: Question) -> None:
-            index.vector_search(question[1], limit=CANDIDATES, filters=ANYWHERE)
-
-        hybrid(stage.questions[0])
-        yield _row(
-            stage,
-            "search.hybrid",
-            "warm hybrid search",
-            each(hybrid, stage.questions, repeats=effort.repeats),
-            budget(HYBRID_MS, stage.size),
-        )
-        yield _row(
-            stage, "search.words", "warm search by words only", each(words, stage.questions, repeats=effort.repeats)
-        )
-        yield _row(stage, "search.fts", "- of it the keyword index", each(fts, stage.questions, repeats=effort.repeats))
-        yield _row(
-            stage, "search.vectors", "- of it the vector leg", each(nearest, stage.questions, repeats=effort.repeats)
-        )
-        ids, matrix = _everything(stage, index)
-        recall = float(np.mean([_recall(index, question, ids, matrix) for question in stage.questions]))
-        yield Row(
-            "search.recall", f"recall@{DEPTH} of the vector leg", stage.size, recall, "", budget=RECALL, more=True
-        )
+def _asked(shelf: Shelf, engine: str, effort: Effort, *, whole: bool) -> dict[str, Any]:
+    told = {"index": str(shelf.path), "engine": engine, "whole": whole, "repeats": effort.repeats}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks._searching"],
+        input=json.dumps({**told, "questions": shelf.questions}),
+        env=environment(None),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise Failed(f"searching with {engine!r} ended with {done.returncode}: {done.stderr[-2000:]}")
+    figures: dict[str, Any] = json.loads(done.stdout)
+    if engine not in ("auto", figures["engine"]):
+        raise Failed(f"{engine!r} does not work here")
+    return figures
 
 
 def against_statement(stage: Stage, effort: Effort) -> Iterator[Row]:
     """The nearest passages with their text, from the same rows, by us and by OpenClaw's statement, in turns."""
     with stage.open_index() as index, Peer(stage.folder / "peer.sqlite") as peer:
+        index.choose_engine("auto")
         ids = index.all_ids()
         rows = index.rows(ids)
         peer.fill(
@@ -87,10 +88,10 @@ def against_statement(stage: Stage, effort: Effort) -> Iterator[Row]:
         def theirs(question: Question) -> None:
             peer.nearest(question[1], CANDIDATES)
 
-        questions = stage.questions[: effort.peer_questions]
-        mine, other, ratio = paired(ours, theirs, questions)
-    yield _row(stage, "peer.ours", "nearest passages, memoriter", mine)
-    yield _row(stage, "peer.theirs", "nearest passages, OpenClaw's statement", other)
+        mine, other, ratio = paired(ours, theirs, stage.questions[: effort.peer_questions])
+        engine = index.engine
+    yield _row(stage.size, "peer.ours", f"nearest passages, memoriter ({engine})", _seconds(mine))
+    yield _row(stage.size, "peer.theirs", "nearest passages, OpenClaw's statement", _seconds(other))
     floor = budget(AGAINST_STATEMENT, stage.size)
     yield Row("peer.ratio", "- times as fast", stage.size, ratio, "x", budget=floor, more=True, ratio=True)
 
@@ -100,21 +101,10 @@ def budget(steps: tuple[tuple[int, float], ...], size: int) -> float | None:
     return next((figure for upto, figure in reversed(steps) if size >= upto), steps[0][1])
 
 
-def _row(stage: Stage, name: str, title: str, times: Times, limit: float | None = None) -> Row:
-    return Row(name, title, stage.size, times.p50 * 1000, "ms", times.p95 * 1000, budget=limit)
+def _seconds(times: Times) -> dict[str, Any]:
+    return {"seconds": times.seconds}
 
 
-def _everything(stage: Stage, index: Index) -> tuple[list[int], NDArray[np.float64]]:
-    """All chunks and their vectors, made again from the texts."""
-    rows = index.rows(index.all_ids())
-    texts = [row.chunk.contextual for row in rows.values()]
-    return list(rows), stage.provider.embed(texts, role="document").astype(np.float64)
-
-
-def _recall(index: Index, question: Question, ids: list[int], matrix: NDArray[np.float64]) -> float:
-    """The share of the true best that was found; a tie with the last one counts."""
-    cosines = matrix @ question[1].astype(np.float64)
-    known = dict(zip(ids, cosines.tolist(), strict=True))
-    floor = sorted(known.values())[-min(DEPTH, len(ids))] - 1e-6
-    found = index.vector_search(question[1], limit=DEPTH, filters=ANYWHERE)
-    return sum(known[chunk] >= floor for chunk, _ in found) / min(DEPTH, len(ids))
+def _row(size: int, name: str, title: str, times: dict[str, Any], limit: float | None = None) -> Row:
+    taken = Times(tuple(times["seconds"]))
+    return Row(name, title, size, taken.p50 * 1000, "ms", taken.p95 * 1000, budget=limit)

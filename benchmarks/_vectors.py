@@ -11,7 +11,7 @@ from memoriter.embed import spec_of
 from memoriter.search import analyse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,8 +41,12 @@ class WordVectors:
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         del role
-        rows = [self._sum(text) for text in texts]
-        vectors = np.array(rows, np.float32).reshape(len(texts), self.spec.dimensions)
+        return self.of_terms(map(analyse, texts))
+
+    def of_terms(self, texts: Iterable[Sequence[str]]) -> NDArray[np.float32]:
+        """The same for texts that were analysed already."""
+        rows = [self._sum(set(terms)) for terms in texts]
+        vectors = np.array(rows, np.float32).reshape(len(rows), self.spec.dimensions)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         vectors += COMMON * self._directions[DIRECTIONS]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -56,8 +60,7 @@ class WordVectors:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _sum(self, text: str) -> NDArray[np.float32]:
+    def _sum(self, terms: Collection[str]) -> NDArray[np.float32]:
         """A random direction for each term, added up."""
-        terms = set(analyse(text))
         slots = [zlib.crc32(term.encode()) % DIRECTIONS for term in terms]
         return self._directions[slots].sum(axis=0)

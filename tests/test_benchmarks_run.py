@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -9,17 +10,29 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
+from memoriter.index import ENGINES
+
 ROOT = Path(__file__).parents[1]
+SVG = "{http://www.w3.org/2000/svg}"
 ONCE = {
     "start": ["command.bare", "command.help"],
     "files": ["files.idle"],
     "embed": ["embed.query", "embed.native", "embed.start", "embed.bulk"],
 }
 BY_SIZE = {
-    "search": ["search.hybrid", "search.words", "search.fts", "search.vectors", "search.recall"],
+    "search": [
+        "search.hybrid",
+        "search.words",
+        "search.fts",
+        "search.vectors",
+        "search.recall",
+        "search.resident",
+        *(row for engine in ENGINES if engine != "auto" for row in (f"engine.{engine}", f"engine.{engine}.resident")),
+    ],
     "peer": ["peer.ours", "peer.theirs", "peer.ratio"],
     "command": [
         "command.search",
@@ -33,8 +46,9 @@ BY_SIZE = {
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change"],
+    "churn": ["churn.kept", "churn.ratio", "churn.compact"],
 }
-RATIOS = {"peer.ratio", "command.ratio", "sync.ratio"}
+RATIOS = {"peer.ratio", "command.ratio", "sync.ratio", "churn.ratio"}
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -48,7 +62,7 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The JSON of one run, without the model."""
     file = tmp_path_factory.mktemp("bench") / "figures.json"
-    names = "search,peer,size,files"
+    names = "search,peer,size,churn,files"
     done = bench(
         "--quick",
         "--sizes",
@@ -72,7 +86,7 @@ def figures(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def test_every_measure_gives_a_number_for_every_size(told: dict[str, Any]) -> None:
-    groups = ("search", "peer", "size")
+    groups = ("search", "peer", "size", "churn")
     by_size = [(name, size) for size in (30, 60) for group in groups for name in BY_SIZE[group]]
 
     assert figures(told["rows"]) == [*by_size, *((name, 20) for name in ONCE["files"])]
@@ -116,7 +130,72 @@ def test_processes_and_the_model_are_measured_too(tmp_path: Path) -> None:
     by_size = [(name, 40) for group in ("command", "memory", "sync") for name in BY_SIZE[group]]
     once = {group: [(name, 0) for name in names] for group, names in ONCE.items()}
     assert figures(rows) == [*once["start"], *by_size, *once["embed"]]
-    assert {row["name"] for row in rows if row["ratio"]} == RATIOS - {"peer.ratio"}
+    assert {row["name"] for row in rows if row["ratio"]} == RATIOS - {"peer.ratio", "churn.ratio"}
+
+
+def test_a_run_that_leaves_something_out_does_not_replace_what_readers_are_shown(tmp_path: Path) -> None:
+    done = bench("--quick", "--sizes", "30", "--only", "size", "--results", str(tmp_path))
+
+    assert done.returncode == 0
+    assert "this one left something out" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def run(code: str, *words: str) -> str:
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+DRAW = """
+import sys
+from benchmarks._picture import picture
+from benchmarks._report import Row
+figures = {
+    "peer.theirs": [6, 58, 1428], "search.hybrid": [2.5, 2.9, 7, 38], "search.fts": [0.25, 1, 3.4, 36],
+    "engine.exact": [0.08, 0.44, 26], "engine.<codes>": [0.1, 0.3, 1.1, 35],
+}
+rows = [Row(name, "", 10 ** (3 + n), ms, "ms") for name, times in figures.items() for n, ms in enumerate(times)]
+rows.append(Row("search.recall", "", 1000, 1.0, ""))
+sys.stdout.write(picture(rows if sys.argv[1] == "all" else rows[:1], "here & now"))
+"""
+
+
+def test_the_picture_has_a_line_and_a_name_for_each_engine_and_leg() -> None:
+    drawn = ET.fromstring(run(DRAW, "all"))
+    names = [text.text for text in drawn.iter(f"{SVG}text")]
+    dots = [len(list(line.iter(f"{SVG}circle"))) for line in drawn.iter(f"{SVG}g")]
+
+    assert sorted(dots) == [3, 3, 4, 4, 4]
+    assert {"OpenClaw's statement, 1.4 s", "vectors: exact, 26 ms", "vectors: <codes>, 35 ms"} <= set(names)
+    assert {"here & now", "chunks", "1,000,000", "0.01 ms", "10 s"} <= set(names)
+
+
+def test_no_name_in_the_picture_covers_another_and_all_are_inside() -> None:
+    drawn = ET.fromstring(run(DRAW, "all"))
+    width, height = map(float, drawn.attrib["viewBox"].split()[2:])
+    texts = [(float(text.attrib["x"]), float(text.attrib["y"])) for text in drawn.iter(f"{SVG}text")]
+
+    column = sorted(y for x, y in texts if x > 650)
+    assert len(column) == 3
+    assert all(lower - upper >= 12 for upper, lower in itertools.pairwise(column))
+    assert all(0 < x < width and 0 < y < height for x, y in texts)
+
+
+def test_a_single_figure_can_be_drawn() -> None:
+    assert len(list(ET.fromstring(run(DRAW, "one")).iter(f"{SVG}circle"))) == 1
+
+
+def test_what_readers_are_shown_is_of_one_whole_run() -> None:
+    told = json.loads((ROOT / "benchmarks" / "results" / "speed.json").read_text(encoding="utf-8"))
+    drawn = (ROOT / "benchmarks" / "results" / "speed.svg").read_text(encoding="utf-8")
+
+    assert set(told["sizes"]) >= {1_000, 10_000, 100_000}
+    assert told["date"] in drawn
+    assert told["machine"]["processor"] in drawn
+    assert "benchmarks/results/speed.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_same_seed_gives_the_same_notes() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.sync import Progress
-    from memoriter.types import Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
     from memoriter.workspace import Appended
 
 LONGEST_ENTRY = 1_000_000
@@ -147,6 +147,19 @@ class Memory:
     def estimate(self) -> Estimate:
         """What `sync` would do, without doing it."""
         return self._backend.estimate()
+
+    def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
+        """Make the index as small as it can be; no answer changes.
+
+        Args:
+            unused: also drop every vector of text that is in no note any more, which is kept within
+                `memorySearch.cache` in case it comes back.
+            damaged: also remove damaged indexes that were set aside.
+
+        Raises:
+            IndexBusy: another process is indexing.
+        """
+        return self._backend.compact(unused=unused, damaged=damaged)
 
     def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Appended:
         """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.

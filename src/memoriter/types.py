@@ -218,6 +218,25 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What making the index smaller did."""
+
+    bytes_before: int
+    """Of the index with its log."""
+    bytes_after: int
+    vectors: int
+    """Vectors that went: no passage refers to them."""
+    unused: int
+    """Vectors that no passage refers to and that are kept, in case their text comes back."""
+    damaged: tuple[str, ...]
+    """Names of damaged indexes that were set aside, with their logs."""
+    damaged_bytes: int
+    damaged_removed: bool
+    """Whether they went, too."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSpec:
     """An embedding model as it is used: two equal specs give comparable vectors."""
 
@@ -289,3 +308,5 @@ class Status:
     health: Health
     skipped: tuple[Skipped, ...] = ()
     canaries: tuple[Canary, ...] = ()
+    oversampling: int | None = None
+    """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""

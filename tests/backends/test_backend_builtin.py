@@ -17,9 +17,11 @@ import pytest
 from memoriter import Memory
 from memoriter.app import Surroundings, assemble
 from memoriter.backends import _embedding
+from memoriter.cli._status import _rows as status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import ConfigError, IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index
+from memoriter.tools import status_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -561,14 +563,28 @@ def test_a_number_out_of_range_is_refused_with_the_range(desk: Desk, wrong: Any)
 
 
 @pytest.mark.parametrize("provider", ["fake", "none"])
-def test_sqlite_vec_gives_the_hits_of_the_exact_engine(desk: Desk, provider: str) -> None:
+@pytest.mark.parametrize("engine", ["codes", "sqlite-vec"])
+def test_every_engine_gives_the_hits_of_the_exact_engine(desk: Desk, provider: str, engine: str) -> None:
     shutil.copytree(EXAMPLES / "memory", desk.notes / "memory", dirs_exist_ok=True)
-    exact, other = (desk.open(provider, store={"vector": {"engine": name}}) for name in ("exact", "sqlite-vec"))
+    exact, other = (desk.open(provider, store={"vector": {"engine": name}}) for name in ("exact", engine))
     for question in ("why PostgreSQL", "오사카 여행", "the router", "LEDGER_IDEMPOTENCY_TTL"):
         left, right = exact.search(question, **EVERY), other.search(question, **EVERY)
         assert ids(left) == ids(right)
         assert [hit.score for hit in left.results] == pytest.approx([hit.score for hit in right.results], abs=1e-6)
-    assert (exact.status().vector_engine, other.status().vector_engine) == ("exact", "sqlite-vec")
+    assert (exact.status().vector_engine, other.status().vector_engine) == ("exact", engine)
+
+
+def test_a_status_tells_how_many_vectors_the_codes_engine_compares(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(EXAMPLES / "memory", desk.notes / "memory", dirs_exist_ok=True)
+    assert desk.open().status().oversampling is None
+    monkeypatch.setattr("memoriter.index._codes.FEW", 0)
+    memory = desk.open(store={"vector": {"engine": "codes"}})
+    memory.sync()
+    state = memory.status()
+    assert state.oversampling in {2, 4, 8, 16, 32}
+    assert status_json(state)["oversampling"] == state.oversampling
+    line = f"{state.vectors} ready, 0 pending (codes engine, {state.oversampling} compared for each found)"
+    assert ("vectors", line) in [*status_rows(state)]
 
 
 def test_an_extension_that_does_not_load_is_a_line_of_health_and_no_error(desk: Desk) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import random
 import string
+from itertools import accumulate
 from types import SimpleNamespace
 
 import pytest
@@ -117,3 +119,108 @@ def test_document_frequency_counts_chunks_and_forgets_removed_ones(index, make):
 def test_a_limit_of_zero_finds_nothing(index, make):
     make.put(index, "a.md", "alpha")
     assert index.keyword_search(["alpha"], limit=0) == []
+
+
+@pytest.fixture(scope="module")
+def natural(tmp_path_factory):
+    """20,000 chunks and 200 questions of words with natural frequency: a few nearly everywhere, most nearly nowhere."""
+    from memoriter.index import Entry
+    from memoriter.search import pack
+    from memoriter.types import Chunk, Source
+
+    luck = random.Random(7)
+    words = [f"w{rank}q" for rank in range(6_000)]
+    weights = list(accumulate((rank + 3) ** -1.05 for rank in range(len(words))))
+    topics = [luck.sample(words[40:], 60) for _ in range(48)]
+
+    def written(topic, count):
+        own = luck.choices(topic, cum_weights=weights[: len(topic)], k=count)
+        free = luck.choices(words, cum_weights=weights, k=count)
+        return [one if luck.random() < 0.35 else other for one, other in zip(own, free, strict=True)]
+
+    folder = tmp_path_factory.mktemp("natural")
+    index = Index.open(folder / "main.sqlite", clock=lambda: 0.0)
+    for number in range(400):
+        topic = luck.choice(topics)
+        texts = [written(topic, luck.randrange(8, 50)) for _ in range(50)]
+        entries = [
+            Entry(
+                Chunk(line, line, " ".join(text)),
+                f"{number:8}{line:8}".encode(),
+                " ".join(text),
+                len(text),
+                pack(text),
+                1,
+            )
+            for line, text in enumerate(texts, 1)
+        ]
+        index.put_file(Source(f"{number}.md", "memory", folder, 0, 0), "h", entries)
+    questions = [" ".join(written(luck.choice(topics), luck.randrange(3, 9))) for _ in range(200)]
+    yield SimpleNamespace(index=index, questions=questions)
+    index.close()
+
+
+def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkeypatch):
+    from memoriter.index import _keywords
+    from memoriter.search import SearchSettings, rank
+    from memoriter.types import Filters
+
+    settings = SearchSettings(max_results=10, min_score=0.0)
+
+    def answers():
+        asked = (rank(natural.index, each, None, settings, filters=Filters(), now=0.0) for each in natural.questions)
+        return [[(hit.path, hit.start_line) for hit in hits] for hits in asked]
+
+    left_out: list[int] = []
+    parted = _keywords._parted
+
+    def watched(connection, words):
+        telling, common = parted(connection, words)
+        left_out.append(len(common.words))
+        return telling, common
+
+    monkeypatch.setattr(_keywords, "_parted", watched)
+    found = answers()
+    assert sum(1 for count in left_out if count) > len(left_out) / 10
+    for name in ("RANKED", "ALONE", "WALKED"):
+        monkeypatch.setattr(_keywords, name, 2**40)
+    everything = answers()
+    same = sum(1 for one, other in zip(found, everything, strict=True) if one == other)
+    assert same >= 0.99 * len(everything)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Bounds so small that a dozen chunks reach them."""
+    from memoriter.index import _keywords
+
+    for name, bound in (("RANKED", 8), ("ALONE", 4), ("WALKED", 30)):
+        monkeypatch.setattr(_keywords, name, bound)
+
+
+def test_a_question_of_common_words_alone_finds_what_holds_them_all_and_then_the_newest(few, index, make):
+    texts = ["cold tea", *["warm tea"] * 9, "tea cold", *["cold milk"] * 9]
+    ids = make.put(index, "a.md", *texts)
+    found = [id_ for id_, _ in index.keyword_search(["tea", "cold"], limit=5)]
+    assert set(found[:2]) == {ids[0], ids[10]}
+    assert len(found) == 5
+    newest = [id_ for id_, _ in index.keyword_search(["tea"], limit=3)]
+    assert set(newest) <= set(ids[7:11])
+    assert len(newest) == 3
+
+
+def test_the_rarest_term_proposes_and_the_common_ones_rank(few, index, make):
+    texts = ["tea rare mild", "tea cold rare", *["tea cold"] * 9, *["milk"] * 20]
+    ids = make.put(index, "a.md", *texts)
+    found = [id_ for id_, _ in index.keyword_search(["cold", "rare", "tea"], limit=4)]
+    assert found[:2] == [ids[1], ids[0]]
+    assert set(found[2:]) <= set(ids[2:11])
+
+
+def test_filters_hold_before_the_newest_are_chosen(few, index, make):
+    from memoriter.types import Filters
+
+    old = make.put(index, "old.md", "common words", "common words")
+    make.put(index, "new.md", *["common words"] * 20)
+    found = index.keyword_search(["common", "words"], limit=9, filters=Filters(path="old.md"))
+    assert [id_ for id_, _ in found] == old

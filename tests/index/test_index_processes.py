@@ -63,6 +63,7 @@ print("done")
 """
 
 READER = """
+index.choose_engine(sys.argv[2])
 print("ready", flush=True)
 count = 0
 while True:
@@ -86,10 +87,11 @@ def start(script, *arguments):
         f"import sys; sys.path.insert(0, {SOURCES!r})\n{PRELUDE}{script}",
         *map(str, arguments),
     ]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A pipe that stays open: what waits for input waits until it is killed, however the tests are run.
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
 def test_a_writer_that_is_killed_loses_nothing_it_had_finished(path, opened, make, engine):
     finished = {}
     for steps in (1, 5, 11, 17, 30):
@@ -133,7 +135,6 @@ def test_a_generation_whose_builder_was_killed_is_cleaned_away(path, opened):
         "with index.rebuild() as fresh:\n    put(fresh, 1, 1)\n    print('ready', flush=True)\n    sys.stdin.read()",
         path,
     )
-    builder.stdin = None
     assert builder.stdout.readline() == "ready\n", builder.stderr.read()
     builder.kill()
     builder.communicate()
@@ -143,7 +144,7 @@ def test_a_generation_whose_builder_was_killed_is_cleaned_away(path, opened):
 
 def test_one_writer_and_four_readers_never_meet_a_locked_database(path, opened):
     opened()
-    readers = [start(READER, path) for _ in range(4)]
+    readers = [start(READER, path, engine) for engine in ("exact", "codes", "codes", "sqlite-vec")]
     for reader in readers:
         assert reader.stdout.readline() == "ready\n", reader.stderr.read()
     writer = start(WRITER, path, 12)

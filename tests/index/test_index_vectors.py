@@ -197,7 +197,7 @@ def test_a_sample_is_random_repeatable_and_without_doubles(index, make):
     assert len(np.unique(index.sample_vectors(99, seed=1), axis=0)) == 20
 
 
-@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
 def test_a_sample_of_texts_depends_on_the_texts_only(index, make, engine):
     index.use_vectors(make.spec)
     index.choose_engine(engine)
@@ -215,7 +215,7 @@ def test_a_sample_of_texts_depends_on_the_texts_only(index, make, engine):
     assert index.sample(2)[0] == texts[:2]
 
 
-@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
 def test_vectors_of_chunks_come_with_their_ids(index, make, engine):
     assert index.vectors_at([1])[0] == []
     index.use_vectors(make.spec)
@@ -255,14 +255,19 @@ def test_a_broken_vector_table_costs_the_engine_and_not_the_index(index, make):
     make.put(index, "b.md", "beta")
 
 
-def test_auto_holds_small_sets_in_memory_and_leaves_large_ones_to_sqlite(index, make, monkeypatch):
+def test_auto_compares_all_of_a_small_set_and_lets_codes_choose_in_a_large_one(index, opened, make, monkeypatch):
+    monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2)
     index.use_vectors(make.spec)
-    make.put(index, "a.md", "alpha")
     index.choose_engine("auto")
+    make.put(index, "a.md", "alpha", "beta")
+    make.embed(index)
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 2
     assert index.engine == "exact"
-    monkeypatch.setattr("memoriter.index._vectors.LARGEST_MATRIX", 1)
-    index.choose_engine("auto")
-    assert index.engine == "sqlite-vec"
+    make.put(opened(), "b.md", "alpha")
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 3
+    assert index.engine == "codes"
+    index.choose_engine("exact")
+    assert index.engine == "exact"
 
 
 def test_a_vector_table_left_behind_by_another_engine_catches_up(index, opened, make):

@@ -50,8 +50,13 @@ def test_a_released_index_opens_with_the_present_tables_and_all_its_content(rele
             Chunk(3, 4, "and SQLite", ("Later",)),
         ]
         assert [id_ for id_, _ in index.keyword_search(["sqlite"], limit=5)] == [2]
-        assert index.vector_search(np.array([1, 0], dtype=np.float32), limit=5) == [(1, 1.0)]
+        for engine in ("exact", "codes", "sqlite-vec"):
+            index.choose_engine(engine)
+            assert index.vector_search(np.array([1, 0], dtype=np.float32), limit=5) == [(1, 1.0)]
         assert index.pending() == 1
+        index.choose_engine("exact")
+        with index._writing() as connection:
+            connection.execute("DROP TABLE IF EXISTS chunks_vec_1")
     Index.open(new, clock=lambda: 0.0).close()
     assert tables(path) == tables(new)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.backends._embedding import Embedding
     from memoriter.search import SearchSettings
     from memoriter.sync import Progress
-    from memoriter.types import Estimate, Mode, Query, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
 LATER_EMBEDDING_MS = 2_000
@@ -193,6 +193,13 @@ class BuiltinBackend:
     def estimate(self) -> Estimate:
         """What `sync` would do."""
         return self._surviving(lambda: estimate_of(self._sync(None)))
+
+    def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
+        """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
+        started, limits = self.clocks.monotonic(), self.settings.sync
+        entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
+        report = self._surviving(lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged))
+        return replace(report, seconds=self.clocks.monotonic() - started)
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.sync import Progress
-    from memoriter.types import Estimate, Query, SearchResult, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Query, SearchResult, Status, SyncReport
 
 
 class MemoryBackend(Protocol):
@@ -28,6 +28,10 @@ class MemoryBackend(Protocol):
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""
+        ...
+
+    def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
+        """Make what is kept beside the notes as small as it can be. Raises IndexBusy."""
         ...
 
     def status(self, *, deep: bool = False) -> Status:

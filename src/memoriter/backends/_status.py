@@ -66,6 +66,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         health=backend.health(),
         skipped=backend.workspace.scan().skipped,
         canaries=canaries,
+        oversampling=index.oversampling,
     )
 
 

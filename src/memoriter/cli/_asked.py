@@ -47,8 +47,10 @@ class Asked:
 
     def memory(self) -> Memory:
         """The memory that is meant. Raises ConfigError and WorkspaceNotFound."""
+        from memoriter.app import spare_threads
         from memoriter.memory import Memory
 
+        spare_threads()
         return Memory.open(self.workspace, config=self.config, agent=self.agent)
 
 

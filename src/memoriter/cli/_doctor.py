@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
-from memoriter.cli._checks import examine
 from memoriter.cli._failure import FAILED
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ def command() -> None:
     It looks at Python, SQLite, the packages, the configuration, the folders, the model and the index, and searches for
     passages that must be found. Exit code 1 if something is broken. Next: do what it says, and run it again.
     """
+    from memoriter.cli._checks import examine
+
     asked, screen = Asked.now(), Asked.now().screen
     findings = list(examine(asked))
     broken = sum(finding.state == "broken" for finding in findings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -80,6 +79,8 @@ def _ask(questions: Path, unanswerable: Path | None) -> None:
 def _measure(
     folder: Path, names: Sequence[str], limit: int, provider: str, cache: Path | None, *, by_type: bool
 ) -> None:
+    from tempfile import TemporaryDirectory
+
     from memoriter.app import surroundings
     from memoriter.evals import Run, VectorStore, dataset_files, load_dataset, values
 

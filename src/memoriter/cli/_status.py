@@ -81,6 +81,7 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "notes", f"{state.files} files, {state.chunks} chunks"
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
+    engine += f", {state.oversampling} compared for each found" if state.oversampling else ""
     yield "vectors", f"{state.vectors} ready, {state.pending} pending{failed} ({engine})"
     where = "text is sent over the network" if state.leaves_machine else "nothing leaves this machine"
     model = f", {state.model}, {state.dimensions} dimensions" if state.model else ""

@@ -1,5 +1,7 @@
 """The settings: OpenClaw's keys and defaults, read from JSON5, each with the place it comes from."""
 
+from typing import TYPE_CHECKING, Any
+
 from memoriter.config._check import as_file
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import Origin, OriginKind
@@ -14,8 +16,6 @@ from memoriter.config._places import (
     user_home_of,
 )
 from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope, QmdSettings
-from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd
-from memoriter.config._reference import Entry, reference
 from memoriter.config._schema import (
     AgentDefaults,
     AgentSettings,
@@ -50,6 +50,10 @@ from memoriter.config._search import (
     VectorStore,
 )
 from memoriter.config._secrets import expand
+
+if TYPE_CHECKING:
+    from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd
+    from memoriter.config._reference import Entry, reference
 
 __all__ = [
     "AgentDefaults",
@@ -105,3 +109,16 @@ __all__ = [
     "user_home_of",
     "with_values",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load when it is first asked for what no search needs."""
+    if name in {"Collection", "QmdPlan", "plan_qmd"}:
+        from memoriter.config import _qmd_plan
+
+        return getattr(_qmd_plan, name)
+    if name in {"Entry", "reference"}:
+        from memoriter.config import _reference
+
+        return getattr(_reference, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from memoriter.config._section import About, Section, Whole
 from memoriter.types import SourceKind
 
 Scoring = Literal["calibrated", "rrf", "classic"]
-Engine = Literal["auto", "exact", "sqlite-vec"]
+Engine = Literal["auto", "exact", "codes", "sqlite-vec"]
 Strategy = Literal["markdown", "lines"]
 
 GIBIBYTE = 1 << 30
@@ -80,7 +80,7 @@ class VectorStore(Section):
 
     enabled: Annotated[bool, About("Let the SQLite extension answer vector queries where it loads")] = True
     extension_path: Annotated[str | None, About("The sqlite-vec library to load in place of the bundled one")] = None
-    engine: Annotated[Engine, About("How vectors are compared; `auto` picks by size and by what loads here")] = "auto"
+    engine: Annotated[Engine, About("How vectors are compared; `auto` picks by size")] = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

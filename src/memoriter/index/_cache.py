@@ -38,6 +38,13 @@ _SOME = (
     "SELECT chunks.id, known.vector FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
+# A fresh index has its vectors in the order they were made, with few that nobody needs: reading them in that order is
+# a third faster than jumping from key to key.
+ALL_IN_ORDER = (
+    "SELECT chunks.id, known.vector FROM embedding_cache AS known NOT INDEXED"
+    " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
+)
+ALL_BY_KEY = ALL_IN_ORDER.replace("NOT INDEXED", "")
 _NEED = (
     "NOT EXISTS (SELECT 1 FROM embedding_cache AS known WHERE known.set_id = :set AND known.key = chunks.key)"
     " AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.set_id = :set AND failures.key = chunks.key)"
@@ -74,8 +81,8 @@ def register(connection: Database, spec: ModelSpec, *, now: float) -> None:
     )
 
 
-def store(connection: Database, of: VectorSet, vectors: Iterable[tuple[bytes, bytes]], *, now: float) -> None:
-    """Keep vectors under their keys, over what was there, and forget that they once failed."""
+def store(connection: Database, of: VectorSet, vectors: Iterable[tuple[bytes, bytes]], *, now: float) -> int:
+    """Keep vectors under their keys, over what was there, and forget that they once failed; how many were there."""
     pairs = list(vectors)
     keys = [(of.id, key) for key, _ in pairs]
     exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
@@ -88,6 +95,7 @@ def store(connection: Database, of: VectorSet, vectors: Iterable[tuple[bytes, by
     connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", keys)
     if replaced:
         advance(connection, "overwritten", replaced)
+    return replaced
 
 
 def taken(connection: Database, ids: Sequence[int], *, now: float) -> None:
@@ -163,6 +171,23 @@ def vectors_of(
         return np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)
     batches = fetched(connection, of, _SOME, (_files.id_list(ids), of.id), batch=len(ids))
     return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)))
+
+
+def vectors_in(
+    connection: Database, of: VectorSet, places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Those of the stored vectors, by their own ascending ids, that exist, and the vectors: (n,) and (n, dims)."""
+    import numpy as np
+
+    statement = (
+        "SELECT known.id, known.vector FROM json_each(?) AS wanted CROSS JOIN embedding_cache AS known"
+        " ON known.id = wanted.value WHERE known.set_id = ?"
+    )
+    nothing = np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)
+    if not places.size:
+        return nothing
+    values = (_files.id_list(places.tolist()), of.id)
+    return next(fetched(connection, of, statement, values, batch=places.size), nothing)
 
 
 def sampled(connection: Database, of: VectorSet, count: int) -> list[int]:

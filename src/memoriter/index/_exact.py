@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from memoriter.index._engines import EngineName
     from memoriter.types import Filters
 
-# A fresh index has its vectors in the order they were made, with few that nobody needs: reading them in that order is
-# a third faster than jumping from key to key.
-_ALL_IN_ORDER = (
-    "SELECT chunks.id, known.vector FROM embedding_cache AS known NOT INDEXED"
-    " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
-)
-_ALL_BY_KEY = _ALL_IN_ORDER.replace("NOT INDEXED", "")
 _BATCH = 256
 """Vectors read at a time: few enough to stay in the processor's cache, and loading never needs the memory twice."""
 _ROOM = 1024
@@ -88,7 +81,7 @@ class ExactEngine:
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
 
-        positions = self._positions(np.unique(np.fromiter(ids, dtype=np.int64)))
+        positions = self._positions(np.array(sorted(set(ids)), dtype=np.int64))
         return self._ids[positions], self._matrix[positions]
 
     def ids(self) -> NDArray[np.int64]:
@@ -129,7 +122,7 @@ class ExactEngine:
         self._slots = np.empty(capacity, dtype=np.int64)
         self._rows = np.empty((capacity, self._set.dimensions), dtype=np.float32)
         self._size = 0
-        statement = _ALL_IN_ORDER if cached <= 2 * chunks else _ALL_BY_KEY
+        statement = _cache.ALL_IN_ORDER if cached <= 2 * chunks else _cache.ALL_BY_KEY
         for ids, rows in _cache.fetched(self._connection, self._set, statement, (self._set.id,), batch=_BATCH):
             self._append(ids, rows)
 

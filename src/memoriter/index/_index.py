@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.index import _cache, _files, _keywords
+from memoriter.index import _cache, _compact, _files, _keywords
+from memoriter.index._errors import translated
 from memoriter.index._lifecycle import OpenFile
 from memoriter.index._text import storable
-from memoriter.types import Filters
+from memoriter.types import CompactReport, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -220,3 +221,28 @@ class Index(OpenFile):
         """
         with self._writing() as connection:
             return _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)
+
+    def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False) -> CompactReport:
+        """Make the file as small as it can be, holding the lease; answers stay what they are.
+
+        Vectors go as `evict` lets them go; `damaged` also removes indexes that were set aside. `IndexBusy` if another
+        process is indexing. Free disk as large as the index is needed meanwhile.
+        """
+        with self.lease():
+            self.refresh()
+            with self._reading():
+                before = _compact.disk_bytes(self._home)
+            gone = self.evict(max_entries=max_entries, max_bytes=max_bytes)
+            serving = f"chunks_vec_{self._vectors.active().id}" if self.engine == "sqlite-vec" else ""
+            with self._writing() as connection:
+                _compact.tidy(connection, serving=serving, extension_path=self._choice[1])
+            # The engine puts what it keeps in the file in order before all of it is written anew.
+            self.vectors_at((0,))
+            with self._reading() as connection:
+                unused = _compact.unused(connection)
+                _compact.rewrite(self._home, after=self.generation, network=self._network)
+            self.refresh()
+        with translated(self.path):
+            aside, aside_bytes = _compact.set_aside(self._home, remove=damaged)
+            after = _compact.disk_bytes(self._home)
+        return CompactReport(before, after, gone, unused, aside, aside_bytes, damaged_removed=damaged)

@@ -1,8 +1,16 @@
-"""The keyword leg: FTS5 over analysed terms. Writers expect an open transaction."""
+"""The keyword leg: FTS5 over analysed terms. Writers expect an open transaction.
+
+To walk along a term's list costs some 20 ns a chunk, to rank a chunk by BM25 0.3 µs and more with every term. So a
+search ranks a bounded number of chunks: those that hold the rarest of its terms, by most of its terms. With words of
+natural frequency (p50 of 150 questions) that is 4 ms in place of 12 at 100,000 chunks, 15 in place of 90 at a million.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, cast
 
 from memoriter.index._connection import advance, counter, set_counter
@@ -10,7 +18,7 @@ from memoriter.index._filters import condition
 from memoriter.index._text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from memoriter.index._database import Database
     from memoriter.types import Filters
@@ -19,6 +27,13 @@ _SEPARATORS = re.compile(r"[\x00-\x20\x7f]+")
 """What the tokenizer splits at, and NUL, which would end a query."""
 _FOLD = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)})
 """The tokenizer folds ASCII and nothing else."""
+RANKED = 32_768
+"""Chunks times terms that are ranked. At 100,000 chunks 92 of 100 questions keep their ten hits, 98 their scores to
+.001, and no score falls by more than .01; at a million by .04; at 10,000 all keep all."""
+ALONE = 16_384
+"""Chunks that are ranked for the rarest term however many terms there are; of a term in more of them, the newest."""
+WALKED = 262_144
+"""Chunks in the lists of the terms that rank: a term in more has next to no weight, but its list would be walked."""
 
 
 def add(connection: Database, entries: Iterable[tuple[int, str]]) -> None:
@@ -43,8 +58,57 @@ def purge(connection: Database) -> None:
 
 
 def search(connection: Database, terms: Iterable[str], *, limit: int, filters: Filters) -> list[tuple[int, float]]:
-    """Chunks with any of the terms, best first, with BM25 as a positive number."""
-    return [(found, -rank) for found, rank in _ranked(connection, " OR ".join(_quoted(terms)), limit, filters)]
+    """Chunks with any of the terms, best first, with BM25 as a positive number.
+
+    Where the terms are in too many chunks to rank them all, those that hold only common terms come last and only if
+    the rare ones do not find enough, and then the newest chunks are looked at.
+    """
+    telling, common = _parted(connection, _quoted(terms))
+    rare, walked = _any(telling), _any(common.walked)
+    parts = [f"{rare} AND {walked}", f"{rare} NOT {walked}"] if rare and walked else [rare]
+    found = [pair for part in parts for pair in _ranked(connection, part, limit, filters)]
+    found.sort(key=lambda pair: (pair[1], pair[0]))
+    if len(found) < limit and common.words:
+        found += _newest(connection, common.words, limit, filters, besides={row for row, _ in found})
+    return [(row, -rank) for row, rank in found[: max(limit, 0)]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """Terms of a question that do not propose chunks, the rarest first."""
+
+    words: Sequence[str]
+    walked: Sequence[str]
+    """Those that rank what others propose."""
+
+
+def _parted(connection: Database, words: Sequence[str]) -> tuple[list[str], _Common]:
+    """The quoted terms that propose chunks, which are the rarest, and the others."""
+    frequency = _frequency(connection, {word: word[1:-1].replace('""', '"') for word in words})
+    ordered = sorted(words, key=frequency.__getitem__)
+    sums = list(accumulate(frequency[word] for word in ordered))
+    most = RANKED // max(len(ordered), 1)
+    cut = bisect_right(sums, most) or bisect_right(sums[:1], ALONE)
+    return ordered[:cut], _Common(ordered[cut:], ordered[cut : max(cut, bisect_right(sums, WALKED))])
+
+
+def _newest(
+    connection: Database, words: Sequence[str], limit: int, filters: Filters, *, besides: Collection[int]
+) -> list[tuple[int, float]]:
+    """The best of the newest chunks: first of those with all of the terms, then with the rarest and another one."""
+    first, others = words[0], _any(words[1:])
+    seen = set(besides)
+    found: list[tuple[int, float]] = []
+    for match in [" AND ".join(words), f"{first} AND {others}", first] if others else [first]:
+        if len(seen) < limit:
+            more = _ranked(connection, match, limit, filters, newest=ALONE)
+            found += [pair for pair in more if pair[0] not in seen]
+            seen.update(row for row, _ in more)
+    return found
+
+
+def _any(words: Sequence[str]) -> str:
+    return f"({' OR '.join(words)})" if words else ""
 
 
 def search_all(connection: Database, terms: Iterable[str], *, limit: int, filters: Filters) -> list[tuple[int, float]]:
@@ -52,7 +116,10 @@ def search_all(connection: Database, terms: Iterable[str], *, limit: int, filter
     return _ranked(connection, " AND ".join(_quoted(terms)), limit, filters)
 
 
-def _ranked(connection: Database, match: str, limit: int, filters: Filters) -> list[tuple[int, float]]:
+def _ranked(
+    connection: Database, match: str, limit: int, filters: Filters, *, newest: int | None = None
+) -> list[tuple[int, float]]:
+    """The best chunks that match, or the best of the newest that do, lowest rank first."""
     if not match or limit <= 0:
         return []
     where, values = condition(filters)
@@ -60,10 +127,14 @@ def _ranked(connection: Database, match: str, limit: int, filters: Filters) -> l
     # The cross join makes the filter a look-up for each match instead of the other way round.
     join = "" if filters.empty else "CROSS JOIN chunks ON chunks.id = chunks_fts.rowid"
     statement = (
-        f"SELECT chunks_fts.rowid, bm25(chunks_fts) AS score FROM chunks_fts {join}"  # noqa: S608 (fixed text; values are bound)
-        f" WHERE chunks_fts MATCH ? AND {where} ORDER BY score, chunks_fts.rowid LIMIT ?"
+        f"SELECT chunks_fts.rowid AS id, bm25(chunks_fts) AS score FROM chunks_fts {join}"  # noqa: S608 (fixed text; values are bound)
+        f" WHERE chunks_fts MATCH ? AND {where}"
     )
-    return cast("list[tuple[int, float]]", connection.execute(statement, (match, *values, limit)).fetchall())
+    if newest is not None:
+        statement = f"SELECT id, score FROM ({statement} ORDER BY chunks_fts.rowid DESC LIMIT {newest:d})"  # noqa: S608 (a number)
+    bindings = (match, *values, limit)
+    ordered = f"{statement} ORDER BY score, id LIMIT ?"
+    return cast("list[tuple[int, float]]", connection.execute(ordered, bindings).fetchall())
 
 
 def _quoted(terms: Iterable[str]) -> list[str]:
@@ -72,6 +143,12 @@ def _quoted(terms: Iterable[str]) -> list[str]:
 
 
 def document_frequency(connection: Database, terms: Collection[str]) -> dict[str, int]:
-    """How many chunks hold each term; 0 for an unknown one."""
+    """How many chunks hold each term; 0 for an unknown one. 13 ns for each of the chunks."""
+    return _frequency(connection, {term: storable(term) for term in terms})
+
+
+def _frequency(connection: Database, spellings: Mapping[str, str]) -> dict[str, int]:
     statement = "SELECT doc FROM chunks_terms WHERE term = ?"
-    return {term: int(connection.execute(statement, (storable(term).translate(_FOLD),)).get or 0) for term in terms}
+    return {
+        key: int(connection.execute(statement, (term.translate(_FOLD),)).get or 0) for key, term in spellings.items()
+    }

@@ -71,8 +71,15 @@ class OpenFile:
 
     @property
     def engine(self) -> EngineName:
-        """The vector engine that serves: `exact` or `sqlite-vec`."""
+        """The vector engine that serves: `exact`, `codes` or `sqlite-vec`."""
         return self._vectors.engine
+
+    @property
+    def oversampling(self) -> int | None:
+        """How many vectors the codes engine compares for each that is wanted, as measured; `None`: all there are."""
+        with self._reading():
+            measured = self._vectors.oversampling
+            return measured.oversampling if measured else None
 
     def close(self) -> None:
         """Let go of the file; nothing else may be asked afterwards."""
@@ -127,7 +134,7 @@ class OpenFile:
     def lease(self, *, wait: float = 0.0) -> Generator[None]:
         """The right to index, for one thread of one process; `IndexBusy` if it is not free within `wait` seconds.
 
-        At the end deleted text leaves the file, if nobody else reads just then.
+        At the end vectors are made ready for searching; if nobody else reads just then, deleted text leaves the file.
         """
         from filelock import Timeout
 
@@ -142,10 +149,19 @@ class OpenFile:
             raise IndexBusy(message, remedy="Wait until it is done; searches work meanwhile.") from error
         try:
             yield
+            with suppress(IndexUnavailable):
+                self.settle()
         finally:
             with suppress(IndexUnavailable):
                 self.purge()
             lock.release()
+
+    def settle(self) -> None:
+        """Make ready what the next search by vector would have to make first."""
+        with self._turn:
+            if not self._closed:
+                with self._reading():
+                    self._vectors.settle(self.version())
 
     def purge(self) -> None:
         """Make deleted text leave the file for good, and give free space back; waits for nobody."""
@@ -183,6 +199,7 @@ class OpenFile:
             with translated(self.path):
                 fresh._take(self._carried_over(file))  # noqa: SLF001 (of the same class)
             yield fresh
+            fresh.settle()
             fresh.purge()
             fresh.close()
             with translated(self.path):

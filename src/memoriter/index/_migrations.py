@@ -23,7 +23,44 @@ class Migration:
     sql: str
 
 
-MIGRATIONS: tuple[Migration, ...] = ()
+_CODES = """
+-- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
+-- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
+-- that the codes hold, codes:<set>:overwritten the overwritten vectors.
+CREATE TABLE code_sets(
+  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
+  epoch INTEGER NOT NULL,
+  vectors INTEGER NOT NULL,
+  measured INTEGER NOT NULL,
+  oversampling INTEGER NOT NULL,
+  recall REAL NOT NULL,
+  means BLOB NOT NULL
+) STRICT;
+
+-- Written once and never changed. The columns by which one chunk is looked for come before the codes.
+CREATE TABLE code_segments(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  set_id INTEGER NOT NULL REFERENCES sets(id),
+  size INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  ids BLOB NOT NULL,
+  places BLOB NOT NULL,
+  factors BLOB NOT NULL,
+  codes BLOB NOT NULL
+) STRICT;
+CREATE INDEX code_segments_size ON code_segments(set_id, size);
+
+-- AUTOINCREMENT: a reader asks only for those that are new.
+CREATE TABLE code_tombs(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  segment INTEGER NOT NULL REFERENCES code_segments(id),
+  chunk INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(2, "codes of vectors", _CODES),)
 
 
 def create(connection: Database, *, now: float, first_id: int = 1) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import EmbeddingError
-from memoriter.index import _cache, _files, _ranking
+from memoriter.index import _cache, _files, _ranking, _segments
+from memoriter.index._codes import CodesEngine, unsettled
 from memoriter.index._connection import advance, transaction
-from memoriter.index._engines import LARGEST_MATRIX, load_sqlite_vec
+from memoriter.index._engines import MOST_COMPARED, load_sqlite_vec
 from memoriter.index._exact import ExactEngine
+from memoriter.index._oversampling import RECALL, Measured
 from memoriter.index._sqlite_vec import SqliteVecEngine
 from memoriter.types import Filters, Reason
 
@@ -23,6 +25,17 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec
 
 _T = TypeVar("_T")
+
+_MADE_BY: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorEngine]] = {
+    "exact": ExactEngine,
+    "codes": CodesEngine,
+    "sqlite-vec": SqliteVecEngine,
+}
+_MISSES = Reason(
+    "vector_recall",
+    f"Codes tell these vectors apart so badly that less than {RECALL:.0%} of the nearest passages are found.",
+    "Set `store.vector.engine` to `exact`.",
+)
 
 
 class Vectors:
@@ -64,23 +77,23 @@ class Vectors:
         """Pick the engine; sqlite-vec that does not work becomes the exact engine and a notice."""
         self._wanted = name, extension_path
         if name == "auto":
-            name = "sqlite-vec" if self._too_large() else "exact"
+            name = "codes" if _files.corpus(self._connection).chunks > MOST_COMPARED else "exact"
         if name == "sqlite-vec" and not self._loaded:
             problem = load_sqlite_vec(self._connection, extension_path)
             self._loaded = problem is None
             if problem is not None:
-                self._fall_back(problem)
+                self._fall_back(name, problem)
                 return
         if name != self._chosen:
             self._chosen, self._engine = name, None
 
-    def _too_large(self) -> bool:
-        dimensions = self._set.dimensions if self._set else 0
-        return _files.corpus(self._connection).chunks * dimensions * 4 > LARGEST_MATRIX
-
-    def _fall_back(self, problem: str) -> None:
-        remedy = "Set `store.vector.extensionPath` to a working library, or leave it: the answers are the same."
-        message = f"sqlite-vec does not work here ({problem}); vectors are searched by the exact engine."
+    def _fall_back(self, failed: EngineName, problem: str) -> None:
+        remedies = {
+            "sqlite-vec": "Set `store.vector.extensionPath` to a working library",
+            "codes": "Run `memoriter index --force`",
+        }
+        remedy = f"{remedies[failed]}, or leave it: the answers are the same."
+        message = f"{failed} does not work here ({problem}); vectors are searched by the exact engine."
         self._notice(Reason("vector_engine", message, remedy))
         self._chosen, self._engine = "exact", None
 
@@ -96,6 +109,14 @@ class Vectors:
 
     # reading
 
+    @property
+    def oversampling(self) -> Measured | None:
+        """How the codes are used, when they serve and not all chunks are compared anyway."""
+        if self._chosen != "codes" or self._set is None:
+            return None
+        known = _segments.centre(self._connection, self._set)
+        return None if known is None or not known.measured else Measured(known.oversampling, known.recall)
+
     def missing(self, limit: int) -> list[tuple[bytes, str]]:
         if self._set is None:
             return []
@@ -109,8 +130,9 @@ class Vectors:
         if self._set is None:
             return 0, 0
         if self._counted is None or self._counted[0] != version:
-            exact = self._engine if isinstance(self._engine, ExactEngine) and self._engine.loaded(version) else None
-            having = exact.size if exact else _cache.count_having(self._connection, self._set)
+            engine = self._engine if isinstance(self._engine, (ExactEngine, CodesEngine)) else None
+            known = engine is not None and engine.loaded(version)
+            having = engine.size if engine and known else _cache.count_having(self._connection, self._set)
             self._counted = version, having, _cache.count_failed(self._connection, self._set)
         return self._counted[1:]
 
@@ -149,9 +171,7 @@ class Vectors:
 
     def _asked(self, version: int, question: Callable[[VectorEngine], _T]) -> _T:
         def answer() -> _T:
-            engine = self._serving()
-            engine.catch_up(version)
-            return question(engine)
+            return question(self._caught_up(version))
 
         return self._guarded(answer)
 
@@ -164,27 +184,50 @@ class Vectors:
         except apsw.SQLError as error:
             if self._chosen == "exact":
                 raise
-            self._fall_back(str(error))
+            self._fall_back(self._chosen, str(error))
             return act()
+
+    def _caught_up(self, version: int) -> VectorEngine:
+        engine = self._serving()
+        engine.catch_up(version)
+        if isinstance(engine, ExactEngine) and self._wanted[0] == "auto" and engine.size > MOST_COMPARED:
+            self._chosen, self._engine = "codes", None
+            engine = self._serving()
+            engine.catch_up(version)
+        if isinstance(engine, CodesEngine) and engine.measured and engine.measured.recall < RECALL:
+            self._notice(_MISSES)
+        return engine
 
     def _serving(self) -> VectorEngine:
         if self._engine is None:
-            engine = SqliteVecEngine if self._chosen == "sqlite-vec" else ExactEngine
-            self._engine = engine(self._connection, self.active())
+            self._engine = _MADE_BY[self._chosen](self._connection, self.active())
         return self._engine
 
     # writing
 
+    def settle(self, version: int) -> None:
+        """Do now what the next search would have to do first: make the codes, and measure how they must be used."""
+        if self._set is None:
+            return
+        if self._wanted[0] == "auto":
+            self.choose(*self._wanted)
+        if self._chosen == "codes" and unsettled(self._connection, self._set):
+            self._asked(version, lambda _: None)
+
     def follow(self, change: _files.Change) -> None:
         """Count a change of chunks, and let the engine's table go along with it."""
         before = advance(self._connection, "content")
-        if self._set is not None and self._chosen == "sqlite-vec":
+        if self._set is None:
+            return
+        _segments.follow(self._connection, self._set, change, before=before)
+        if self._chosen == "sqlite-vec":
             self._guarded(lambda: self._serving().follow(change, before=before))
 
     def put(self, keys: Sequence[bytes], vectors: NDArray[np.float32], *, now: float) -> None:
         rows = _ranking.unit_rows(vectors, self.active().dimensions)
         if len(rows) != len(keys):
             raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors")
-        _cache.store(self._connection, self.active(), zip(keys, map(bytes, rows), strict=True), now=now)
-        ids = _cache.chunks_with(self._connection, keys) if self._chosen == "sqlite-vec" else []
-        self.follow(_files.Change(ids, ids))
+        replaced = _cache.store(self._connection, self.active(), zip(keys, map(bytes, rows), strict=True), now=now)
+        followed = self._chosen == "sqlite-vec" or _segments.exist(self._connection, self.active())
+        ids = _cache.chunks_with(self._connection, keys) if followed else []
+        self.follow(_files.Change(ids if replaced else [], ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _RANGES = {
     "hangul": "\uac00-\ud7a3\u1100-\u11ff\u3131-\u318e",
@@ -13,7 +14,6 @@ _RANGES = {
     "devanagari": "\u0900-\u097f",
     "thai": "\u0e00-\u0e7f",
 }
-_LETTERS = {name: re.compile(f"[{span}]") for name, span in _RANGES.items()}
 _WORDS = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 _LETTERS_A_WORD = 2.0
 """A word of an ideographic or syllabic script has about so many characters."""
@@ -25,9 +25,14 @@ def script_of(text: str) -> str:
     """The script of most of the words: `latin`, `hangul`, `kana` (Japanese), `han` (Chinese) and so on."""
     if text.isascii():
         return "latin"
-    words = {name: len(pattern.findall(text)) / _LETTERS_A_WORD for name, pattern in _LETTERS.items()}
+    words = {name: len(pattern.findall(text)) / _LETTERS_A_WORD for name, pattern in _letters().items()}
     ideographic = words["kana"] + words["han"]
     japanese = words["kana"] >= 1 and words["kana"] >= _JAPANESE_SHARE * ideographic
     words["kana"], words["han"] = (ideographic, 0.0) if japanese else (0.0, ideographic)
     words["latin"] = float(len(_WORDS.findall(text)))
     return max(words, key=lambda name: (words[name], name == "latin"))
+
+
+@cache
+def _letters() -> dict[str, re.Pattern[str]]:
+    return {name: re.compile(f"[{span}]") for name, span in _RANGES.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.embed import embed_in_batches
 from memoriter.errors import IndexDamaged, PathRefused
 from memoriter.ids import fingerprint
 from memoriter.search import Background, measure
@@ -169,6 +168,8 @@ class Sync:
 
     def _batches(self, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]) -> Iterator[tuple[int, int]]:
         """Store batch after batch; yields how many vectors and how many failures each brought."""
+        from memoriter.embed import embed_in_batches
+
         keys = [key for key, _ in missing]
         for done in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
             if done.positions:

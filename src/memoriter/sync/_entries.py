@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Entry
 from memoriter.search import analyse, classic_terms, pack, path_date, script_of, terms_of_day
-from memoriter.workspace import chunk_lines, chunk_markdown
 
 if TYPE_CHECKING:
     from datetime import date
@@ -36,6 +35,8 @@ class Cutting:
 
 def chunks_of(text: str, cutting: Cutting) -> list[Chunk]:
     """The chunks of a text that hold anything."""
+    from memoriter.workspace import chunk_lines, chunk_markdown
+
     cut = chunk_lines if cutting.strategy == "lines" else chunk_markdown
     chunks = cut(text, tokens=cutting.tokens, overlap=cutting.overlap)
     return [chunk for chunk in chunks if chunk.text.strip()]

@@ -4,6 +4,7 @@ from memoriter.tools._citations import ChatKind, chat_kind, citations_on, with_f
 from memoriter.tools._get import GET, get_tool
 from memoriter.tools._json import (
     appended_json,
+    compact_json,
     error_json,
     estimate_json,
     excerpt_json,
@@ -27,6 +28,7 @@ __all__ = [
     "appended_json",
     "chat_kind",
     "citations_on",
+    "compact_json",
     "error_json",
     "estimate_json",
     "excerpt_json",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.types import (
+        CompactReport,
         Estimate,
         Excerpt,
         Explanation,
@@ -141,6 +142,20 @@ def sync_json(report: SyncReport) -> dict[str, Any]:
     }
 
 
+def compact_json(report: CompactReport) -> dict[str, Any]:
+    """What making the index smaller did; `vectors` went, `unused` ones stayed."""
+    return {
+        "bytesBefore": report.bytes_before,
+        "bytesAfter": report.bytes_after,
+        "vectors": report.vectors,
+        "unused": report.unused,
+        "damaged": list(report.damaged),
+        "damagedBytes": report.damaged_bytes,
+        "damagedRemoved": report.damaged_removed,
+        "seconds": report.seconds,
+    }
+
+
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
     """What a run of indexing would do; `dryRun` tells it from one that was made."""
     return {
@@ -184,6 +199,8 @@ def status_json(status: Status) -> dict[str, Any]:
         "health": health_json(status.health),
         "skipped": [skipped_json(skipped) for skipped in status.skipped],
     }
+    if status.oversampling is not None:
+        answer["oversampling"] = status.oversampling
     if status.canaries:
         answer["canaries"] = [
             {"citation": canary.citation, "query": canary.query, "found": canary.found} for canary in status.canaries

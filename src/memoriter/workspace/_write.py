@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -181,6 +180,8 @@ def _read_all(descriptor: int) -> bytes:
 @contextmanager
 def _beside(file: Path, content: bytes, mode: int | None) -> Generator[Path]:
     """The content in a hidden file of the same folder, on the disk, removed afterwards if it is still there."""
+    import secrets
+
     fresh = file.with_name(f".{file.name[:64]}.{secrets.token_hex(6)}.tmp")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON, 0o666)
     try:

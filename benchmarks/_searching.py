@@ -1,0 +1,88 @@
+"""A process that searches one index with one engine, and says how long that took; told on standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks._resident import peak_mb
+from benchmarks._timing import each
+from benchmarks._vectors import WordVectors
+from memoriter.index import Index
+from memoriter.search import SearchSettings, clean_query, query_terms, rank
+from memoriter.sync import background_of
+from memoriter.types import Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+Question = tuple[str, "NDArray[np.float32]"]
+
+ANYWHERE = Filters()
+CANDIDATES = 24
+"""6 results, 4 times as many candidates: the defaults of both programs."""
+DEPTH = 10
+_BATCH = 20_000
+_ROUNDING = 1e-6
+
+
+def main() -> None:
+    told = json.load(sys.stdin)
+    with Index.open(Path(told["index"]), clock=time.monotonic) as index:
+        vectors = WordVectors()
+        index.use_vectors(vectors.spec)
+        index.choose_engine(told["engine"])
+        texts = [clean_query(text) for text in told["questions"]]
+        questions = list(zip(texts, vectors.embed(texts, role="query"), strict=True))
+        json.dump(_figures(index, questions, told["repeats"], whole=told["whole"]), sys.stdout)
+
+
+def _figures(index: Index, questions: list[Question], repeats: int, *, whole: bool) -> dict[str, Any]:
+    """Milliseconds of each leg, of a whole search if asked; memory; what was found of the best."""
+    settings = SearchSettings(background=background_of(index, WordVectors.spec))
+
+    def nearest(question: Question) -> None:
+        index.vector_search(question[1], limit=CANDIDATES, filters=ANYWHERE)
+
+    def fts(question: Question) -> None:
+        index.keyword_search(query_terms(question[0]), limit=CANDIDATES, filters=ANYWHERE)
+
+    def words(question: Question) -> None:
+        rank(index, question[0], None, settings, filters=ANYWHERE, now=0.0)
+
+    def hybrid(question: Question) -> None:
+        rank(index, question[0], question[1], settings, filters=ANYWHERE, now=0.0)
+
+    asked = {"vectors": nearest} | ({"fts": fts, "words": words, "hybrid": hybrid} if whole else {})
+    times = {name: asdict(each(act, questions, repeats=repeats)) for name, act in asked.items()}
+    peak = peak_mb()
+    return {**times, "peak_mb": peak, "engine": index.engine, "recall": _recall(index, [each[1] for each in questions])}
+
+
+def _recall(index: Index, queries: Sequence[NDArray[np.float32]]) -> float:
+    """The share of the true best that was found; a tie with the last one counts."""
+    asked = np.array(queries, dtype=np.float64)
+    ids = index.all_ids()
+    best = np.full((len(asked), 0), -1.0)
+    for first in range(0, len(ids), _BATCH):
+        rows = index.vectors_at(ids[first : first + _BATCH])[1].astype(np.float64)
+        best = np.sort(np.hstack([best, asked @ rows.T]), axis=1)[:, -DEPTH:]
+    shares = [_share(index, query, floor) for query, floor in zip(queries, best[:, 0].tolist(), strict=True)]
+    return sum(shares) / len(shares) / best.shape[1]
+
+
+def _share(index: Index, query: NDArray[np.float32], floor: float) -> int:
+    found = [chunk for chunk, _ in index.vector_search(query, limit=DEPTH, filters=ANYWHERE)]
+    return sum(cosine >= floor - _ROUNDING for cosine in index.cosines(query, found).values())
+
+
+if __name__ == "__main__":
+    main()

