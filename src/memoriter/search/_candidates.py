@@ -95,12 +95,21 @@ def _nearest(
         return []
     if len(background.groups) < 2:
         return list(reader.vector_search(vector, limit=limit, filters=filters))
-    near: list[tuple[int, float]] = []
-    for script, group in background.groups.items():
+    near: dict[int, float] = {}
+    if background.chunks < reader.corpus().chunks:  # The sample may have missed a rare script.
+        near |= _standing_out(reader.vector_search(vector, limit=limit, filters=filters), background, None, vector)
+    for script in background.groups:
         found = reader.vector_search(vector, limit=limit, filters=replace(filters, script=script))
-        offset = background.at_background(group, vector)
-        near += [(row, (cosine - offset) / group.spread) for row, cosine in found]
-    return sorted(near, key=lambda pair: -pair[1])[: limit + limit // 2]
+        near |= _standing_out(found, background, script, vector)
+    return sorted(near.items(), key=lambda pair: -pair[1])[: limit + limit // 2]
+
+
+def _standing_out(
+    found: Sequence[tuple[int, float]], background: Background, script: str | None, vector: NDArray[np.float32]
+) -> dict[int, float]:
+    """About how far each chunk stands out, in standard deviations: enough to choose candidates by."""
+    offset, spread = background.unrelated(script, vector)
+    return {row: (cosine - offset) / spread for row, cosine in found}
 
 
 def _vector_scores(
