@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.search import Background, Deadline, analyse, measure, pack
+from memoriter.search import MATCH, WEAK, Background, Deadline, analyse, measure, pack
 from memoriter.search._background import FULL
 from memoriter.search._bag import members, needle, occurrences, term_hash
 from memoriter.search._candidates import _nearest
@@ -22,6 +22,7 @@ from memoriter.search._score import (
     WeighedTerms,
     blend,
     keyword_score,
+    related_at_most,
     saturations,
     weigh,
 )
@@ -191,3 +192,18 @@ def test_a_chunk_of_a_script_that_the_sample_missed_is_proposed_all_the_same():
     background = measure(texts, vectors[:60], (0.5, 0.1))
     near = _nearest(Shelf(vectors, scripts, 60), vectors[60], background, limit=5, filters=Filters())
     assert near[0][0] == 60
+
+
+def test_a_question_that_names_what_no_note_holds_is_answered_by_related_notes_at_most():
+    asked = ["klp-2267", "klp", "2267"]
+    assert weigh(asked, {"klp": 5}, chunks=50, mean_length=5.0).names_unknown
+    assert not weigh(asked, {"klp": 5, "klp-2267": 1, "2267": 1}, chunks=50, mean_length=5.0).names_unknown
+    assert not weigh(["wi-fi", "wi", "fi"], {}, chunks=50, mean_length=5.0).names_unknown
+    assert not weigh(["2026-02-10", "2026"], {"2026": 1}, chunks=50, mean_length=5.0).names_unknown
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_drawing_scores_below_a_match_keeps_their_order(left, right):
+    low, high = sorted((left, right))
+    assert related_at_most(low) <= related_at_most(high) < MATCH
+    assert (related_at_most(low) >= WEAK) == (low >= WEAK)

@@ -27,7 +27,7 @@ PRIOR_CHUNKS = 10.0
 PRIOR_PAIRS = 200.0
 NEAR_DUPLICATES = 0.005
 """Share of the most similar pairs that is left out."""
-SCRIPT_SHARE = 0.9
+SCRIPT_SHARE = 0.8
 """How much of a centre is that of the script; the rest is that of all chunks, since a question is a little more likely
 to be answered in its own language."""
 QUERY_SHARE = 0.5

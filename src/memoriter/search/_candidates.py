@@ -36,6 +36,8 @@ class Candidates:
     """Best first."""
     by_meaning: bool
     """Whether the vector leg served."""
+    names_unknown: bool = False
+    """Whether the question names something that no chunk holds."""
 
     def legs(self, row: int) -> tuple[str, ...]:
         """The legs that proposed a candidate."""
@@ -75,6 +77,7 @@ def gather(
         keyword_leg=keyword_leg,
         vector_leg=vector_leg,
         by_meaning=question.vector is not None,
+        names_unknown=weighed.names_unknown,
     )
 
 
