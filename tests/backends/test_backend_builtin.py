@@ -104,10 +104,12 @@ def test_the_first_search_builds_the_index(desk: Desk) -> None:
     assert (result.mode, result.outcome, result.health.ok) == ("hybrid", "match", True)
 
 
-def test_a_folder_without_notes_is_searched_in_vain_and_in_good_health(desk: Desk, tmp_path: Path) -> None:
+def test_a_folder_without_notes_says_that_there_are_none(desk, tmp_path):
     (tmp_path / "empty").mkdir()
     result = desk.open(workspace=tmp_path / "empty").search("anything")
-    assert (result.results, result.outcome, result.health.ok) == ((), "none", True)
+    assert (result.results, result.outcome) == ((), "none")
+    (reason,) = result.health.reasons
+    assert (reason.code, "empty" in reason.message, "remember" in reason.remedy) == ("no_notes", True, True)
 
 
 def test_a_question_without_words_is_refused(desk: Desk) -> None:

@@ -24,7 +24,7 @@ def test_the_first_search_builds_the_index_and_says_so(program: Program) -> None
     first = program("search", "which", "database", "did", "we", "choose")
     second = program("search", "which database did we choose")
     assert (first.exit_code, second.exit_code) == (0, 0)
-    assert first.err == "Building the index first: 3 new or changed files.\n"
+    assert first.err == "Indexing 3 new or changed files first.\n"
     assert second.err == ""
     assert first.out == second.out
     assert first.out.startswith("1. MEMORY.md#L")
@@ -133,5 +133,5 @@ def test_without_a_model_the_answer_comes_with_what_is_missing_on_the_side(progr
     loud, quiet = program("search", "PostgreSQL"), program("search", "PostgreSQL", "-q")
     assert loud.out == quiet.out
     assert "PostgreSQL" in loud.out
-    assert re.fullmatch(r"Building the index first: .*\n(! .+\n  .+\n)+", loud.err)
+    assert re.fullmatch(r"Indexing .* first\.\n(! .+\n  .+\n)+", loud.err)
     assert quiet.err == ""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.search import Background, Deadline, analyse, measure, pack
+from memoriter.search import MATCH, WEAK, Background, Deadline, analyse, measure, pack
 from memoriter.search._background import FULL
 from memoriter.search._bag import members, needle, occurrences, term_hash
+from memoriter.search._candidates import _nearest
 from memoriter.search._score import (
     BOTH_LEGS,
     WORDS_ALONE,
@@ -20,10 +22,12 @@ from memoriter.search._score import (
     WeighedTerms,
     blend,
     keyword_score,
+    related_at_most,
     saturations,
     weigh,
 )
 from memoriter.search._snippet import snippet
+from memoriter.types import Filters
 
 words = st.text(alphabet="abcdefgh가나다数据", min_size=1, max_size=4)
 
@@ -165,3 +169,41 @@ def test_a_deadline_passes_when_its_clock_says_so():
     assert (deadline.passed, math.isclose(deadline.left, 0.5)) == (False, True)
     now[0] = 10.6
     assert (deadline.passed, deadline.left) == (True, 0.0)
+
+
+class Shelf:
+    """A reader with chunks of two common scripts and one chunk of a script that no sample has seen."""
+
+    def __init__(self, vectors, scripts, missed):
+        self.vectors, self.scripts, self.missed = vectors, scripts, missed
+
+    def corpus(self):
+        return SimpleNamespace(chunks=len(self.vectors), mean_length=10.0)
+
+    def vector_search(self, query, *, limit, filters):
+        rows = [row for row, script in enumerate(self.scripts) if filters.script in {None, script}]
+        return sorted(((row, float(self.vectors[row] @ query)) for row in rows), key=lambda pair: -pair[1])[:limit]
+
+
+def test_a_chunk_of_a_script_that_the_sample_missed_is_proposed_all_the_same():
+    vectors = _corpus(61, 6, 1.0)
+    scripts = ["latin"] * 30 + ["hangul"] * 30 + ["thai"]
+    texts = ["note"] * 30 + ["메모"] * 30
+    background = measure(texts, vectors[:60], (0.5, 0.1))
+    near = _nearest(Shelf(vectors, scripts, 60), vectors[60], background, limit=5, filters=Filters())
+    assert near[0][0] == 60
+
+
+def test_a_question_that_names_what_no_note_holds_is_answered_by_related_notes_at_most():
+    asked = ["klp-2267", "klp", "2267"]
+    assert weigh(asked, {"klp": 5}, chunks=50, mean_length=5.0).names_unknown
+    assert not weigh(asked, {"klp": 5, "klp-2267": 1, "2267": 1}, chunks=50, mean_length=5.0).names_unknown
+    assert not weigh(["wi-fi", "wi", "fi"], {}, chunks=50, mean_length=5.0).names_unknown
+    assert not weigh(["2026-02-10", "2026"], {"2026": 1}, chunks=50, mean_length=5.0).names_unknown
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_drawing_scores_below_a_match_keeps_their_order(left, right):
+    low, high = sorted((left, right))
+    assert related_at_most(low) <= related_at_most(high) < MATCH
+    assert (related_at_most(low) >= WEAK) == (low >= WEAK)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
-from memoriter.search import analyse, classic_terms, query_terms, script_of
+from memoriter.search import analyse, classic_terms, query_terms, script_of, terms_of_day
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,35 @@ def test_classic_terms_are_whole_runs_of_letters_and_digits():
         "10",
         "5",
     ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what broke in February?",
+        "2월에 뭐가 고장났지?",
+        "2月坏了什么？",
+        "what broke on 2026-02-10?",
+        "what broke in Feb 2026?",
+    ],
+)
+def test_a_question_about_a_month_meets_the_notes_of_that_month(question):
+    note = [*analyse("the heater broke"), *terms_of_day(date(2026, 2, 10))]
+    asked = {term for term in query_terms(question) if term.startswith("@")}
+    assert asked
+    assert asked <= set(note)
+    assert not asked & set(terms_of_day(date(2025, 3, 10)))
+
+
+@pytest.mark.parametrize("text", ["we may march on", "the mar file", "a decent plan", "Jan called"])
+def test_a_word_that_only_looks_like_a_month_is_a_word(text):
+    assert not any(term.startswith("@") for term in analyse(text))
+
+
+def test_a_date_in_a_question_is_looked_for_as_it_is_written_too():
+    assert "2026-02-10" in query_terms("what broke on 2026-02-10?")
+
+
+def test_irregular_forms_of_a_verb_are_one_term():
+    assert query_terms("what did we choose?") == ("choos",)
+    assert {"choos"} == set(analyse("chose")) == set(analyse("chosen")) == set(analyse("choosing"))

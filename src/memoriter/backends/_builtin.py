@@ -135,6 +135,11 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
+        if not index.files() and all(reason.code != IndexBusy.code for reason in reasons):
+            message = f"There are no notes in {str(self.workspace.root)!r}."
+            reasons.append(
+                Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
+            )
         pending = index.pending() if self.embedding.spec else 0
         if pending and self.embedding.problem is None:
             message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."

@@ -98,7 +98,7 @@ def _first(progress: Progress) -> str:
     if progress.stage == "embed":
         return "Computing the vectors that are missing in the index first."
     notes = "1 new or changed file" if progress.total == 1 else f"{progress.total} new or changed files"
-    return f"Building the index first: {notes}."
+    return f"Indexing {notes} first."
 
 
 def _by(result: SearchResult) -> str:

@@ -27,7 +27,7 @@ PRIOR_CHUNKS = 10.0
 PRIOR_PAIRS = 200.0
 NEAR_DUPLICATES = 0.005
 """Share of the most similar pairs that is left out."""
-SCRIPT_SHARE = 0.9
+SCRIPT_SHARE = 0.8
 """How much of a centre is that of the script; the rest is that of all chunks, since a question is a little more likely
 to be answered in its own language."""
 QUERY_SHARE = 0.5
@@ -113,9 +113,15 @@ class Background:
         from_chunks = self._centre_dot(own, vectors) - self._between(own, group)
         return np.asarray(raw - from_query - QUERY_SHARE * from_chunks, dtype=np.float64)
 
-    def at_background(self, group: Group, query: NDArray[np.float32]) -> float:
-        """The cosine that the question has with an average chunk of the script."""
-        return float(self._centre_dot(group, query))
+    @property
+    def chunks(self) -> int:
+        """How many chunks were measured."""
+        return sum(group.chunks for group in self.groups.values())
+
+    def unrelated(self, script: str | None, query: NDArray[np.float32]) -> tuple[float, float]:
+        """The question's cosine with an average chunk of the script, and its deviation; None: of an unknown script."""
+        group = self.groups.get(script) if script else None
+        return float(self._centre_dot(group, query)), group.spread if group else self.spread
 
     def _centre_dot(self, group: Group | None, vectors: NDArray[np.float32]) -> NDArray[np.float32] | float:
         """Products with a group's centre: its mean as far as it is known, else the model's mean cosine."""

@@ -36,6 +36,8 @@ class Candidates:
     """Best first."""
     by_meaning: bool
     """Whether the vector leg served."""
+    names_unknown: bool = False
+    """Whether the question names something that no chunk holds."""
 
     def legs(self, row: int) -> tuple[str, ...]:
         """The legs that proposed a candidate."""
@@ -75,6 +77,7 @@ def gather(
         keyword_leg=keyword_leg,
         vector_leg=vector_leg,
         by_meaning=question.vector is not None,
+        names_unknown=weighed.names_unknown,
     )
 
 
@@ -95,12 +98,21 @@ def _nearest(
         return []
     if len(background.groups) < 2:
         return list(reader.vector_search(vector, limit=limit, filters=filters))
-    near: list[tuple[int, float]] = []
-    for script, group in background.groups.items():
+    near: dict[int, float] = {}
+    if background.chunks < reader.corpus().chunks:  # The sample may have missed a rare script.
+        near |= _standing_out(reader.vector_search(vector, limit=limit, filters=filters), background, None, vector)
+    for script in background.groups:
         found = reader.vector_search(vector, limit=limit, filters=replace(filters, script=script))
-        offset = background.at_background(group, vector)
-        near += [(row, (cosine - offset) / group.spread) for row, cosine in found]
-    return sorted(near, key=lambda pair: -pair[1])[: limit + limit // 2]
+        near |= _standing_out(found, background, script, vector)
+    return sorted(near.items(), key=lambda pair: -pair[1])[: limit + limit // 2]
+
+
+def _standing_out(
+    found: Sequence[tuple[int, float]], background: Background, script: str | None, vector: NDArray[np.float32]
+) -> dict[int, float]:
+    """About how far each chunk stands out, in standard deviations: enough to choose candidates by."""
+    offset, spread = background.unrelated(script, vector)
+    return {row: (cosine - offset) / spread for row, cosine in found}
 
 
 def _vector_scores(

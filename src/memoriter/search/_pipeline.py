@@ -12,7 +12,7 @@ from memoriter.search._candidates import Candidates, Question, gather
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._mmr import mmr_order
-from memoriter.search._score import BOTH_LEGS, MATCH, NOTHING, WORDS_ALONE, blend
+from memoriter.search._score import BOTH_LEGS, MATCH, NOTHING, WORDS_ALONE, blend, related_at_most
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import query_terms
 from memoriter.types import Explanation, Hit
@@ -110,9 +110,10 @@ def outcome_of(hits: tuple[Hit, ...]) -> Outcome:
 
 
 def calibrated(found: Candidates, settings: SearchSettings) -> dict[int, float]:
-    """Every candidate's absolute score."""
+    """Every candidate's absolute score; related at most where the question names something that no chunk holds."""
     scale = BOTH_LEGS if found.by_meaning else WORDS_ALONE
-    return {row: scale.of(_raw(found, row, settings)) for row in found.briefs}
+    scores = {row: scale.of(_raw(found, row, settings)) for row in found.briefs}
+    return {row: related_at_most(score) for row, score in scores.items()} if found.names_unknown else scores
 
 
 def _raw(found: Candidates, row: int, settings: SearchSettings) -> float:

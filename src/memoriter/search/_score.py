@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.search._bag import needle, occurrences
-from memoriter.search._terms import is_common, is_compound
+from memoriter.search._terms import is_common, is_compound, is_numbered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +46,8 @@ class WeighedTerms:
     """The sum of all idf."""
     none: tuple[float, ...]
     """The saturations of a chunk without any of the terms."""
+    names_unknown: bool = False
+    """Whether the question names something by a number (`KLP-2267`) that no chunk holds: then nothing is a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,21 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
 
     An identifier that no chunk holds whole is left to its parts.
     """
-    kept = tuple(term for term in terms if frequency.get(term, 0) or not is_compound(term)) or tuple(terms)
+    absent = [term for term in terms if is_compound(term) and not frequency.get(term, 0)]
+    kept = tuple(term for term in terms if term not in absent) or tuple(terms)
     corpus = chunks + UNSEEN_CHUNKS
     least = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in kept}
     seen = (max(float(frequency.get(term, 0)), least[term]) for term in kept)
     idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in seen)
-    return WeighedTerms(kept, tuple(map(needle, kept)), idf, max(mean_length, 1.0), sum(idf), (0.0,) * len(kept))
+    return WeighedTerms(
+        kept,
+        tuple(map(needle, kept)),
+        idf,
+        max(mean_length, 1.0),
+        sum(idf),
+        (0.0,) * len(kept),
+        any(map(is_numbered, absent)),
+    )
 
 
 def saturations(chunks: Sequence[tuple[bytes, int]], query: WeighedTerms) -> list[tuple[float, ...]]:
@@ -148,6 +159,11 @@ class Scale:
         return 1 / (1 + math.exp(steepness * (self.match - raw)))
 
 
-BOTH_LEGS = Scale(match=0.24, weak=0.065)
+BOTH_LEGS = Scale(match=0.24, weak=0.04)
 WORDS_ALONE = Scale(match=0.24, weak=0.02)
 """Without vectors a few shared words are all there may be of the right note."""
+
+
+def related_at_most(score: float) -> float:
+    """A score drawn below `MATCH`, in the same order: for passages that are about something else of the same name."""
+    return score if score <= WEAK else WEAK + 0.99 * (score - WEAK) * (MATCH - WEAK) / (1 - WEAK)

@@ -55,6 +55,11 @@ def is_compound(term: str) -> bool:
     return _PARTS.search(term) is not None
 
 
+def is_numbered(term: str) -> bool:
+    """Whether the term is a name with a number in it, such as `ledg-142`; a bare date or address is not."""
+    return any(map(str.isdigit, term)) and any(map(str.isalpha, term)) and is_compound(term)
+
+
 def is_common(term: str) -> bool:
     """Whether the term is an everyday word of its language, or kana that is likely to be grammar."""
     return term in COMMON_TERMS or term in _common_stems() or _HIRAGANA_ONLY.fullmatch(term) is not None
