@@ -132,14 +132,41 @@ def test_the_oversampling_is_measured_again_when_the_corpus_has_grown_by_half(co
         assert cells(codes, "SELECT measured FROM code_sets") == [(measured,)]
 
 
-def test_vectors_that_codes_cannot_tell_apart_are_a_notice(codes, make):
+def alike(codes, make):
+    """Vectors along an arc of a few degrees: their signs say next to nothing."""
     rows = np.zeros((3000, DIMENSIONS), dtype=np.float32)
     angles = np.random.default_rng(0).random(3000) * np.pi / 40
     rows[:, 0], rows[:, 1] = np.cos(angles), np.sin(angles)
     fill(codes, make, "a.md", 3000, seed=0, rows=rows)
-    assert len(found(codes, rows[0])) == 10
+    return rows[0]
+
+
+def test_vectors_that_codes_cannot_tell_apart_are_a_notice(codes, make):
+    assert len(found(codes, alike(codes, make))) == 10
     assert [notice.code for notice in codes.notices] == ["vector_recall"]
-    assert codes.oversampling == 64
+
+
+def test_auto_compares_every_vector_where_codes_were_measured_to_miss_some(codes, make, monkeypatch):
+    monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2500)
+    query = alike(codes, make)
+    codes.choose_engine("auto")
+    assert codes.engine == "codes"
+    first = found(codes, query)
+    assert (codes.engine, codes.oversampling, list(codes.notices)) == ("exact", None, [])
+    codes.choose_engine("exact")
+    assert found(codes, query) == first
+    fill(codes, make, "b.md", 1600, seed=1)
+    codes.choose_engine("auto")
+    assert codes.engine == "codes"
+
+
+def test_auto_keeps_codes_where_the_vectors_would_not_fit_into_memory(codes, make, monkeypatch):
+    monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2500)
+    monkeypatch.setattr("memoriter.index._vectors.LARGEST_MATRIX", 4 * DIMENSIONS * 2999)
+    query = alike(codes, make)
+    codes.choose_engine("auto")
+    assert len(found(codes, query)) == 10
+    assert (codes.engine, [notice.code for notice in codes.notices]) == ("codes", ["vector_recall"])
 
 
 def test_codes_are_centred_again_when_the_corpus_has_doubled(codes, opened, make):

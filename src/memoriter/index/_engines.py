@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 EngineName = Literal["auto", "exact", "codes", "sqlite-vec"]
 ENGINES: tuple[EngineName, ...] = ("auto", "exact", "codes", "sqlite-vec")
 """`exact` and `sqlite-vec` compare every vector. `codes` compares those that 1-bit codes choose, so many that it finds
-99 % of the true nearest; with few chunks it compares all. `auto` is `exact` for small corpora, else `codes`."""
+99 % of the true nearest; with few chunks it compares all. `auto` is `exact` for small corpora, else `codes`,
+unless those were measured to find less."""
 
 MOST_COMPARED = 16_384
 """Chunks up to which `auto` compares every vector: a process reads that many in 0.03 s, and then compares faster."""
+LARGEST_MATRIX = 256 * 1024 * 1024
+"""Bytes of vectors that `auto` holds in memory rather than miss more than 1 % of the nearest with codes."""
 
 
 class VectorEngine(Protocol):

@@ -45,6 +45,7 @@ class ExactEngine:
         self._size = 0
         self._order: NDArray[np.intp] | None = None
         self._allowed: dict[Filters, NDArray[np.intp]] = {}
+        self._last: tuple[bytes, NDArray[np.float32]] | None = None
 
     def follow(self, change: _files.Change, *, before: int) -> None:
         """Nothing to do: the next `catch_up` sees what the index holds."""
@@ -68,15 +69,25 @@ class ExactEngine:
             self._update()
         self._version, self._overwritten = version, overwritten
         self._allowed.clear()
+        self._last = None
 
     def candidates(self, query: NDArray[np.float32], limit: int, filters: Filters) -> NDArray[np.int64]:
         if filters.empty:
-            return self._ids[near_top(_products(self._matrix, query), limit)]
+            return self._ids[near_top(self._scores(query), limit)]
         positions = self._positions_of(filters)
-        # Picking rows costs about as much as multiplying them, so it pays only for a small part.
-        few = positions.size * 4 < self._ids.size
-        scores = _products(self._matrix[positions], query) if few else _products(self._matrix, query)[positions]
+        # Picking rows costs about as much as multiplying them, so it pays only for a small part of what is not known.
+        few = positions.size * 4 < self._ids.size and not self._known(query)
+        scores = _products(self._matrix[positions], query) if few else self._scores(query)[positions]
         return self._ids[positions[near_top(scores, limit)]]
+
+    def _known(self, query: NDArray[np.float32]) -> bool:
+        return self._last is not None and self._last[0] == query.tobytes()
+
+    def _scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The product with every vector, remembered for the last query: a search asks for the best of each script."""
+        if self._last is None or not self._known(query):
+            self._last = query.tobytes(), _products(self._matrix, query)
+        return self._last[1]
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import EmbeddingError
-from memoriter.index import _cache, _files, _ranking, _segments
+from memoriter.index import _cache, _files, _oversampling, _ranking, _segments
 from memoriter.index._codes import CodesEngine, unsettled
 from memoriter.index._connection import advance, transaction
-from memoriter.index._engines import MOST_COMPARED, load_sqlite_vec
+from memoriter.index._engines import LARGEST_MATRIX, MOST_COMPARED, load_sqlite_vec
 from memoriter.index._exact import ExactEngine
 from memoriter.index._oversampling import RECALL, Measured
 from memoriter.index._sqlite_vec import SqliteVecEngine
@@ -48,6 +48,7 @@ class Vectors:
         self._engine: VectorEngine | None = None
         self._wanted: tuple[EngineName, str | None] = ("exact", None)
         self._chosen: EngineName = "exact"
+        self._judged = -1
         self._loaded: bool | None = None
         self._settled_before = 0
         self._counted: tuple[int, int, int] | None = None
@@ -75,9 +76,9 @@ class Vectors:
 
     def choose(self, name: EngineName, extension_path: str | None) -> None:
         """Pick the engine; sqlite-vec that does not work becomes the exact engine and a notice."""
-        self._wanted = name, extension_path
+        self._wanted, self._judged = (name, extension_path), -1
         if name == "auto":
-            name = "codes" if _files.corpus(self._connection).chunks > MOST_COMPARED else "exact"
+            name = self._best()
         if name == "sqlite-vec" and not self._loaded:
             problem = load_sqlite_vec(self._connection, extension_path)
             self._loaded = problem is None
@@ -86,6 +87,16 @@ class Vectors:
                 return
         if name != self._chosen:
             self._chosen, self._engine = name, None
+
+    def _best(self) -> EngineName:
+        """The engine for a corpus of this size, as far as it is known what codes find in it."""
+        chunks = _files.corpus(self._connection).chunks
+        if chunks <= MOST_COMPARED:
+            return "exact"
+        known = _segments.centre(self._connection, self._set) if self._set else None
+        if known is None or known.recall >= RECALL or _oversampling.due(known.measured, chunks):
+            return "codes"
+        return "exact" if chunks * known.means.nbytes <= LARGEST_MATRIX else "codes"
 
     def _fall_back(self, failed: EngineName, problem: str) -> None:
         remedies = {
@@ -96,6 +107,8 @@ class Vectors:
         message = f"{failed} does not work here ({problem}); vectors are searched by the exact engine."
         self._notice(Reason("vector_engine", message, remedy))
         self._chosen, self._engine = "exact", None
+        if failed == "codes":
+            self._wanted = "exact", None
 
     def forget_progress(self) -> None:
         """Look through all chunks again for missing vectors: another process may have changed what waits."""
@@ -190,10 +203,13 @@ class Vectors:
     def _caught_up(self, version: int) -> VectorEngine:
         engine = self._serving()
         engine.catch_up(version)
-        if isinstance(engine, ExactEngine) and self._wanted[0] == "auto" and engine.size > MOST_COMPARED:
-            self._chosen, self._engine = "codes", None
-            engine = self._serving()
-            engine.catch_up(version)
+        if self._wanted[0] == "auto" and self._judged != version:
+            # Only once codes have caught up is it known what they find, and whether they may serve.
+            while self._chosen != (better := self._best()):
+                self._chosen, self._engine = better, None
+                engine = self._serving()
+                engine.catch_up(version)
+            self._judged = version
         if isinstance(engine, CodesEngine) and engine.measured and engine.measured.recall < RECALL:
             self._notice(_MISSES)
         return engine
