@@ -76,7 +76,8 @@ class Vectors:
 
     def choose(self, name: EngineName, extension_path: str | None) -> None:
         """Pick the engine; sqlite-vec that does not work becomes the exact engine and a notice."""
-        self._wanted, self._judged = (name, extension_path), -1
+        self._wanted = name, extension_path
+        self._judged = -1
         if name == "auto":
             name = self._best()
         if name == "sqlite-vec" and not self._loaded:
@@ -205,7 +206,7 @@ class Vectors:
         engine.catch_up(version)
         if self._wanted[0] == "auto" and self._judged != version:
             # Only once codes have caught up is it known what they find, and whether they may serve.
-            while self._chosen != (better := self._best()):
+            while (better := self._best()) != self._chosen:
                 self._chosen, self._engine = better, None
                 engine = self._serving()
                 engine.catch_up(version)
