@@ -68,7 +68,8 @@ def create(connection: Database, *, now: float, first_id: int = 1) -> None:
     with transaction(connection):
         # Another process may have been faster; its work is as good as ours.
         if version(connection) == 0:
-            connection.execute(SCHEMA).fetchall()
+            for sql in (SCHEMA, *(step.sql for step in MIGRATIONS)):
+                connection.execute(sql).fetchall()
             connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (first_id - 1,))
             connection.pragma("application_id", APPLICATION_ID)
             _record(connection, VERSION, "created", now)

@@ -1,4 +1,4 @@
-"""The whole schema, as a new index gets it. A change here needs a step in `_migrations.py` with the same result."""
+"""The first schema. It stays as it is: a change is a step in `_migrations.py`, which a new index gets too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ APPLICATION_ID = 0x4D656D6F
 """`Memo`: how a file says that it is ours."""
 
 VERSION = 2
-"""Kept in `PRAGMA user_version`."""
+"""The present schema, with all steps; kept in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
 """Five vectors of 384 dimensions fill such a page; pages of 4096 bytes would waste a quarter."""
@@ -94,39 +94,4 @@ CREATE TABLE failures(
   failed_at REAL NOT NULL,
   PRIMARY KEY(set_id, key)
 ) STRICT, WITHOUT ROWID;
-
--- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
--- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
--- that the codes hold, codes:<set>:overwritten the overwritten vectors.
-CREATE TABLE code_sets(
-  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
-  epoch INTEGER NOT NULL,
-  vectors INTEGER NOT NULL,
-  measured INTEGER NOT NULL,
-  oversampling INTEGER NOT NULL,
-  recall REAL NOT NULL,
-  means BLOB NOT NULL
-) STRICT;
-
--- Written once and never changed. The columns by which one chunk is looked for come before the codes.
-CREATE TABLE code_segments(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  set_id INTEGER NOT NULL REFERENCES sets(id),
-  size INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  ids BLOB NOT NULL,
-  places BLOB NOT NULL,
-  factors BLOB NOT NULL,
-  codes BLOB NOT NULL
-) STRICT;
-CREATE INDEX code_segments_size ON code_segments(set_id, size);
-
--- AUTOINCREMENT: a reader asks only for those that are new.
-CREATE TABLE code_tombs(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  segment INTEGER NOT NULL REFERENCES code_segments(id),
-  chunk INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
 """
