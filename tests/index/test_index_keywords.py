@@ -160,6 +160,30 @@ def natural(tmp_path_factory):
     index.close()
 
 
+def test_a_search_counts_its_terms_once(natural, monkeypatch):
+    from memoriter.index import _keywords
+    from memoriter.search import SearchSettings, query_terms, rank
+    from memoriter.types import Filters
+
+    counted: list[str] = []
+    count = _keywords.document_frequency
+
+    def watched(connection, terms):
+        counted.extend(terms)
+        return count(connection, terms)
+
+    for question in natural.questions[:20]:
+        terms = query_terms(question)
+        frequency = natural.index.document_frequency(terms)
+        alone = natural.index.keyword_search(terms, limit=40)
+        assert natural.index.keyword_search(terms, limit=40, frequency=frequency) == alone
+        with monkeypatch.context() as watching:
+            watching.setattr(_keywords, "document_frequency", watched)
+            rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
+        assert counted == list(terms)
+        counted.clear()
+
+
 def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkeypatch):
     from memoriter.index import _keywords
     from memoriter.search import SearchSettings, rank
@@ -174,8 +198,8 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
     left_out: list[int] = []
     parted = _keywords._parted
 
-    def watched(connection, words):
-        telling, common = parted(connection, words)
+    def watched(frequency):
+        telling, common = parted(frequency)
         left_out.append(len(common.words))
         return telling, common
 

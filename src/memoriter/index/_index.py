@@ -11,7 +11,7 @@ from memoriter.index._text import storable
 from memoriter.types import CompactReport, Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -109,11 +109,19 @@ class Index(OpenFile):
     # words
 
     def keyword_search(
-        self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
+        self,
+        terms: Sequence[str],
+        *,
+        limit: int,
+        filters: Filters = _EVERYTHING,
+        frequency: Mapping[str, int] | None = None,
     ) -> list[tuple[int, float]]:
-        """Chunks with any of the terms, best first: (chunk id, BM25 as a positive number). Any string is safe."""
+        """Chunks with any of the terms, best first: (chunk id, BM25 as a positive number). Any string is safe.
+
+        Who has asked for the `document_frequency` of the terms gives it, so that it is not counted again.
+        """
         with self._reading() as connection:
-            return _keywords.search(connection, terms, limit=limit, filters=filters)
+            return _keywords.search(connection, terms, limit=limit, filters=filters, frequency=frequency)
 
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING

@@ -56,13 +56,22 @@ def purge(connection: Database) -> None:
         set_counter(connection, "deleted", 0)
 
 
-def search(connection: Database, terms: Iterable[str], *, limit: int, filters: Filters) -> list[tuple[int, float]]:
-    """Chunks with any of the terms, best first, with BM25 as a positive number.
+def search(
+    connection: Database,
+    terms: Iterable[str],
+    *,
+    limit: int,
+    filters: Filters,
+    frequency: Mapping[str, int] | None = None,
+) -> list[tuple[int, float]]:
+    """Chunks with any of the terms, best first, with BM25 as a positive number; `frequency` spares counting them again.
 
     Where the terms are in too many chunks to rank them all, those that hold only common terms come last and only if
     the rare ones do not find enough, and then the newest chunks are looked at.
     """
-    telling, common = _parted(connection, _quoted(terms))
+    words = _quoted(terms)
+    counted = document_frequency(connection, words.values()) if frequency is None else frequency
+    telling, common = _parted({word: counted[term] for word, term in words.items()})
     rare, walked = _any(telling), _any(common.walked)
     parts = [f"{rare} AND {walked}", f"{rare} NOT {walked}"] if rare and walked else [rare]
     found = [pair for part in parts for pair in _ranked(connection, part, limit, filters)]
@@ -81,10 +90,9 @@ class _Common:
     """Those that rank what others propose."""
 
 
-def _parted(connection: Database, words: Sequence[str]) -> tuple[list[str], _Common]:
+def _parted(frequency: Mapping[str, int]) -> tuple[list[str], _Common]:
     """The quoted terms that propose chunks, which are the rarest, and the others."""
-    frequency = _frequency(connection, {word: word[1:-1].replace('""', '"') for word in words})
-    ordered = sorted(words, key=frequency.__getitem__)
+    ordered = sorted(frequency, key=frequency.__getitem__)
     sums = list(accumulate(frequency[word] for word in ordered))
     most = RANKED // max(len(ordered), 1)
     cut = bisect_right(sums, most) or bisect_right(sums[:1], ALONE)
@@ -136,18 +144,16 @@ def _ranked(
     return cast("list[tuple[int, float]]", connection.execute(ordered, bindings).fetchall())
 
 
-def _quoted(terms: Iterable[str]) -> list[str]:
-    words = (_SEPARATORS.sub(" ", storable(term)).strip() for term in terms)
-    return ['"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words) if word]
+def _quoted(terms: Iterable[str]) -> dict[str, str]:
+    """The terms as they stand in a query, each with the term it was made from."""
+    words = {_SEPARATORS.sub(" ", storable(term)).strip(): term for term in terms}
+    return {'"' + word.replace('"', '""') + '"': term for word, term in words.items() if word}
 
 
-def document_frequency(connection: Database, terms: Collection[str]) -> dict[str, int]:
+def document_frequency(connection: Database, terms: Iterable[str]) -> dict[str, int]:
     """How many chunks hold each term; 0 for an unknown one; the time grows with the counts."""
-    return _frequency(connection, {term: storable(term) for term in terms})
-
-
-def _frequency(connection: Database, spellings: Mapping[str, str]) -> dict[str, int]:
     statement = "SELECT doc FROM chunks_terms WHERE term = ?"
     return {
-        key: int(connection.execute(statement, (term.translate(_FOLD),)).get or 0) for key, term in spellings.items()
+        term: int(connection.execute(statement, (storable(term).translate(_FOLD),)).get or 0)
+        for term in dict.fromkeys(terms)
     }

@@ -60,8 +60,10 @@ def gather(
 ) -> Candidates:
     """Ask both legs for their best and let both judge all; `words` False leaves the keyword leg out."""
     limit = max(limit, FEWEST_CANDIDATES)
-    weighed = _weighed(reader, question.terms)
-    found = reader.keyword_search(weighed.terms, limit=limit, filters=filters) if question.terms and words else ()
+    corpus, frequency = reader.corpus(), reader.document_frequency(question.terms)
+    weighed = weigh(question.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
+    by_words = words and question.terms
+    found = reader.keyword_search(weighed.terms, limit=limit, filters=filters, frequency=frequency) if by_words else ()
     near = _nearest(reader, question.vector, background, limit=limit, filters=filters)
     keyword_leg, vector_leg = [row for row, _ in found], [row for row, _ in near]
     proposed = {*keyword_leg, *vector_leg}
@@ -73,7 +75,7 @@ def gather(
         briefs=chosen,
         cosines=cosines,
         vector_scores=scores,
-        word_scores=_word_scores(chosen, known, weighed) if question.terms and words else {},
+        word_scores=_word_scores(chosen, known, weighed) if by_words else {},
         keyword_leg=keyword_leg,
         vector_leg=vector_leg,
         by_meaning=question.vector is not None,
@@ -126,11 +128,6 @@ def _vector_scores(
     scores = background.vector_scores(question.text, question.vector, scripts, vectors)
     cosines = vectors @ question.vector
     return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
-
-
-def _weighed(reader: Reader, terms: Sequence[str]) -> WeighedTerms:
-    corpus = reader.corpus()
-    return weigh(terms, reader.document_frequency(terms), chunks=corpus.chunks, mean_length=corpus.mean_length)
 
 
 def _word_scores(
