@@ -38,8 +38,8 @@ def test_a_bag_counts_each_term_as_the_text_does(terms, asked):
     bags = [pack([]), pack(terms), pack(terms[::2])]
     found = occurrences(bags, [needle(term) for term in asked])
     for position, held in enumerate(([], terms, terms[::2])):
-        counts = [min(held.count(term), 255) for term in asked]
-        assert found.get(position, [0] * len(asked)) == counts
+        counts = {place: min(held.count(term), 255) for place, term in enumerate(asked) if term in held}
+        assert found.get(position, {}) == counts
     assert members(pack(terms)) == {term_hash(term) for term in terms}
 
 
@@ -89,16 +89,16 @@ def test_more_words_never_lower_the_blend(left, right, vector):
 
 
 def scored(bag: bytes, length: int, query: WeighedTerms) -> KeywordScore:
-    return keyword_score(saturations([(bag, length)], query)[0], query.none, query.none, query)
+    return keyword_score(saturations([(bag, length)], query).get(0, {}), {}, {}, query)
 
 
 def test_a_neighbour_lends_what_a_passage_lacks_and_little_else():
     query = weigh(["ledger", "outag"], {"ledger": 3, "outag": 3}, chunks=50, mean_length=3.0)
     texts = ("one ledger", "two ledger", "an outag")
-    own, same, other = saturations([(pack(analyse(text)), 3) for text in texts], query)
-    alone, echoed, lent = (keyword_score(own, before, query.none, query) for before in (query.none, same, other))
+    own, same, other = saturations([(pack(analyse(text)), 3) for text in texts], query).values()
+    alone, echoed, lent = (keyword_score(own, before, {}, query) for before in ({}, same, other))
     assert alone.value < echoed.value < lent.value < 1
-    assert keyword_score(own, query.none, other, query) == lent
+    assert keyword_score(own, {}, other, query) == lent
     assert keyword_score(own, other, other, query) == lent
 
 

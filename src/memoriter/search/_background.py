@@ -86,13 +86,20 @@ class Background:
         """
         import numpy as np
 
-        scores = np.zeros(len(vectors))
-        for script in dict.fromkeys(scripts):
-            rows = np.flatnonzero([name == script for name in scripts])
-            spread = self.groups[script].spread if script in self.groups else self.spread
-            products = self.products(script_of(question), query[None, :], script, vectors[rows])
-            scores[rows] = np.clip(products / spread / FULL, -1.0, 1.0)
-        return scores
+        asked = script_of(question)
+        own = self.groups.get(asked)
+        known = {script: self._of_script(own, script, query) for script in dict.fromkeys(scripts)}
+        from_query, between, spread = np.array([known[script] for script in scripts]).reshape(-1, 3).T
+        from_chunks = self._centre_dot(own, vectors) - between
+        products = _dots(vectors, query) - from_query - QUERY_SHARE * from_chunks
+        return np.clip(products / spread / FULL, -1.0, 1.0)
+
+    def _of_script(self, own: Group | None, script: str, query: NDArray[np.float32]) -> tuple[float, float, float]:
+        """What is the same for all chunks in one script: the question's product with its centre, that of both centres
+        with each other, and the spread."""
+        group = self.groups.get(script)
+        spread = group.spread if group else self.spread
+        return float(self._centre_dot(group, query)), self._between(own, group), spread
 
     def products(
         self, asked: str, queries: NDArray[np.float32], script: str, vectors: NDArray[np.float32]
@@ -127,7 +134,7 @@ class Background:
         """Products with a group's centre: its mean as far as it is known, else the model's mean cosine."""
         if group is None:
             return self.cosine
-        return group.share * (vectors @ group.mean) + (1 - group.share) * self.cosine
+        return group.share * _dots(vectors, group.mean) + (1 - group.share) * self.cosine
 
     def _between(self, left: Group | None, right: Group | None) -> float:
         if left is None or right is None:
@@ -184,6 +191,13 @@ def measure(
     spreads = {name: _shrunk(products[[scripts[row] == name for row in right]], overall) for name in rough.groups}
     groups = {name: Group(group.mean, group.chunks, spreads[name]) for name, group in rough.groups.items()}
     return Background(start.cosine, overall, groups)
+
+
+def _dots(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Products with one vector, without BLAS, whose threads cost more here than they do."""
+    import numpy as np
+
+    return np.einsum("...j,j->...", vectors, vector)
 
 
 def _pairs(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -39,22 +39,23 @@ def needle(term: str) -> bytes:
     return term_hash(term).to_bytes(4, "little")
 
 
-def occurrences(bags: Sequence[bytes], needles: Sequence[bytes]) -> dict[int, list[int]]:
-    """For each bag that holds any of the terms, by its position: how often each term occurs, at most 255.
+def occurrences(bags: Sequence[bytes], needles: Sequence[bytes]) -> dict[int, dict[int, int]]:
+    """For each bag that holds any of the terms, by its position: how often each term that it holds occurs, at most 255.
 
-    All bags are searched as one string, since a question looks at hundreds of them.
+    Terms are named by their position too, in rising order. All bags are searched as one string, since a question looks
+    at hundreds of them.
     """
     sizes = [len(bag) // 5 * 4 for bag in bags]
     starts = list(accumulate(sizes, initial=0))
-    hashes = b"".join(bag[:size] for bag, size in zip(bags, sizes, strict=True))
-    found: dict[int, list[int]] = {}
+    hashes = b"".join([bag[:size] for bag, size in zip(bags, sizes, strict=True)])
+    found: dict[int, dict[int, int]] = {}
     for position, wanted in enumerate(needles):
         at = hashes.find(wanted)
         while at >= 0:
             if at & 3 == 0:  # The bytes of two hashes side by side may look like a third.
                 place = bisect_right(starts, at) - 1
-                counts = found.setdefault(place, [0] * len(needles))
-                counts[position] = bags[place][sizes[place] + (at - starts[place]) // 4]
+                count = bags[place][sizes[place] + (at - starts[place]) // 4]
+                found.setdefault(place, {})[position] = count
             at = hashes.find(wanted, at + 1)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memoriter.search._score import KeywordScore, WeighedTerms, keyword_score, saturations, weigh
+from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from memoriter.search._background import Background
     from memoriter.search._ports import Brief, Reader
+    from memoriter.search._score import Saturations, WeighedTerms
     from memoriter.types import Filters
 
 FEWEST_CANDIDATES = 40
@@ -133,12 +134,14 @@ def _vector_scores(
 def _word_scores(
     chosen: Mapping[int, Brief], known: Mapping[int, Brief], weighed: WeighedTerms
 ) -> dict[int, KeywordScore]:
-    """What the words say of every candidate, with the chunks beside it."""
+    """What the words say of the candidates, with the chunks beside them; of the others they say nothing."""
+    rows = list(known)
     shares = saturations([(brief.bag, brief.length) for brief in known.values()], weighed)
-    held = dict(zip(known, shares, strict=True))
+    held = {rows[position]: share for position, share in shares.items()}
 
-    def beside(row: int, step: int) -> tuple[float, ...]:
-        same = row + step in known and known[row + step].path == known[row].path
-        return held[row + step] if same else weighed.none
+    def beside(row: int, step: int) -> Saturations:
+        near = held.get(row + step)
+        return near if near and known[row + step].path == known[row].path else {}
 
-    return {row: keyword_score(held[row], beside(row, -1), beside(row, 1), weighed) for row in chosen}
+    told = {row + step for row in held for step in (-1, 0, 1)} & chosen.keys()
+    return {row: keyword_score(held.get(row, {}), beside(row, -1), beside(row, 1), weighed) for row in told}

@@ -9,6 +9,7 @@ languages and on the example workspace (`just eval`).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from memoriter.search._bag import needle, occurrences
 from memoriter.search._terms import is_common, is_compound, is_numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 VECTOR_WEIGHT = 0.35
 """w: flat within .004 nDCG@10 from .3 to .4 on every set."""
@@ -44,8 +45,6 @@ class WeighedTerms:
     mean_length: float
     total: float
     """The sum of all idf."""
-    none: tuple[float, ...]
-    """The saturations of a chunk without any of the terms."""
     names_unknown: bool = False
     """Whether the question names something by a number (`KLP-2267`) that no chunk holds: then nothing is a match."""
 
@@ -85,53 +84,50 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
         idf,
         max(mean_length, 1.0),
         sum(idf),
-        (0.0,) * len(kept),
         any(map(is_numbered, absent)),
     )
 
 
-def saturations(chunks: Sequence[tuple[bytes, int]], query: WeighedTerms) -> list[tuple[float, ...]]:
-    """For each chunk, given by its bag and its length in terms: BM25 of each of the question's terms.
+Saturations = Mapping[int, float]
+"""BM25 of each term that a chunk holds, as a share of the most it could be, by the term's position in the question."""
 
-    As a share of the most it could be; 0 for a term that the chunk lacks, and `query.none` itself where it lacks all.
-    """
+
+def saturations(chunks: Sequence[tuple[bytes, int]], query: WeighedTerms) -> dict[int, Saturations]:
+    """The `Saturations` of each chunk, given by its bag and its length in terms; chunks without any term are absent."""
     found = occurrences([bag for bag, _ in chunks], query.needles)
-    shares = [query.none] * len(chunks)
+    damping = K1 * (1 - B), K1 * B / query.mean_length
+    shares: dict[int, Saturations] = {}
     for position, counts in found.items():
-        damping = K1 * (1 - B + B * chunks[position][1] / query.mean_length)
-        shares[position] = tuple(n / (n + damping) for n in counts)
+        damped = damping[0] + damping[1] * chunks[position][1]
+        shares[position] = {term: n / (n + damped) for term, n in counts.items()}
     return shares
 
 
-def keyword_score(
-    own: Sequence[float], before: Sequence[float], after: Sequence[float], query: WeighedTerms
-) -> KeywordScore:
+def keyword_score(own: Saturations, before: Saturations, after: Saturations, query: WeighedTerms) -> KeywordScore:
     """IDF-weighted coverage and saturation of the question's terms, and what the neighbours lend.
 
     Args:
-        own: the chunk's `saturations`.
-        before: those of the chunk before it in its source; `query.none` if there is none.
+        own: those of the chunk.
+        before: those of the chunk before it in its source; empty if there is none.
         after: those of the chunk after it.
         query: the terms with their weights.
     """
-    if own is query.none and before is query.none and after is query.none:
-        return NOTHING
     covered = saturated = lent = 0.0
-    for position, idf in enumerate(query.idf):
-        beside = [_worth(each[position]) for each in (before, after) if each[position]]
-        if own[position]:
-            covered += idf
-            saturated += idf * own[position]
-            lent += ECHO_SHARE * idf * sum(beside)
-        elif beside:
-            lent += NEIGHBOUR_SHARE * idf * max(beside)
-    held = tuple(term for term, share in zip(query.terms, own, strict=True) if share)
+    for term, share in own.items():
+        idf = query.idf[term]
+        covered += idf
+        saturated += idf * share
+        lent += ECHO_SHARE * idf * (_worth(before.get(term)) + _worth(after.get(term)))
+    if before or after:
+        for term in (before.keys() | after.keys()) - own.keys():
+            lent += NEIGHBOUR_SHARE * query.idf[term] * max(_worth(before.get(term)), _worth(after.get(term)))
+    held = tuple([query.terms[term] for term in own])
     return KeywordScore(covered / query.total, saturated / query.total, lent / query.total, held)
 
 
-def _worth(saturation: float) -> float:
-    """What holding one term is worth, 0..1."""
-    return COVERAGE_SHARE + (1 - COVERAGE_SHARE) * saturation
+def _worth(saturation: float | None) -> float:
+    """What holding one term is worth, 0..1; nothing where it is not held."""
+    return COVERAGE_SHARE + (1 - COVERAGE_SHARE) * saturation if saturation else 0.0
 
 
 def blend(vector: float | None, keyword: float, weight: float) -> float:
