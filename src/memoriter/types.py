@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import date
     from pathlib import Path
 
@@ -74,18 +74,18 @@ class Filters:
     """Inclusive."""
     path: str | None = None
     """A cited path, a folder, or a glob (`memory/work/*`)."""
-    script: str | None = None
-    """A writing system, as the search room names it."""
 
     @property
     def empty(self) -> bool:
-        return (
-            self.sources is None
-            and self.since is None
-            and self.until is None
-            and self.path is None
-            and self.script is None
-        )
+        return self.sources is None and self.since is None and self.until is None and self.path is None
+
+
+Levels = Mapping[str, tuple[float, float]]
+"""What a question's cosines mean in each script: the cosine of an unrelated chunk, and its deviation, which is above 0.
+
+The key "" is for scripts that are not named. Embedding models put texts in one script close together, so across scripts
+only (cosine - unrelated) / deviation can be compared.
+"""
 
 
 @dataclass(frozen=True, slots=True)

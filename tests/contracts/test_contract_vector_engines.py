@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -134,6 +135,43 @@ def test_filters_hold_before_the_limit(index):
     for filters in (Filters(sources=frozenset({"sessions"})), Filters(since=date(2026, 1, 5)), Filters(path="far*")):
         assert [id_ for id_, _ in index.vector_search(QUERY, limit=1, filters=filters)] == ids
     assert index.vector_search(QUERY, limit=5, filters=Filters(path="nowhere")) == []
+
+
+LEVELS = {"latin": (0.5, 0.1), "hangul": (-0.5, 0.3), "": (0.0, 0.2)}
+
+
+def put_in_scripts(index: Index, path: str, texts: dict[str, str]) -> dict[int, str]:
+    entries = [replace(entry(text), script=script) for text, script in texts.items()]
+    index.put_file(Source(path, "memory", Path("/x"), 0, 0), "h", entries)
+    return dict(zip(index.ids_at(path), texts, strict=True))
+
+
+@pytest.mark.parametrize("filters", [EVERYTHING, Filters(path="*.md")], ids=["everything", "a filter"])
+def test_with_levels_those_come_first_that_stand_out_most_in_their_script(index, filters):
+    scripts = ("latin", "hangul", "thai")
+    texts = {f"{number}": scripts[number % 3] for number in range(90)}
+    of = put_in_scripts(index, "a.md", texts)
+    embed(index)
+
+    def standing_out(id_: int) -> float:
+        unrelated, deviation = LEVELS.get(texts[of[id_]], LEVELS[""])
+        return (float(vector_of(of[id_]) @ QUERY) - unrelated) / deviation
+
+    for limit in (1, 7, 30, 200):
+        found = index.vector_search(QUERY, limit=limit, filters=filters, levels=LEVELS)
+        assert [id_ for id_, _ in found] == sorted(of, key=lambda id_: -standing_out(id_))[:limit]
+        assert all(score == pytest.approx(float(vector_of(of[id_]) @ QUERY), abs=1e-6) for id_, score in found)
+
+
+def test_levels_hold_for_chunks_that_come_later_too(index):
+    put_in_scripts(index, "a.md", {"near": "latin"})
+    embed(index)
+    index.vector_search(QUERY, limit=1, levels=LEVELS)
+    put_in_scripts(index, "b.md", {"query": "greek", "other": "hangul"})
+    embed(index)
+    found = index.vector_search(QUERY, limit=5, levels={"": (0.0, 0.2), "greek": (2.0, 0.01)})
+    assert len(found) == 3
+    assert found[-1][1] == pytest.approx(1, abs=1e-6)
 
 
 def test_what_another_process_writes_is_seen(index):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -105,7 +106,7 @@ def test_a_large_corpus_is_searched_with_the_oversampling_that_was_measured(code
     exact.use_vectors(SPEC)
     exact.choose_engine("exact")
     queries = rows_of(np.random.default_rng(6), 40)
-    for filters in (Filters(), Filters(path="a.md"), Filters(script="latin")):
+    for filters in (Filters(), Filters(path="a.md")):
         shares = [
             len({*found(codes, query, 10, filters)} & {*found(exact, query, 10, filters)}) / 10 for query in queries
         ]
@@ -114,6 +115,31 @@ def test_a_large_corpus_is_searched_with_the_oversampling_that_was_measured(code
     assert np.mean(shares) >= 0.97
     assert exact.oversampling is None
     assert codes.vector_search(codes.vectors_at(ids[:1])[1][0], limit=1)[0] == (ids[0], pytest.approx(1, abs=1e-6))
+
+
+def test_codes_find_what_stands_out_in_each_script_as_a_comparison_of_all_does(codes, opened, make):
+    draw = np.random.default_rng(8)
+    scripts = draw.choice(["latin", "hangul", "thai"], 6000, p=[0.7, 0.2, 0.1]).tolist()
+    shifts = {"latin": 0.0, "hangul": 1.5, "thai": -1.0}
+    rows = rows_of(draw, 6000) + np.array([[shifts[script]] for script in scripts]) / np.sqrt(DIMENSIONS)
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    entries = [replace(make.entry(f"{row}"), script=script) for row, script in enumerate(scripts)]
+    codes.put_file(make.source("a.md"), "h", entries)
+    codes.put_vectors([each.key for each in entries], rows)
+    with codes.lease():
+        pass
+    exact = opened()
+    exact.use_vectors(SPEC)
+    exact.choose_engine("exact")
+    means = {script: rows[[each == script for each in scripts]].mean(axis=0) for script in shifts}
+    shares: list[float] = []
+    for query in rows_of(draw, 40):
+        levels = {script: (float(mean @ query), 0.1) for script, mean in means.items()} | {"": (0.5, 0.1)}
+        ours, theirs = (
+            {id_ for id_, _ in engine.vector_search(query, limit=10, levels=levels)} for engine in (codes, exact)
+        )
+        shares.append(len(ours & theirs) / 10)
+    assert np.mean(shares) >= 0.97
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -164,20 +163,6 @@ def test_filters_choose_the_same_files_in_both_legs(index, make, filters, expect
         index.vector_search(make.unit(1, 0, 0, 0), limit=10, filters=filters),
     ):
         assert {row.path for row in index.rows([id_ for id_, _ in found]).values()} == expected
-
-
-@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
-def test_a_script_filter_chooses_chunks_of_that_script_in_both_legs(index, make, engine):
-    entries = [make.entry("topic one"), replace(make.entry("topic 둘"), script="hangul")]
-    index.put_file(make.source("a.md"), "h", entries)
-    index.use_vectors(make.spec)
-    make.embed(index)
-    index.choose_engine(engine)
-    only = Filters(script="hangul")
-    expected = index.ids_at("a.md")[1:]
-    assert [id_ for id_, _ in index.keyword_search(["topic"], limit=5, filters=only)] == expected
-    assert [id_ for id_, _ in index.vector_search(make.unit(1, 0, 0, 0), limit=5, filters=only)] == expected
-    assert index.rows(expected)[expected[0]].script == "hangul"
 
 
 @pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])

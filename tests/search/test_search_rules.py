@@ -180,9 +180,12 @@ class Shelf:
     def corpus(self):
         return SimpleNamespace(chunks=len(self.vectors), mean_length=10.0)
 
-    def vector_search(self, query, *, limit, filters):
-        rows = [row for row, script in enumerate(self.scripts) if filters.script in {None, script}]
-        return sorted(((row, float(self.vectors[row] @ query)) for row in rows), key=lambda pair: -pair[1])[:limit]
+    def vector_search(self, query, *, limit, filters, levels):
+        def standing_out(pair):
+            unrelated, deviation = levels.get(self.scripts[pair[0]], levels[""])
+            return (unrelated - pair[1]) / deviation
+
+        return sorted(enumerate((self.vectors @ query).tolist()), key=standing_out)[:limit]
 
 
 def test_a_chunk_of_a_script_that_the_sample_missed_is_proposed_all_the_same():
@@ -191,7 +194,7 @@ def test_a_chunk_of_a_script_that_the_sample_missed_is_proposed_all_the_same():
     texts = ["note"] * 30 + ["메모"] * 30
     background = measure(texts, vectors[:60], (0.5, 0.1))
     near = _nearest(Shelf(vectors, scripts, 60), vectors[60], background, limit=5, filters=Filters())
-    assert near[0][0] == 60
+    assert near[0] == 60
 
 
 def test_a_question_that_names_what_no_note_holds_is_answered_by_related_notes_at_most():

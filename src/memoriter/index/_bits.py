@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,8 +50,28 @@ def _packed(rests: NDArray[np.float32]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(padded.view("<u8").T)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Codes of several groups, in each of which the same distance means something else."""
+
+    numbers: NDArray[np.uint8]
+    """The group of each code, (n,)."""
+    ranks: NDArray[np.uint16]
+    """(groups, dims + 1): what a distance counts for in a group, below 32,768."""
+
+    def ranked(self, start: int, distances: NDArray[np.uint16]) -> NDArray[np.uint16]:
+        """What the distances of the codes from `start` on count for."""
+        rows, width = self.numbers[start : start + distances.size], self.ranks.shape[1]
+        flat: NDArray[np.uint16] = self.ranks.ravel()
+        return flat[rows.astype("<u4") * width + distances]
+
+
 def nearest(
-    codes: NDArray[np.uint64], excluded: NDArray[np.bool_] | None, rest: NDArray[np.float32], count: int
+    codes: NDArray[np.uint64],
+    excluded: NDArray[np.bool_] | None,
+    rest: NDArray[np.float32],
+    count: int,
+    groups: Groups | None = None,
 ) -> NDArray[np.intp]:
     """Positions of the `count` codes that differ least from that of a centred query, ascending; the first of equals."""
     import numpy as np
@@ -61,6 +82,8 @@ def nearest(
     for start in range(0, total, _BLOCK):
         stop = min(start + _BLOCK, total)
         block = _distances(codes[:, start:stop], query, ones)
+        if groups is not None:
+            block = groups.ranked(start, block)
         if excluded is not None:
             block[excluded[start:stop]] = _FAR
         found = np.flatnonzero(block < bound)
@@ -121,3 +144,29 @@ def estimates(
     bits = np.unpackbits(np.ascontiguousarray(codes.T).view(np.uint8), axis=1, count=rest.size, bitorder="little")
     scales, along = factors.astype(np.float32)
     return along + scales * (2 * np.einsum("ij,j->i", bits.astype(np.float32), rest) - rest.sum())
+
+
+def mean_factors(factors: NDArray[np.float16], numbers: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """The means over the codes of each group of the two numbers that `encode` gives, (2, groups)."""
+    import numpy as np
+
+    counts = np.maximum(np.bincount(numbers), 1)
+    return np.stack([np.bincount(numbers, weights=each) / counts for each in factors])
+
+
+def expected(means: NDArray[np.float64], rest: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What `estimates` gives on average at each distance in each group, (groups, dims + 1), from `mean_factors`."""
+    import numpy as np
+
+    scales, along = means[:, :, None]
+    agreeing = 1 - 2 * np.arange(rest.size + 1) / rest.size
+    return along + scales * float(np.abs(rest).sum()) * agreeing
+
+
+def ranks(scores: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """Scores as distances: 0 for the highest, evenly from there, below `_FAR`."""
+    import numpy as np
+
+    highest = scores.max(initial=-np.inf)
+    span = max(float(highest - scores.min(initial=np.inf)), 1e-9)
+    return ((highest - scores) * ((_FAR - 1) / span)).astype(np.uint16)

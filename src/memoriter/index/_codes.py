@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memoriter.index._cache import VectorSet
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
+    from memoriter.index._scripts import Levelled
     from memoriter.index._segments import Centre
     from memoriter.types import Filters
 
@@ -51,6 +52,7 @@ class CodesEngine:
         self._centre: Centre | None = None
         self._allowed: dict[Filters, tuple[int, NDArray[np.int64]]] = {}
         self._masks: tuple[int, dict[Filters, NDArray[np.bool_]]] = (-1, {})
+        self._in_scripts: tuple[int, NDArray[np.uint8], NDArray[np.float64]] | None = None
 
     @property
     def size(self) -> int:
@@ -83,14 +85,20 @@ class CodesEngine:
             self._measure(self._centre)
         self._version = version
 
-    def candidates(self, query: NDArray[np.float32], limit: int, filters: Filters) -> NDArray[np.int64]:
+    def candidates(
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+    ) -> NDArray[np.int64]:
         import numpy as np
 
         if self._centre is None:
             return np.empty(0, dtype=np.int64)
         known = self._centre.oversampling if self._centre.measured else _oversampling.STEPS[-1]
         count = _oversampling.breadth(known, limit)
-        return self._held.ids[self._near(self._centre, query, count, self._excluded(filters))]
+        excluded = self._excluded(filters)
+        allowed = excluded.size - int(np.count_nonzero(excluded))
+        if self.size <= FEW or allowed <= count:
+            return self._held.ids[~excluded]
+        return self._held.ids[self._nearest(self._centre, query, count, excluded, levels)]
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
@@ -113,12 +121,12 @@ class CodesEngine:
                     self._held.follow(self._centre.epoch)
         except BaseException:
             # Half of a change is worse than none: read all of it again.
-            self._held, self._masks = Held(self._connection, self._set), (-1, {})
+            self._held, self._masks, self._in_scripts = Held(self._connection, self._set), (-1, {}), None
             raise
 
     def _measure(self, known: Centre) -> None:
         def found(query: NDArray[np.float32], count: int) -> NDArray[np.float64]:
-            _, rows = self.take(self._held.ids[self._nearest(known, query, count, self._held.excluded)].tolist())
+            _, rows = self.take(self._held.ids[self._nearest(known, query, count, self._held.excluded, None)].tolist())
             return _ranking.cosines(rows, query)
 
         _, rows = self.take(_ranking.drawn(self.ids(), _oversampling.QUERIES, seed=0))
@@ -128,27 +136,36 @@ class CodesEngine:
             _segments.remember(self._connection, self._set, known.epoch, measured, vectors=self.size)
         self._load()
 
-    def _near(
-        self, known: Centre, query: NDArray[np.float32], count: int, excluded: NDArray[np.bool_]
-    ) -> NDArray[np.intp]:
-        """Positions of the chunks that are compared exactly."""
-        import numpy as np
-
-        allowed = excluded.size - int(np.count_nonzero(excluded))
-        if self.size <= FEW or allowed <= count:
-            return np.flatnonzero(~excluded)
-        return self._nearest(known, query, count, excluded)
-
     def _nearest(
-        self, known: Centre, query: NDArray[np.float32], count: int, excluded: NDArray[np.bool_]
+        self,
+        known: Centre,
+        query: NDArray[np.float32],
+        count: int,
+        excluded: NDArray[np.bool_],
+        levels: Levelled | None,
     ) -> NDArray[np.intp]:
-        """Positions of the `count` chunks whose cosines are estimated highest."""
+        """Positions of the `count` chunks whose estimated cosines are the best."""
         import numpy as np
 
         rest, bits = query - known.means, self._held.bits
-        near = _bits.nearest(bits, excluded, rest, count * _BREADTH)
+        groups = None if levels is None else self._groups(known, query, levels)
+        near = _bits.nearest(bits, excluded, rest, count * _BREADTH, groups)
         scores = _bits.estimates(bits[:, near], self._held.factors[:, near], rest)
+        if levels is not None and groups is not None:
+            scores = levels.scores(scores + known.means @ query, groups.numbers[near])
         return near[np.argsort(-scores, kind="stable")[:count]]
+
+    def _groups(self, known: Centre, query: NDArray[np.float32], levels: Levelled) -> _bits.Groups:
+        """What a distance says in each script of how far a chunk stands out."""
+        import numpy as np
+
+        if self._in_scripts is None or self._in_scripts[0] != self._held.state:
+            numbers = levels.numbers(self._held.ids)
+            self._in_scripts = self._held.state, numbers, _bits.mean_factors(self._held.factors, numbers)
+        _, numbers, factors = self._in_scripts
+        cosines = _bits.expected(factors, query - known.means) + known.means @ query
+        scores = levels.scores(cosines, np.arange(len(cosines), dtype=np.uint8)[:, None])
+        return _bits.Groups(numbers, _bits.ranks(scores))
 
     def _excluded(self, filters: Filters) -> NDArray[np.bool_]:
         """What a filter leaves out, by position; remembered until positions change."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._database import Database
     from memoriter.index._files import Change
+    from memoriter.index._scripts import Levelled
     from memoriter.types import Filters
 
 EngineName = Literal["auto", "exact", "codes", "sqlite-vec"]
@@ -41,8 +42,13 @@ class VectorEngine(Protocol):
         """Make the next answers those of the index as it is now; cheap while `version` stays."""
         ...
 
-    def candidates(self, query: NDArray[np.float32], limit: int, filters: Filters) -> NDArray[np.int64]:
-        """Chunks that hold the best `limit` for a unit query, with everything within rounding of the last one."""
+    def candidates(
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+    ) -> NDArray[np.int64]:
+        """Chunks that hold the best `limit` for a unit query, with everything within rounding of the last one.
+
+        The best are those of the highest cosine or, with levels, those that stand out most in their script.
+        """
         ...
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

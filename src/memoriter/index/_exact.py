@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.index import _cache, _files
 from memoriter.index._connection import counter
 from memoriter.index._filters import condition
-from memoriter.index._ranking import near_top
+from memoriter.index._ranking import SLACK, near_top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoriter.index._cache import VectorSet
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
+    from memoriter.index._scripts import Levelled
     from memoriter.types import Filters
 
 _BATCH = 256
@@ -38,6 +39,7 @@ class ExactEngine:
 
         self._connection = connection
         self._set = of
+        self._numbers: NDArray[np.uint8] | None = None
         self._version = -1
         self._overwritten: int = 0
         self._slots = np.empty(0, dtype=np.int64)
@@ -45,7 +47,6 @@ class ExactEngine:
         self._size = 0
         self._order: NDArray[np.intp] | None = None
         self._allowed: dict[Filters, NDArray[np.intp]] = {}
-        self._last: tuple[bytes, NDArray[np.float32]] | None = None
 
     def follow(self, change: _files.Change, *, before: int) -> None:
         """Nothing to do: the next `catch_up` sees what the index holds."""
@@ -68,26 +69,29 @@ class ExactEngine:
         else:
             self._update()
         self._version, self._overwritten = version, overwritten
+        self._numbers = None
         self._allowed.clear()
-        self._last = None
 
-    def candidates(self, query: NDArray[np.float32], limit: int, filters: Filters) -> NDArray[np.int64]:
+    def candidates(
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+    ) -> NDArray[np.int64]:
         if filters.empty:
-            return self._ids[near_top(self._scores(query), limit)]
+            return self._ids[self._top(_products(self._matrix, query), slice(None), limit, levels)]
         positions = self._positions_of(filters)
-        # Picking rows costs about as much as multiplying them, so it pays only for a small part of what is not known.
-        few = positions.size * 4 < self._ids.size and not self._known(query)
-        scores = _products(self._matrix[positions], query) if few else self._scores(query)[positions]
-        return self._ids[positions[near_top(scores, limit)]]
+        # Picking rows costs about as much as multiplying them, so it pays only for a small part.
+        few = positions.size * 4 < self._ids.size
+        scores = _products(self._matrix[positions], query) if few else _products(self._matrix, query)[positions]
+        return self._ids[positions[self._top(scores, positions, limit, levels)]]
 
-    def _known(self, query: NDArray[np.float32]) -> bool:
-        return self._last is not None and self._last[0] == query.tobytes()
-
-    def _scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The product with every vector, remembered for the last query: a search asks for the best of each script."""
-        if self._last is None or not self._known(query):
-            self._last = query.tobytes(), _products(self._matrix, query)
-        return self._last[1]
+    def _top(
+        self, scores: NDArray[np.float32], positions: NDArray[np.intp] | slice, limit: int, levels: Levelled | None
+    ) -> NDArray[np.intp]:
+        """Where the best of these scores are, which are those of the chunks at `positions`."""
+        if levels is None:
+            return near_top(scores, limit, slack=SLACK)
+        if self._numbers is None:
+            self._numbers = levels.numbers(self._ids)
+        return near_top(levels.scores(scores, self._numbers[positions]), limit, slack=SLACK * levels.steepest)
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np

@@ -25,9 +25,6 @@ def condition(filters: Filters) -> tuple[str, tuple[str | int, ...]]:
     if filters.until is not None:
         parts.append("chunks.day <= ?")
         values.append(filters.until.toordinal())
-    if filters.script is not None:
-        parts.append("chunks.script = ?")
-        values.append(storable(filters.script))
     return " AND ".join(parts) or "1", tuple(values)
 
 

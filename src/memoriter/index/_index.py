@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._engines import EngineName
     from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, Row
-    from memoriter.types import ModelSpec, Source
+    from memoriter.types import Levels, ModelSpec, Source
 
 _EVERYTHING = Filters()
 
@@ -188,11 +188,19 @@ class Index(OpenFile):
             self._vectors.forget_progress()
 
     def vector_search(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters = _EVERYTHING
+        self,
+        query: NDArray[np.float32],
+        *,
+        limit: int,
+        filters: Filters = _EVERYTHING,
+        levels: Levels | None = None,
     ) -> list[tuple[int, float]]:
-        """Chunks nearest to the query, best first, ties by id: (chunk id, cosine); exact whichever engine serves."""
+        """Chunks nearest to the query, best first, ties by id: (chunk id, cosine); exact whichever engine serves.
+
+        With levels, those that stand out most in their script.
+        """
         with self._reading():
-            return self._vectors.nearest(query, limit=limit, filters=filters, version=self.version())
+            return self._vectors.nearest(query, limit=limit, filters=filters, levels=levels, version=self.version())
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         """The cosine of each chunk that has a vector."""

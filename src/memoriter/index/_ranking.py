@@ -50,22 +50,21 @@ def cosines(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np
     return np.multiply(rows, query, dtype=np.float64).sum(axis=1)
 
 
-def best(ids: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[tuple[int, float]]:
-    """The highest scores first; ties by id."""
+def best(ids: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
+    """Positions of the highest scores, the highest first; ties by id."""
     import numpy as np
 
-    order = np.lexsort((ids, -scores))[:limit]
-    return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
+    return np.lexsort((ids, -scores))[:limit]
 
 
-def near_top(scores: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
-    """Positions of everything that may belong to the best `limit`, in no order."""
+def near_top(scores: NDArray[np.float32], limit: int, *, slack: float) -> NDArray[np.intp]:
+    """Positions of everything that may belong to the best `limit`, in no order; `slack` is their rounding error."""
     import numpy as np
 
     if scores.size <= limit:
         return np.arange(scores.size)
     last = np.partition(scores, scores.size - limit)[scores.size - limit]
-    return np.flatnonzero(scores >= last - SLACK)
+    return np.flatnonzero(scores >= last - slack)
 
 
 def drawn(ids: NDArray[np.int64], count: int, seed: int) -> Sequence[int]:

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from memoriter.index._cache import VectorSet
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
+    from memoriter.index._scripts import Levelled
     from memoriter.types import Filters
 
 _LARGEST_K = 4096
 """vec0 refuses to return more neighbours."""
 _SLOTS = 1024
+_Where = tuple[str, tuple[str | int, ...]]
+"""An SQL condition over `chunks`, empty for all of them, and its values."""
 """Vectors in one block of vec0; it gives back only blocks that are empty."""
 
 
@@ -53,19 +56,25 @@ class SqliteVecEngine:
                 self._reconcile()
         self._version = version
 
-    def candidates(self, query: NDArray[np.float32], limit: int, filters: Filters) -> NDArray[np.int64]:
+    def candidates(
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+    ) -> NDArray[np.int64]:
         import numpy as np
 
-        blob, count = query.tobytes(), limit + 32
+        # vec0 knows cosines only: the best of each script hold those that stand out most.
+        wanted = _wanted(filters, levels.named if levels else ())
+        found = [each for where in wanted for each, _ in self._near(query.tobytes(), limit, where)]
+        return np.array(found, dtype=np.int64)
+
+    def _near(self, query: bytes, limit: int, where: _Where) -> list[tuple[int, float]]:
+        count = limit + 32
         while count <= _LARGEST_K:
-            found = self._knn(blob, count, filters)
+            found = self._knn(query, count, where)
             # Neighbours as near as the last wanted one may lie beyond the cut; then look further.
             if len(found) < count or found[-1][1] > found[limit - 1][1] + 2 * SLACK:
-                break
+                return found
             count *= 4
-        else:
-            found = self._scan(blob, filters)
-        return np.fromiter((each for each, _ in found), dtype=np.int64, count=len(found))
+        return self._scan(query, where)
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         return _cache.vectors_of(self._connection, self._set, sorted(set(ids)))
@@ -75,17 +84,17 @@ class SqliteVecEngine:
 
         return np.array(_cache.having(self._connection, self._set), dtype=np.int64)
 
-    def _knn(self, query: bytes, count: int, filters: Filters) -> list[tuple[int, float]]:
-        where, values = condition(filters)
-        inside = "" if filters.empty else f"AND rowid IN (SELECT chunks.id FROM chunks WHERE {where})"  # noqa: S608 (fixed text; values are bound)
+    def _knn(self, query: bytes, count: int, where: _Where) -> list[tuple[int, float]]:
+        part, values = where
+        inside = f"AND rowid IN (SELECT chunks.id FROM chunks WHERE {part})" if part else ""  # noqa: S608 (fixed text; values are bound)
         statement = (
             f"SELECT rowid, distance FROM {self._table} WHERE embedding MATCH ? AND k = ? {inside} ORDER BY distance"  # noqa: S608 (fixed text; values are bound)
         )
         return cast("list[tuple[int, float]]", self._connection.execute(statement, (query, count, *values)).fetchall())
 
-    def _scan(self, query: bytes, filters: Filters) -> list[tuple[int, float]]:
-        where, values = condition(filters)
-        inside = "" if filters.empty else f"WHERE rowid IN (SELECT chunks.id FROM chunks WHERE {where})"  # noqa: S608 (fixed text; values are bound)
+    def _scan(self, query: bytes, where: _Where) -> list[tuple[int, float]]:
+        part, values = where
+        inside = f"WHERE rowid IN (SELECT chunks.id FROM chunks WHERE {part})" if part else ""  # noqa: S608 (fixed text; values are bound)
         statement = f"SELECT rowid, vec_distance_cosine(embedding, ?) FROM {self._table} {inside}"  # noqa: S608 (fixed text; values are bound)
         return cast("list[tuple[int, float]]", self._connection.execute(statement, (query, *values)).fetchall())
 
@@ -131,3 +140,13 @@ class SqliteVecEngine:
     def _stamped(self) -> None:
         set_counter(self._connection, self._stamp, _files.changes(self._connection))
         set_counter(self._connection, f"{self._stamp}:overwritten", counter(self._connection, "overwritten"))
+
+
+def _wanted(filters: Filters, scripts: Sequence[str]) -> list[_Where]:
+    """What passes the filters: as one part, or as one for each script and one for the chunks in all others."""
+    part, values = condition(filters)
+    if not scripts:
+        return [("", ()) if filters.empty else (part, values)]
+    each = [(f"{part} AND chunks.script = ?", (*values, script)) for script in scripts]
+    others = f"{part} AND chunks.script NOT IN ({', '.join('?' * len(scripts))})"
+    return [*each, (others, (*values, *scripts))]

@@ -11,6 +11,7 @@ from memoriter.index._connection import advance, transaction
 from memoriter.index._engines import LARGEST_MATRIX, MOST_COMPARED, load_sqlite_vec
 from memoriter.index._exact import ExactEngine
 from memoriter.index._oversampling import RECALL, Measured
+from memoriter.index._scripts import Levelled, Scripts
 from memoriter.index._sqlite_vec import SqliteVecEngine
 from memoriter.types import Filters, Reason
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName, VectorEngine
-    from memoriter.types import ModelSpec
+    from memoriter.types import Levels, ModelSpec
 
 _T = TypeVar("_T")
 
@@ -46,6 +47,7 @@ class Vectors:
         self._notice = notice
         self._set: _cache.VectorSet | None = None
         self._engine: VectorEngine | None = None
+        self._scripts: Scripts | None = None
         self._wanted: tuple[EngineName, str | None] = ("exact", None)
         self._chosen: EngineName = "exact"
         self._judged = -1
@@ -151,13 +153,19 @@ class Vectors:
         return self._counted[1:]
 
     def nearest(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters, version: int
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: Levels | None, version: int
     ) -> list[tuple[int, float]]:
         if self._set is None or limit <= 0:
             return []
         unit = _ranking.unit_query(query, self._set.dimensions)
-        ids, rows = self._asked(version, lambda engine: engine.take(engine.candidates(unit, limit, filters).tolist()))
-        return _ranking.best(ids, _ranking.cosines(rows, unit), limit)
+        levelled = Levelled(self._known_scripts(), levels) if levels else None
+        ids, rows = self._asked(
+            version, lambda engine: engine.take(engine.candidates(unit, limit, filters, levelled).tolist())
+        )
+        cosines = _ranking.cosines(rows, unit)
+        scores = levelled.scores(cosines, levelled.numbers(ids)) if levelled else cosines
+        order = _ranking.best(ids, scores, limit)
+        return list(zip(ids[order].tolist(), cosines[order].tolist(), strict=True))
 
     def at(self, ids: Collection[int], *, version: int) -> tuple[list[int], NDArray[np.float32]]:
         """Those of the chunks that have a vector, and their vectors."""
@@ -219,6 +227,11 @@ class Vectors:
         if self._engine is None:
             self._engine = _MADE_BY[self._chosen](self._connection, self.active())
         return self._engine
+
+    def _known_scripts(self) -> Scripts:
+        if self._scripts is None:
+            self._scripts = Scripts(self._connection)
+        return self._scripts
 
     # writing
 

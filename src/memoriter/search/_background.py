@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.types import Levels
+
 PAIRS = 8_000
 PRIOR_CHUNKS = 10.0
 """The model's own figures count as so many chunks of each script, so that a handful of notes does not decide."""
@@ -95,8 +97,7 @@ class Background:
         return np.clip(products / spread / FULL, -1.0, 1.0)
 
     def _of_script(self, own: Group | None, script: str, query: NDArray[np.float32]) -> tuple[float, float, float]:
-        """What is the same for all chunks in one script: the question's product with its centre, that of both centres
-        with each other, and the spread."""
+        """The question's product with the script's centre, that of both centres with each other, and the spread."""
         group = self.groups.get(script)
         spread = group.spread if group else self.spread
         return float(self._centre_dot(group, query)), self._between(own, group), spread
@@ -120,15 +121,12 @@ class Background:
         from_chunks = self._centre_dot(own, vectors) - self._between(own, group)
         return np.asarray(raw - from_query - QUERY_SHARE * from_chunks, dtype=np.float64)
 
-    @property
-    def chunks(self) -> int:
-        """How many chunks were measured."""
-        return sum(group.chunks for group in self.groups.values())
-
-    def unrelated(self, script: str | None, query: NDArray[np.float32]) -> tuple[float, float]:
-        """The question's cosine with an average chunk of the script, and its deviation; None: of an unknown script."""
-        group = self.groups.get(script) if script else None
-        return float(self._centre_dot(group, query)), group.spread if group else self.spread
+    def levels(self, query: NDArray[np.float32]) -> Levels | None:
+        """What the question's cosines mean in each script; None where chunks in one script only were measured."""
+        if len(self.groups) < 2:
+            return None
+        known = {script: (float(self._centre_dot(group, query)), group.spread) for script, group in self.groups.items()}
+        return {**known, "": (self.cosine, self.spread)}
 
     def _centre_dot(self, group: Group | None, vectors: NDArray[np.float32]) -> NDArray[np.float32] | float:
         """Products with a group's centre: its mean as far as it is known, else the model's mean cosine."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from memoriter.search._ports import Brief, Reader
     from memoriter.search._score import Saturations, WeighedTerms
     from memoriter.types import Filters
-
-FEWEST_CANDIDATES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +58,12 @@ def gather(
     reader: Reader, question: Question, background: Background, *, limit: int, filters: Filters, words: bool = True
 ) -> Candidates:
     """Ask both legs for their best and let both judge all; `words` False leaves the keyword leg out."""
-    limit = max(limit, FEWEST_CANDIDATES)
     corpus, frequency = reader.corpus(), reader.document_frequency(question.terms)
     weighed = weigh(question.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_words = words and question.terms
     found = reader.keyword_search(weighed.terms, limit=limit, filters=filters, frequency=frequency) if by_words else ()
-    near = _nearest(reader, question.vector, background, limit=limit, filters=filters)
-    keyword_leg, vector_leg = [row for row, _ in found], [row for row, _ in near]
+    keyword_leg = [row for row, _ in found]
+    vector_leg = _nearest(reader, question.vector, background, limit=limit, filters=filters)
     proposed = {*keyword_leg, *vector_leg}
     near_words = {row + step for row in keyword_leg for step in (-1, 1)} if filters.empty else set[int]()
     known = reader.briefs({row + step for row in proposed | near_words for step in (-1, 0, 1)})
@@ -95,27 +92,12 @@ def _beside(known: Mapping[int, Brief], row: int, keyword_leg: Sequence[int], ne
 
 def _nearest(
     reader: Reader, vector: NDArray[np.float32] | None, background: Background, *, limit: int, filters: Filters
-) -> list[tuple[int, float]]:
-    """The nearest chunks of each script: across scripts only centred products can be compared."""
+) -> list[int]:
+    """The chunks that stand out most, best first."""
     if vector is None:
         return []
-    if len(background.groups) < 2:
-        return list(reader.vector_search(vector, limit=limit, filters=filters))
-    near: dict[int, float] = {}
-    if background.chunks < reader.corpus().chunks:  # The sample may have missed a rare script.
-        near |= _standing_out(reader.vector_search(vector, limit=limit, filters=filters), background, None, vector)
-    for script in background.groups:
-        found = reader.vector_search(vector, limit=limit, filters=replace(filters, script=script))
-        near |= _standing_out(found, background, script, vector)
-    return sorted(near.items(), key=lambda pair: -pair[1])[: limit + limit // 2]
-
-
-def _standing_out(
-    found: Sequence[tuple[int, float]], background: Background, script: str | None, vector: NDArray[np.float32]
-) -> dict[int, float]:
-    """About how far each chunk stands out, in standard deviations: enough to choose candidates by."""
-    offset, spread = background.unrelated(script, vector)
-    return {row: (cosine - offset) / spread for row, cosine in found}
+    found = reader.vector_search(vector, limit=limit + limit // 2, filters=filters, levels=background.levels(vector))
+    return [row for row, _ in found]
 
 
 def _vector_scores(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.types import Chunk, Filters, SourceKind
+    from memoriter.types import Chunk, Filters, Levels, SourceKind
 
 
 class Corpus(Protocol):
@@ -66,7 +66,7 @@ class Reader(Protocol):
         self, terms: Sequence[str], *, limit: int, filters: Filters
     ) -> Sequence[tuple[int, float]]: ...
     def vector_search(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: Levels | None = None
     ) -> Sequence[tuple[int, float]]: ...
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]: ...
     def rows(self, ids: Collection[int]) -> Mapping[int, Passage]: ...
