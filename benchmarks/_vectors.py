@@ -23,6 +23,9 @@ COMMON = 1.9
 
 Unrelated texts then have a cosine near .78, as with the bundled model.
 """
+FIRST_AXES, DECAY = 3, 1.2
+"""How variance is shared out: axis i has (i + 3)^-1.2. So it falls with the bundled model on the public conversations:
+.07 of all on the first axis (here .07), .36 on the first ten (.37), .81 on the first hundred (.83)."""
 
 
 class WordVectors:
@@ -34,9 +37,12 @@ class WordVectors:
     spec: ModelSpec = spec_of("bundled")
 
     def __init__(self, seed: int = 11) -> None:
-        source = np.random.default_rng(seed)
-        shape = (DIRECTIONS + 1, self.spec.dimensions)
-        directions = source.standard_normal(shape, dtype=np.float32)
+        source, dimensions = np.random.default_rng(seed), self.spec.dimensions
+        spreads = (np.arange(1, dimensions + 1) + FIRST_AXES) ** (-DECAY / 2)
+        # No axis of a model's is one of these, so they are turned to any.
+        turned = np.linalg.qr(source.standard_normal((dimensions, dimensions)))[0]
+        drawn = source.standard_normal((DIRECTIONS + 1, dimensions)) * spreads
+        directions = (drawn @ turned).astype(np.float32)
         self._directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:

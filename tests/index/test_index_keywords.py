@@ -161,27 +161,36 @@ def natural(tmp_path_factory):
 
 
 def test_a_search_counts_its_terms_once(natural, monkeypatch):
-    from memoriter.index import _keywords
+    from memoriter.index import _counts
     from memoriter.search import SearchSettings, query_terms, rank
     from memoriter.types import Filters
 
-    counted: list[str] = []
-    count = _keywords.document_frequency
+    asked: list[str] = []
+    count = _counts._counted
 
     def watched(connection, terms):
-        counted.extend(terms)
+        asked.extend(terms)
         return count(connection, terms)
 
+    monkeypatch.setattr(_counts, "_counted", watched)
     for question in natural.questions[:20]:
-        terms = query_terms(question)
-        frequency = natural.index.document_frequency(terms)
-        alone = natural.index.keyword_search(terms, limit=40)
-        assert natural.index.keyword_search(terms, limit=40, frequency=frequency) == alone
-        with monkeypatch.context() as watching:
-            watching.setattr(_keywords, "document_frequency", watched)
-            rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
-        assert counted == list(terms)
-        counted.clear()
+        natural.index._counts = _counts.Counts()
+        rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
+        assert sorted(asked) == sorted(query_terms(question))
+        asked.clear()
+
+
+def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, make, monkeypatch):
+    from memoriter.index import _counts
+
+    monkeypatch.setattr(_counts, "COMMON", 3)
+    make.put(index, "a.md", "tea milk", "tea", "tea")
+    assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": 1}
+    with monkeypatch.context() as watching:
+        watching.setattr(_counts, "_counted", lambda _, terms: [-1] * len(terms))
+        assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": -1}
+    make.put(index, "b.md", "tea")
+    assert index.document_frequency(["milk", "tea"]) == {"milk": 1, "tea": 4}
 
 
 def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkeypatch):
@@ -206,7 +215,7 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
     monkeypatch.setattr(_keywords, "_parted", watched)
     found = answers()
     assert sum(1 for count in left_out if count) > len(left_out) / 10
-    for name in ("RANKED", "ALONE", "WALKED"):
+    for name in ("LISTED", "ALONE", "WALKED"):
         monkeypatch.setattr(_keywords, name, 2**40)
     everything = answers()
     same = sum(1 for one, other in zip(found, everything, strict=True) if one == other)
@@ -218,7 +227,7 @@ def few(monkeypatch):
     """Bounds so small that a dozen chunks reach them."""
     from memoriter.index import _keywords
 
-    for name, bound in (("RANKED", 8), ("ALONE", 4), ("WALKED", 30)):
+    for name, bound in (("LISTED", 6), ("ALONE", 4), ("WALKED", 30)):
         monkeypatch.setattr(_keywords, name, bound)
 
 

@@ -9,6 +9,7 @@ from memoriter.index import _bits, _cache, _files, _oversampling, _ranking, _seg
 from memoriter.index._connection import transaction
 from memoriter.index._filters import condition
 from memoriter.index._held import Held
+from memoriter.index._rough import ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -98,7 +99,8 @@ class CodesEngine:
         allowed = excluded.size - int(np.count_nonzero(excluded))
         if self.size <= FEW or allowed <= count:
             return self._held.ids[~excluded]
-        return self._held.ids[self._nearest(self._centre, query, count, excluded, levels)]
+        near = self._nearest(self._centre, query, count, excluded, levels)
+        return self._held.ids[near[self._best(query, near, limit, levels)]]
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
@@ -145,15 +147,25 @@ class CodesEngine:
         levels: Levelled | None,
     ) -> NDArray[np.intp]:
         """Positions of the `count` chunks whose estimated cosines are the best."""
-        import numpy as np
-
         rest, bits = query - known.means, self._held.bits
         groups = None if levels is None else self._groups(known, query, levels)
         near = _bits.nearest(bits, excluded, rest, count * _BREADTH, groups)
         scores = _bits.estimates(bits[:, near], self._held.factors[:, near], rest)
         if levels is not None and groups is not None:
             scores = levels.scores(scores + known.means @ query, groups.numbers[near])
-        return near[np.argsort(-scores, kind="stable")[:count]]
+        return near[_ranking.first(scores, count)]
+
+    def _best(
+        self, query: NDArray[np.float32], near: NDArray[np.intp], limit: int, levels: Levelled | None
+    ) -> NDArray[np.intp]:
+        """Which of the chunks at these positions may belong to the best, told from their vectors."""
+        cosines = self._held.rough.cosines(
+            self._held.places[near], query, lambda places: _cache.vectors_in(self._connection, self._set, places)
+        )
+        if levels is None:
+            return _ranking.near_top(cosines, limit, slack=2 * ERROR)
+        scores = levels.scores(cosines, levels.numbers(self._held.ids[near]))
+        return _ranking.near_top(scores, limit, slack=2 * ERROR * levels.steepest)
 
     def _groups(self, known: Centre, query: NDArray[np.float32], levels: Levelled) -> _bits.Groups:
         """What a distance says in each script of how far a chunk stands out."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.index import _bits, _segments
 from memoriter.index._connection import counter
+from memoriter.index._rough import Rough
 from memoriter.index._segments import among, ids_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Held:
         self._connection = connection
         self._set = of
         self._made: tuple[int, int] | None = None
+        self.rough = Rough(of.dimensions)
+        """What was read of the vectors, by their places."""
         self._segments = dict[int, "NDArray[np.int64]"]()
         self._tomb = 0
         self.state = 0
@@ -80,6 +83,7 @@ class Held:
         present = _segments.segments(self._connection, self._set)
         if made != self._made:
             self._segments, self._tomb, self._made = {}, 0, made
+            self.rough = Rough(self._set.dimensions)
             self._put_aside(_segments.count(self._connection, self._set))
         tombs = _segments.tombs(self._connection, after=self._tomb)
         gone = self._segments.keys() - set(present)
@@ -120,6 +124,8 @@ class Held:
         start = int(np.searchsorted(self.ids, codes.ids[:1])[0])
         end = self._size + codes.ids.size
         self._reserve(end)
+        # A place that nobody needed may have got another vector.
+        self.rough.forget(codes.places)
         excluded = np.zeros(codes.ids.size, dtype=np.bool_)
         added: tuple[NDArray[Any], ...] = (codes.ids, codes.places, excluded, codes.factors, codes.bits)
         # Only what lies behind the first new id moves: with ids that grow, nothing does.

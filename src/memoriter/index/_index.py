@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log1p
 from typing import TYPE_CHECKING
 
 from memoriter.index import _cache, _compact, _files, _keywords
@@ -61,9 +62,9 @@ class Index(OpenFile):
         return known if self._rebuilt is None else {path: file for path, file in known.items() if path in self._rebuilt}
 
     def corpus(self) -> Corpus:
-        """Totals, cheap at any size."""
+        """Totals, counted once while the index stays the same."""
         with self._reading() as connection:
-            return _files.corpus(connection)
+            return self._counts.corpus(connection, self.version())
 
     def put_file(self, source: Source, hash: str, entries: Sequence[Entry]) -> None:  # noqa: A002 (the word of `IndexedFile`)
         """Replace everything known of a file, in one transaction. Its chunks get consecutive new ids in file order."""
@@ -115,13 +116,19 @@ class Index(OpenFile):
         limit: int,
         filters: Filters = _EVERYTHING,
         frequency: Mapping[str, int] | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> list[tuple[int, float]]:
-        """Chunks with any of the terms, best first: (chunk id, BM25 as a positive number). Any string is safe.
+        """Chunks with any of the terms, those with the heaviest first: (chunk id, their weight). Any string is safe.
 
-        Who has asked for the `document_frequency` of the terms gives it, so that it is not counted again.
+        Who has asked for the `document_frequency` of the terms gives it, so that it is not counted again. Without
+        weights, rare terms weigh more.
         """
+        known = self.document_frequency(terms) if frequency is None else frequency
+        if weights is None:
+            chunks = self.corpus().chunks
+            weights = {term: log1p(chunks / max(count, 1)) for term, count in known.items()}
         with self._reading() as connection:
-            return _keywords.search(connection, terms, limit=limit, filters=filters, frequency=frequency)
+            return _keywords.search(connection, terms, limit=limit, filters=filters, frequency=known, weights=weights)
 
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
@@ -133,7 +140,7 @@ class Index(OpenFile):
     def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
         """How many chunks hold each term; 0 for one that none holds."""
         with self._reading() as connection:
-            return _keywords.document_frequency(connection, terms)
+            return self._counts.of_terms(connection, terms, self.version())
 
     # vectors
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _connection, _files, _keywords, _opening
+from memoriter.index._counts import Counts
 from memoriter.index._errors import translated
 from memoriter.index._home import Home, identity
 from memoriter.index._network import on_network
@@ -39,6 +40,7 @@ class OpenFile:
         self._version = 0
         self._seen = -1
         self._vectors: Vectors
+        self._counts = Counts()
         self._spec: ModelSpec | None = None
         self._choice: tuple[EngineName, str | None] = ("exact", None)
         self._pinned = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import BadVector
 
@@ -65,6 +65,13 @@ def near_top(scores: NDArray[np.float32], limit: int, *, slack: float) -> NDArra
         return np.arange(scores.size)
     last = np.partition(scores, scores.size - limit)[scores.size - limit]
     return np.flatnonzero(scores >= last - slack)
+
+
+def first(scores: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Positions of the `count` highest scores, in no order."""
+    import numpy as np
+
+    return np.arange(scores.size) if scores.size <= count else np.argpartition(-scores, count - 1)[:count]
 
 
 def drawn(ids: NDArray[np.int64], count: int, seed: int) -> Sequence[int]:

@@ -61,7 +61,12 @@ def gather(
     corpus, frequency = reader.corpus(), reader.document_frequency(question.terms)
     weighed = weigh(question.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_words = words and question.terms
-    found = reader.keyword_search(weighed.terms, limit=limit, filters=filters, frequency=frequency) if by_words else ()
+    weights = dict(zip(weighed.terms, weighed.idf, strict=True))
+    found = (
+        reader.keyword_search(weighed.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
+        if by_words
+        else ()
+    )
     keyword_leg = [row for row, _ in found]
     vector_leg = _nearest(reader, question.vector, background, limit=limit, filters=filters)
     proposed = {*keyword_leg, *vector_leg}

@@ -123,13 +123,18 @@ def _raw(found: Candidates, row: int, settings: SearchSettings) -> float:
 
 def _fused(found: Candidates) -> dict[int, float]:
     """Reciprocal rank fusion, as a share of being first in both legs (or in the only one)."""
-    legs = [leg for leg in (found.keyword_leg, found.vector_leg) if leg]
+    legs = [leg for leg in (_by_words(found), found.vector_leg) if leg]
     best = len(legs) / (RRF_CONSTANT + 1)
     scores: dict[int, float] = {}
     for leg in legs:
         for position, row in enumerate(leg, start=1):
             scores[row] = scores.get(row, 0.0) + 1 / (RRF_CONSTANT + position) / best
     return {row: score for row, score in scores.items() if row in found.briefs}
+
+
+def _by_words(found: Candidates) -> list[int]:
+    """What the keyword leg proposed, best first by all that the words say."""
+    return sorted(found.keyword_leg, key=lambda row: -found.word_scores.get(row, NOTHING).value)
 
 
 def _decayed(found: Candidates, scores: Mapping[int, float], settings: SearchSettings, now: float) -> list[Ranked]:

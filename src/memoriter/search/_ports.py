@@ -60,7 +60,13 @@ class Reader(Protocol):
     def corpus(self) -> Corpus: ...
     def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]: ...
     def keyword_search(
-        self, terms: Sequence[str], *, limit: int, filters: Filters, frequency: Mapping[str, int] | None
+        self,
+        terms: Sequence[str],
+        *,
+        limit: int,
+        filters: Filters,
+        frequency: Mapping[str, int] | None,
+        weights: Mapping[str, float] | None,
     ) -> Sequence[tuple[int, float]]: ...
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters
