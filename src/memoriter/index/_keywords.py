@@ -2,7 +2,7 @@
 
 What a chunk is worth is for others to say; here those are chosen that hold most of a question's terms, by weight. That
 needs the list of each term and no look at a single chunk, which ranking by BM25 does; it is left to choose among chunks
-that hold the same terms. Lists of common terms are long, so of those only what lies in the lists of rarer terms is read.
+that hold the same terms. Lists of common terms are long: of those only what lies in the lists of rarer ones is read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memoriter.index._connection import advance, counter, set_counter
 from memoriter.index._filters import condition
@@ -31,8 +31,14 @@ _FOLD = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), 
 LISTED = 8_192
 """Chunks in the lists of the terms that propose, which are the rarest. With words of natural frequency 99 of 100
 answers are those of no bound at 20,000 chunks (a test holds it)."""
+REACHED = 0.75
+"""How much of all the common terms' weight a chunk that holds none but them is taken to reach."""
+SHORT = 16
+"""Times the chunks that are held already: a list that is no longer is read whole, a longer one only where both meet."""
 ALONE = 16_384
 """Chunks in the list of the rarest term, if it proposes alone; of a term in more of them, the newest are looked at."""
+ALIKE = 1_024
+"""Chunks holding the same terms of which the best are chosen; of more, the newest are looked at."""
 WALKED = 262_144
 """Chunks in the lists of all terms that count: a term in more has next to no weight, but its list would be walked."""
 
@@ -72,39 +78,95 @@ def search(
     Where the terms are in too many chunks to look at all, those that hold only common terms come last and only if
     the rare ones do not find enough, and then the newest chunks are looked at.
     """
+    if limit <= 0:
+        return []
     words = _quoted(terms)
-    told = {word: weights[term] for word, term in words.items()}
-    telling, common = _parted({word: frequency[term] for word, term in words.items()})
+    asked = _parted({word: _Term(frequency[term], weights[term]) for word, term in words.items()})
     found: list[tuple[int, float]] = []
-    if limit > 0:
-        for held, rows in _alike(connection, telling, common.walked, filters, told):
-            left = limit - len(found)
-            if left <= 0:
-                break
-            chosen = rows if len(rows) <= left else _best_of(connection, held, rows, limit, filters)[:left]
-            found += [(row, sum(told[word] for word in held)) for row in sorted(chosen)]
-        if len(found) < limit and common.words:
-            found += _newest(connection, common.words, limit, filters, besides={row for row, _ in found})
-    return found[: max(limit, 0)]
+    for held, rows in _alike(connection, asked, filters, limit):
+        left = limit - len(found)
+        if left <= 0:
+            break
+        chosen = rows if len(rows) <= left else _best_of(connection, held, rows, limit, filters)[:left]
+        found += [(row, sum(asked.terms[word].weight for word in held)) for row in sorted(chosen)]
+    if len(found) < limit and asked.common:
+        found += _newest(connection, asked.common, limit, filters, besides={row for row, _ in found})
+    return found[:limit]
 
 
-def _alike(
-    connection: Database, telling: Sequence[str], walked: Sequence[str], filters: Filters, weights: Mapping[str, float]
-) -> list[tuple[list[str], list[int]]]:
-    """The chunks with any of the telling terms, by the terms that they hold, the heaviest first."""
-    rare = _any(telling)
-    matches = [*telling, *(f"{rare} AND {word}" for word in walked if rare)]
+class _Term(NamedTuple):
+    chunks: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The quoted terms of a question that any chunk holds, the rarest first."""
+
+    terms: Mapping[str, _Term]
+    telling: Sequence[str]
+    """Those that propose chunks."""
+    common: Sequence[str]
+    """The others."""
+    walked: Sequence[str]
+    """Those of the others that count for what is proposed."""
+
+
+def _parted(terms: Mapping[str, _Term]) -> _Asked:
+    known = {word: term for word, term in terms.items() if term.chunks}
+    ordered = sorted(known, key=lambda word: known[word].chunks)
+    sums = list(accumulate(known[word].chunks for word in ordered))
+    cut = bisect_right(sums, LISTED) or bisect_right(sums[:1], ALONE)
+    last = bisect_right(sums, WALKED) if cut else 0
+    return _Asked(known, ordered[:cut], ordered[cut:], ordered[cut : max(cut, last)])
+
+
+def _alike(connection: Database, asked: _Asked, filters: Filters, limit: int) -> list[tuple[list[str], list[int]]]:
+    """The chunks with any of the telling terms, by the terms that they hold, the heaviest first.
+
+    Once enough chunks are heavier than the terms that are left could make others, those only rank what is there.
+    """
+    words = [*asked.telling, *asked.walked]
+    weights = [asked.terms[word].weight for word in words]
     held: dict[int, int] = {}
-    for place, match in enumerate(matches):
+    rare = ""
+    for place, word in enumerate(words):
+        if not rare and (place >= len(asked.telling) or _settled(held, weights, place, limit)):
+            rare = _any(words[:place])
         bit = 1 << place
-        for row in _listed(connection, match, filters):
-            held[row] = held.get(row, 0) | bit
+        if rare:
+            for row in _among(connection, (word, asked.terms[word].chunks), rare, held, filters):
+                held[row] |= bit
+        else:
+            for row in _listed(connection, word, filters):
+                held[row] = held.get(row, 0) | bit
     classes: dict[int, list[int]] = {}
     for row, bits in held.items():
         classes.setdefault(bits, []).append(row)
-    words = [*telling, *walked]
-    named = [([word for place, word in enumerate(words) if bits >> place & 1], classes[bits]) for bits in classes]
-    return sorted(named, key=lambda pair: (-sum(weights[word] for word in pair[0]), pair[1][0]))
+    heaviest = sorted(classes, key=lambda bits: (-_weight(bits, weights), classes[bits][0]))
+    return [([word for place, word in enumerate(words) if bits >> place & 1], classes[bits]) for bits in heaviest]
+
+
+def _among(
+    connection: Database, word: tuple[str, int], rare: str, held: Mapping[int, int], filters: Filters
+) -> Collection[int]:
+    """Those of the held chunks, which `rare` matches, that hold a word too, which is in so many."""
+    quoted, chunks = word
+    if chunks <= SHORT * len(held):
+        return held.keys() & _listed(connection, quoted, filters)
+    return [row for row in _listed(connection, f"{rare} AND {quoted}", filters) if row in held]
+
+
+def _settled(held: Mapping[int, int], weights: Sequence[float], place: int, limit: int) -> bool:
+    """Whether `limit` chunks hold so much that few of the others can reach it with the terms from `place` on."""
+    if len(held) < limit:
+        return False
+    known = {bits: _weight(bits, weights) for bits in set(held.values())}
+    return sorted(map(known.__getitem__, held.values()), reverse=True)[limit - 1] >= REACHED * sum(weights[place:])
+
+
+def _weight(bits: int, weights: Sequence[float]) -> float:
+    return sum(weight for place, weight in enumerate(weights) if bits >> place & 1)
 
 
 def _listed(connection: Database, match: str, filters: Filters) -> list[int]:
@@ -121,25 +183,9 @@ def _best_of(
 ) -> list[int]:
     """The best by BM25 of chunks that hold the same terms; what holds these and more has been taken already."""
     wanted = set(rows)
-    found = _ranked(connection, " AND ".join(held), limit, filters)
+    newest = ALIKE if len(wanted) > ALIKE else None
+    found = _ranked(connection, " AND ".join(held), limit, filters, newest=newest)
     return [row for row, _ in found if row in wanted]
-
-
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """Terms of a question that do not propose chunks, the rarest first."""
-
-    words: Sequence[str]
-    walked: Sequence[str]
-    """Those that count for what others propose."""
-
-
-def _parted(frequency: Mapping[str, int]) -> tuple[list[str], _Common]:
-    """The quoted terms that propose chunks, which are the rarest, and the others."""
-    ordered = sorted((word for word, chunks in frequency.items() if chunks), key=frequency.__getitem__)
-    sums = list(accumulate(frequency[word] for word in ordered))
-    cut = bisect_right(sums, LISTED) or bisect_right(sums[:1], ALONE)
-    return ordered[:cut], _Common(ordered[cut:], ordered[cut : max(cut, bisect_right(sums, WALKED))])
 
 
 def _newest(
