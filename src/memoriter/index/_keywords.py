@@ -28,17 +28,17 @@ _SEPARATORS = re.compile(r"[\x00-\x20\x7f]+")
 """What the tokenizer splits at, and NUL, which would end a query."""
 _FOLD = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)})
 """The tokenizer folds ASCII and nothing else."""
-LISTED = 8_192
+LISTED = 4_096
 """Chunks in the lists of the terms that propose, which are the rarest. With words of natural frequency 99 of 100
 answers are those of no bound at 20,000 chunks (a test holds it)."""
 REACHED = 0.75
 """How much of all the common terms' weight a chunk that holds none but them is taken to reach."""
-SHORT = 16
+SHORT = 4
 """Times the chunks that are held already: a list that is no longer is read whole, a longer one only where both meet."""
 ALONE = 16_384
 """Chunks in the list of the rarest term, if it proposes alone; of a term in more of them, the newest are looked at."""
 ALIKE = 1_024
-"""Chunks holding the same terms of which the best are chosen; of more, the newest are looked at."""
+"""Chunks with a term that are ranked by it where others hold the same terms; of more, the newest are."""
 WALKED = 262_144
 """Chunks in the lists of all terms that count: a term in more has next to no weight, but its list would be walked."""
 
@@ -83,12 +83,12 @@ def search(
     words = _quoted(terms)
     asked = _parted({word: _Term(frequency[term], weights[term]) for word, term in words.items()})
     found: list[tuple[int, float]] = []
-    for held, rows in _alike(connection, asked, filters, limit):
+    for alike in _alike(connection, asked, filters, limit):
         left = limit - len(found)
         if left <= 0:
             break
-        chosen = rows if len(rows) <= left else _best_of(connection, held, rows, limit, filters)[:left]
-        found += [(row, sum(asked.terms[word].weight for word in held)) for row in sorted(chosen)]
+        chosen = alike.rows if len(alike.rows) <= left else _best_of(connection, alike, left, filters)
+        found += [(row, alike.weight) for row in sorted(chosen)]
     if len(found) < limit and asked.common:
         found += _newest(connection, asked.common, limit, filters, besides={row for row, _ in found})
     return found[:limit]
@@ -112,6 +112,15 @@ class _Asked:
     """Those of the others that count for what is proposed."""
 
 
+class _Alike(NamedTuple):
+    """Chunks that hold the same terms."""
+
+    rarest: str
+    weight: float
+    """Of the terms."""
+    rows: Sequence[int]
+
+
 def _parted(terms: Mapping[str, _Term]) -> _Asked:
     known = {word: term for word, term in terms.items() if term.chunks}
     ordered = sorted(known, key=lambda word: known[word].chunks)
@@ -121,52 +130,42 @@ def _parted(terms: Mapping[str, _Term]) -> _Asked:
     return _Asked(known, ordered[:cut], ordered[cut:], ordered[cut : max(cut, last)])
 
 
-def _alike(connection: Database, asked: _Asked, filters: Filters, limit: int) -> list[tuple[list[str], list[int]]]:
-    """The chunks with any of the telling terms, by the terms that they hold, the heaviest first.
+def _alike(connection: Database, asked: _Asked, filters: Filters, limit: int) -> list[_Alike]:
+    """The chunks with any of the telling terms, the heaviest first.
 
     Once enough chunks are heavier than the terms that are left could make others, those only rank what is there.
     """
     words = [*asked.telling, *asked.walked]
     weights = [asked.terms[word].weight for word in words]
     held: dict[int, int] = {}
+    """The terms of each chunk, a bit for each."""
+    totals = {0: 0.0}
+    """The weight of each set of terms."""
+    proposed: set[int] | None = None
     rare = ""
-    for place, word in enumerate(words):
-        if not rare and (place >= len(asked.telling) or _settled(held, weights, place, limit)):
-            rare = _any(words[:place])
+    for place, (word, weight) in enumerate(zip(words, weights, strict=True)):
+        if proposed is None and (place >= len(asked.telling) or _settled(held, totals, sum(weights[place:]), limit)):
+            proposed, rare = set(held), _any(words[:place])
+        met = proposed is not None and asked.terms[word].chunks > SHORT * len(proposed)
+        listed = _listed(connection, f"{rare} AND {word}" if met else word, filters)
         bit = 1 << place
-        if rare:
-            for row in _among(connection, (word, asked.terms[word].chunks), rare, held, filters):
-                held[row] |= bit
-        else:
-            for row in _listed(connection, word, filters):
-                held[row] = held.get(row, 0) | bit
+        for row in listed if proposed is None else proposed.intersection(listed):
+            had = held.get(row, 0)
+            held[row] = had | bit
+            if had | bit not in totals:
+                totals[had | bit] = totals[had] + weight
     classes: dict[int, list[int]] = {}
     for row, bits in held.items():
         classes.setdefault(bits, []).append(row)
-    heaviest = sorted(classes, key=lambda bits: (-_weight(bits, weights), classes[bits][0]))
-    return [([word for place, word in enumerate(words) if bits >> place & 1], classes[bits]) for bits in heaviest]
+    heaviest = sorted(classes, key=lambda bits: (-totals[bits], classes[bits][0]))
+    return [_Alike(words[(bits & -bits).bit_length() - 1], totals[bits], classes[bits]) for bits in heaviest]
 
 
-def _among(
-    connection: Database, word: tuple[str, int], rare: str, held: Mapping[int, int], filters: Filters
-) -> Collection[int]:
-    """Those of the held chunks, which `rare` matches, that hold a word too, which is in so many."""
-    quoted, chunks = word
-    if chunks <= SHORT * len(held):
-        return held.keys() & _listed(connection, quoted, filters)
-    return [row for row in _listed(connection, f"{rare} AND {quoted}", filters) if row in held]
-
-
-def _settled(held: Mapping[int, int], weights: Sequence[float], place: int, limit: int) -> bool:
-    """Whether `limit` chunks hold so much that few of the others can reach it with the terms from `place` on."""
+def _settled(held: Mapping[int, int], totals: Mapping[int, float], left: float, limit: int) -> bool:
+    """Whether `limit` chunks hold so much that few of the others can reach it with what is left."""
     if len(held) < limit:
         return False
-    known = {bits: _weight(bits, weights) for bits in set(held.values())}
-    return sorted(map(known.__getitem__, held.values()), reverse=True)[limit - 1] >= REACHED * sum(weights[place:])
-
-
-def _weight(bits: int, weights: Sequence[float]) -> float:
-    return sum(weight for place, weight in enumerate(weights) if bits >> place & 1)
+    return sorted(map(totals.__getitem__, held.values()), reverse=True)[limit - 1] >= REACHED * left
 
 
 def _listed(connection: Database, match: str, filters: Filters) -> list[int]:
@@ -178,14 +177,12 @@ def _listed(connection: Database, match: str, filters: Filters) -> list[int]:
     return cast("list[int]", json.loads(connection.execute(statement, (match, *values)).get))
 
 
-def _best_of(
-    connection: Database, held: Sequence[str], rows: Collection[int], limit: int, filters: Filters
-) -> list[int]:
-    """The best by BM25 of chunks that hold the same terms; what holds these and more has been taken already."""
-    wanted = set(rows)
-    newest = ALIKE if len(wanted) > ALIKE else None
-    found = _ranked(connection, " AND ".join(held), limit, filters, newest=newest)
-    return [row for row, _ in found if row in wanted]
+def _best_of(connection: Database, alike: _Alike, count: int, filters: Filters) -> list[int]:
+    """The best of chunks that hold the same terms, by BM25 of the rarest; where that is in very many, the newest."""
+    wanted = set(alike.rows)
+    found = _ranked(connection, alike.rarest, ALIKE, filters, newest=ALIKE)
+    best = [row for row, _ in found if row in wanted][:count]
+    return best if len(best) == count else [*best, *sorted(wanted.difference(best), reverse=True)][:count]
 
 
 def _newest(
