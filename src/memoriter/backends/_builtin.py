@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.search import SearchSettings
-    from memoriter.sync import Progress
+    from memoriter.sync import Look, Progress
     from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
@@ -121,13 +121,14 @@ class BuiltinBackend:
         first = not index.files()
         if not first and not self._freshness.due(now, self.settings):
             return []
-        if not first and not self._sync(None).needed:
+        look = None if first else self._sync(None).look()
+        if look is not None and not look.needed:
             self._freshness = Freshness(self.clocks.monotonic())
             return []
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
         try:
-            report = self._run(deadline=left, progress=progress)
+            report = self._run(deadline=left, progress=progress, look=look)
         except IndexBusy as error:
             return [Reason(error.code, error.message, error.remedy)]
         self._freshness = Freshness(self.clocks.monotonic())
@@ -153,6 +154,7 @@ class BuiltinBackend:
     def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         """Make the index say what the files say. Raises IndexBusy."""
         report = self._surviving(lambda: self._run(force=force, progress=progress))
+        self.index.purge()
         self._freshness = Freshness(self.clocks.monotonic())
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))))
 
@@ -162,10 +164,12 @@ class BuiltinBackend:
         force: bool = False,
         deadline: Deadline | None = None,
         progress: Callable[[Progress], None] | None = None,
+        look: Look | None = None,
     ) -> SyncReport:
         sync = self._sync(progress)
+        provider = self.embedding.open if self.embedding.spec else None
         try:
-            return sync.run(self.embedding.open if self.embedding.spec else None, force=force, deadline=deadline)
+            return sync.run(provider, force=force, deadline=deadline, look=look)
         except EmbeddingError as error:
             report = sync.run(None, deadline=deadline)
             return replace(report, reasons=(*report.reasons, Reason(error.code, error.message, error.remedy)))

@@ -217,10 +217,13 @@ def count_failed(connection: Database, of: VectorSet) -> int:
 
 def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
     """Drop vectors that no chunk refers to, least recently used first, until the store fits; return how many."""
-    entries, size = cast(
-        "tuple[int, int]",
-        connection.execute("SELECT count(*), coalesce(sum(length(vector)), 0) FROM embedding_cache").get,
+    held = cast(
+        "list[tuple[int, int]]",
+        connection.execute(
+            "SELECT dimensions * 4, (SELECT count(*) FROM embedding_cache WHERE set_id = sets.id) FROM sets"
+        ).fetchall(),
     )
+    entries, size = sum(count for _, count in held), sum(length * count for length, count in held)
     if entries <= max_entries and size <= max_bytes:
         return 0
     idle = connection.execute(

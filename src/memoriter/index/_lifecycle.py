@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec, Reason
 
 
+CHEAP = 16_384
+"""Chunks whose words are all written anew after any deletion."""
+WORTH = 256
+"""In a larger index, one in so many chunks must have been deleted: writing all words anew takes seconds there."""
+
+
 class OpenFile:
     """The life of an index file while somebody uses it."""
 
@@ -136,7 +142,8 @@ class OpenFile:
     def lease(self, *, wait: float = 0.0) -> Generator[None]:
         """The right to index, for one thread of one process; `IndexBusy` if it is not free within `wait` seconds.
 
-        At the end vectors are made ready for searching; if nobody else reads just then, deleted text leaves the file.
+        At the end vectors are made ready for searching; if nobody else reads just then, deleted text leaves the file,
+        in a large index only once much was deleted.
         """
         from filelock import Timeout
 
@@ -155,7 +162,7 @@ class OpenFile:
                 self.settle()
         finally:
             with suppress(IndexUnavailable):
-                self.purge()
+                self._purge(always=False)
             lock.release()
 
     def settle(self) -> None:
@@ -167,11 +174,15 @@ class OpenFile:
 
     def purge(self) -> None:
         """Make deleted text leave the file for good, and give free space back; waits for nobody."""
+        self._purge(always=True)
+
+    def _purge(self, *, always: bool) -> None:
         with self._turn:
             if self._closed:
                 return
             with self._reading() as connection:
-                if _connection.counter(connection, "deleted"):
+                deleted, chunks = _connection.counter(connection, "deleted"), _files.corpus(connection).chunks
+                if deleted and (always or chunks <= CHEAP or deleted * WORTH >= chunks):
                     with _connection.transaction(connection):
                         _keywords.purge(connection)
                 _connection.shrink(connection)

@@ -1,11 +1,12 @@
 """Keeping the index true to the files: a pure plan, then its application."""
 
-from memoriter.sync._apply import Progress, Sync, SyncSettings, background_of, learn_background
+from memoriter.sync._apply import Look, Progress, Sync, SyncSettings, background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._plan import Plan, make_plan
 
 __all__ = [
     "Cutting",
+    "Look",
     "Plan",
     "Progress",
     "Sync",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoriter.embed import EmbeddingProvider
     from memoriter.index import Index, IndexedFile
     from memoriter.search import Deadline
+    from memoriter.sync._plan import Plan
     from memoriter.types import ModelSpec, Source
     from memoriter.workspace import Workspace
 
@@ -48,6 +49,17 @@ class SyncSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the files found."""
+
+    version: int
+    """Of the index that they were compared with."""
+    needed: bool
+    plan: Plan | None = None
+    """`None` where something must be done whatever the files say."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """Brings one index up to date with one workspace."""
 
@@ -63,6 +75,7 @@ class Sync:
         *,
         force: bool = False,
         deadline: Deadline | None = None,
+        look: Look | None = None,
     ) -> SyncReport:
         """Index what changed, then embed what has no vector, until the deadline.
 
@@ -70,13 +83,14 @@ class Sync:
             provider: opens the provider, only when something must be embedded; None: words only.
             force: cut and index every file anew, and try chunks again that failed; vectors are kept.
             deadline: for embedding; the keyword leg is always finished.
+            look: what `look` has just seen, so that the files are not looked at twice.
 
         Raises:
             IndexBusy: another process is indexing.
         """
         started = self.monotonic()
         with self.index.lease():
-            report = self._read(force=force)
+            report = self._read(look, force=force)
             if provider is not None:
                 report = self._embed(provider, report, deadline)
             self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
@@ -88,19 +102,20 @@ class Sync:
         known = self.index.get_meta(CUTTING)
         return known != self.settings.cutting.fingerprint and (known is not None or bool(self.index.files()))
 
-    @property
-    def needed(self) -> bool:
+    def look(self) -> Look:
         """Whether there is anything to read or to embed: cheap, and without the right to write."""
+        version = self.index.version()
         if self.outdated or self.index.pending():
-            return True
-        return not make_plan(self.workspace.scan().sources, self.index.files()).empty
+            return Look(version, needed=True)
+        plan = make_plan(self.workspace.scan().sources, self.index.files())
+        return Look(version, needed=not plan.empty, plan=plan)
 
-    def _read(self, *, force: bool) -> SyncReport:
+    def _read(self, look: Look | None, *, force: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
-            return self._read_into(self.index)
+            return self._read_into(self.index, look)
         before = self.index.files().keys()
         with self.index.rebuild() as fresh:
             fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
@@ -110,9 +125,11 @@ class Sync:
             after = fresh.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: Index) -> SyncReport:
+    def _read_into(self, index: Index, look: Look | None = None) -> SyncReport:
         known = index.files()
-        plan = make_plan(self.workspace.scan().sources, known)
+        # What was seen holds only if nobody else has written since.
+        seen = look.plan if look is not None and look.version == index.version() else None
+        plan = make_plan(self.workspace.scan().sources, known) if seen is None else seen
         waiting = index.pending()
         index.remove_files(plan.removed)
         todo = (*plan.added, *plan.suspect)
