@@ -43,6 +43,7 @@ def warm_search(folder: Path, size: int, effort: Effort) -> Iterator[Row]:
     yield _row(size, "search.vectors", f"- of it the vector leg ({chosen['engine']})", chosen["vectors"])
     title = f"recall@{DEPTH} of the vector leg"
     yield Row("search.recall", title, size, chosen["recall"], "", budget=RECALL, more=True)
+    yield Row("search.kept", "hits as without a bound to the keyword leg", size, chosen["kept"], "")
     peak = budget(RESIDENT_MB, size)
     yield Row("search.resident", "resident memory of that process", size, chosen["peak_mb"], "MB", budget=peak)
     for name in ENGINES:

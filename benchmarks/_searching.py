@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks._resident import peak_mb
 from benchmarks._timing import each
 from benchmarks._vectors import WordVectors
-from memoriter.index import Index
+from memoriter.index import Index, _keywords
 from memoriter.search import SearchSettings, clean_query, query_terms, rank
 from memoriter.sync import background_of
 from memoriter.types import Filters
@@ -64,7 +64,24 @@ def _figures(index: Index, questions: list[Question], repeats: int, *, whole: bo
     asked = {"vectors": nearest} | ({"fts": fts, "words": words, "hybrid": hybrid} if whole else {})
     times = {name: asdict(each(act, questions, repeats=repeats)) for name, act in asked.items()}
     peak = peak_mb()
-    return {**times, "peak_mb": peak, "engine": index.engine, "recall": _recall(index, [each[1] for each in questions])}
+    kept = _kept(index, questions, settings) if whole else None
+    recall = _recall(index, [each[1] for each in questions])
+    return {**times, "peak_mb": peak, "engine": index.engine, "recall": recall, "kept": kept}
+
+
+def _kept(index: Index, questions: list[Question], settings: SearchSettings) -> float:
+    """The share of the hits that are the same where the keyword leg looks at every chunk with any term."""
+
+    def hits() -> list[set[tuple[str, int]]]:
+        found = (rank(index, text, vector, settings, filters=ANYWHERE, now=0.0) for text, vector in questions)
+        return [{(hit.path, hit.start_line) for hit in each} for each in found]
+
+    bounded = hits()
+    for name in ("LISTED", "ALONE", "WALKED", "ALIKE", "REACHED"):
+        setattr(_keywords, name, 2**40)
+    everything = hits()
+    shares = [len(ours & all_) / len(all_) for ours, all_ in zip(bounded, everything, strict=True) if all_]
+    return sum(shares) / len(shares) if shares else 1.0
 
 
 def _recall(index: Index, queries: Sequence[NDArray[np.float32]]) -> float:

@@ -40,10 +40,11 @@ class WordVectors:
         source, dimensions = np.random.default_rng(seed), self.spec.dimensions
         spreads = (np.arange(1, dimensions + 1) + FIRST_AXES) ** (-DECAY / 2)
         # No axis of a model's is one of these, so they are turned to any.
-        turned = np.linalg.qr(source.standard_normal((dimensions, dimensions)))[0]
-        drawn = source.standard_normal((DIRECTIONS + 1, dimensions)) * spreads
-        directions = (drawn @ turned).astype(np.float32)
-        self._directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        turned = np.linalg.qr(source.standard_normal((dimensions, dimensions)))[0] * spreads[:, None]
+        drawn = source.standard_normal((DIRECTIONS + 1, dimensions), dtype=np.float32)
+        self._directions = drawn @ turned.astype(np.float32)
+        del drawn
+        self._directions /= np.linalg.norm(self._directions, axis=1, keepdims=True)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         del role

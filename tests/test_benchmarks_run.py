@@ -30,6 +30,7 @@ BY_SIZE = {
         "search.fts",
         "search.vectors",
         "search.recall",
+        "search.kept",
         "search.resident",
         *(row for engine in ENGINES if engine != "auto" for row in (f"engine.{engine}", f"engine.{engine}.resident")),
     ],
@@ -45,7 +46,7 @@ BY_SIZE = {
     ],
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
-    "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change"],
+    "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
     "churn": ["churn.kept", "churn.ratio", "churn.compact"],
 }
 RATIOS = {"peer.ratio", "command.ratio", "sync.ratio", "churn.ratio"}
@@ -158,7 +159,8 @@ figures = {
     "engine.exact": [0.08, 0.44, 26], "engine.<codes>": [0.1, 0.3, 1.1, 35],
 }
 rows = [Row(name, "", 10 ** (3 + n), ms, "ms") for name, times in figures.items() for n, ms in enumerate(times)]
-rows.append(Row("search.recall", "", 1000, 1.0, ""))
+rows.append(Row("search.recall",
+        "search.kept", "", 1000, 1.0, ""))
 sys.stdout.write(picture(rows if sys.argv[1] == "all" else rows[:1], "here & now"))
 """
 

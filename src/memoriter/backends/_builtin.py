@@ -153,8 +153,13 @@ class BuiltinBackend:
 
     def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         """Make the index say what the files say. Raises IndexBusy."""
-        report = self._surviving(lambda: self._run(force=force, progress=progress))
-        self.index.purge()
+
+        def act() -> SyncReport:
+            report = self._run(force=force, progress=progress)
+            self.index.purge()
+            return report
+
+        report = self._surviving(act)
         self._freshness = Freshness(self.clocks.monotonic())
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))))
 

@@ -101,7 +101,7 @@ def _nearest(
     """The chunks that stand out most, best first."""
     if vector is None:
         return []
-    found = reader.vector_search(vector, limit=limit + limit // 2, filters=filters, levels=background.levels(vector))
+    found = reader.vector_search(vector, limit=limit, filters=filters, levels=background.levels(vector))
     return [row for row, _ in found]
 
 
