@@ -187,7 +187,7 @@ def _redirected(request: Request, url: str, status: int) -> Request:
             return replace(request, url=url)
         case "GET" if urlsplit(url).scheme == "https":
             return replace(request, url=url, headers={})
-        case "GET" | "POST":
+        case "DELETE" | "GET" | "POST":
             where = "another address of its own" if same else _host(url)
             raise ProviderUnavailable(
                 f"{_host(request.url)} redirects to {where}, where neither key nor notes are sent",

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoriter.embed import _gemini, _mistral, _ollama, _openai, _voyage
-from memoriter.embed._breaker import Breaker
+from memoriter.embed._guard import BreakerStore, Guard
 from memoriter.embed._limits import split_within
 from memoriter.embed._probe import PROBE, background_of
 from memoriter.embed._remote_settings import RemoteSettings, is_near
 from memoriter.embed._vectors import normalise
 from memoriter.embed._wire import sendable
-from memoriter.errors import BadVector, ConfigError, EmbeddingError, InputRejected, ProviderUnavailable
+from memoriter.errors import BadVector, ConfigError, InputRejected, ProviderUnavailable
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from memoriter.embed._http import HttpClient
     from memoriter.embed._vendor import Vendor
     from memoriter.embed._wire import Response
+    from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
 __all__ = ["BreakerStore", "RemoteProvider", "RemoteSettings", "Resolved", "remote_names", "vendor_of"]
@@ -45,32 +45,12 @@ _WIDE = re.compile(r"[\u1100-\uffff]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 
 
-class BreakerStore(Protocol):
-    """Where a breaker is kept between calls and processes."""
-
-    def load(self) -> Breaker: ...
-    def save(self, breaker: Breaker) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """What a model tells of itself; to be remembered in `RemoteSettings`."""
 
     dimensions: int
     background: tuple[float, float]
-
-
-class _Memory:
-    """A breaker for this process alone."""
-
-    def __init__(self) -> None:
-        self._breaker = Breaker()
-
-    def load(self) -> Breaker:
-        return self._breaker
-
-    def save(self, breaker: Breaker) -> None:
-        self._breaker = breaker
 
 
 def remote_names() -> tuple[str, ...]:
@@ -116,12 +96,9 @@ class RemoteProvider:
                 remedy=f"set remote.apiKey, models.providers.{vendor.name}.apiKey or {vendor.name.upper()}_API_KEY",
             )
         self._http = http
-        self._wall = wall
-        self._store = breakers or _Memory()
-        secret = "\0".join((vendor.name, self._endpoint, *settings.secrets))
-        self._owner = hashlib.sha256(secret.encode()).hexdigest()[:12]
+        self.guard = Guard((vendor.name, self._endpoint, *settings.secrets), wall=wall, store=breakers)
+        """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
-        self._gate = threading.RLock()
         self._asking = threading.Lock()
         self._answered = False
         self._spec = self._spec_with(self._model.dimensions, settings.background)
@@ -265,35 +242,7 @@ class RemoteProvider:
             return self._http.send(request, timeout=self._seconds(role), read=read, error_of=error_of, tries=tries)
 
         with self._slots:
-            return self._guarded(call)
-
-    def _guarded(self, call: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The call, if the breaker lets it through; one trial at a time while it is open."""
-        with self._gate:
-            breaker = self._store.load().of(self._owner)
-            now = self._wall()
-            if not breaker.allows(now):
-                raise breaker.refusal(now)
-            if breaker.is_open:
-                self._store.save(breaker.begun(now))
-                return self._noted(call, trial=True)
-        return self._noted(call, trial=False)
-
-    def _noted(self, call: Callable[[], NDArray[np.float64]], *, trial: bool) -> NDArray[np.float64]:
-        try:
-            vectors = call()
-        except EmbeddingError as error:
-            self._note(error, trial=trial)
-            raise
-        self._note(None, trial=trial)
-        return vectors
-
-    def _note(self, outcome: EmbeddingError | None, *, trial: bool) -> None:
-        with self._gate:
-            before = self._store.load()
-            after = before.of(self._owner).after(outcome, self._wall(), trial=trial)
-            if after != before and (before.is_open or after.is_open):
-                self._store.save(after)
+            return self.guard.call(call)
 
     def _seconds(self, role: Role) -> float:
         near = is_near(self._endpoint)

@@ -40,7 +40,7 @@ class Request:
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
-    method: Literal["GET", "POST"] = "POST"
+    method: Literal["DELETE", "GET", "POST"] = "POST"
 
 
 @dataclass(frozen=True, slots=True)
