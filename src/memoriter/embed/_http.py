@@ -64,8 +64,11 @@ class HttpClient:
         read: Callable[[Response], T],
         error_of: Callable[[Response], EmbeddingError],
         tries: int = TRIES,
+        once: bool = False,
     ) -> T:
         """What `read` makes of a success. Throttled calls and those that failed on the way are repeated.
+
+        `once` is for what must not happen twice: then only calls that were surely refused are repeated.
 
         `timeout` is for the whole of it, in seconds: tries, waits and the last byte. A wait that would not end in time
         is not begun.
@@ -83,7 +86,8 @@ class HttpClient:
                 raise error_of(response)
             except (Throttled, TransientFailure) as error:
                 wait = self._wait(number, error.retry_after)
-                if number == tries or self._clock() + wait >= deadline:
+                lost = once and not isinstance(error, Throttled)
+                if lost or number == tries or self._clock() + wait >= deadline:
                     raise
                 log.info("%s; trying again in %.1f s", error.code, wait)
             self._sleep(wait)

@@ -104,6 +104,11 @@ class RemoteProvider:
         self._spec = self._spec_with(self._model.dimensions, settings.background)
 
     @property
+    def settings(self) -> RemoteSettings:
+        """With the address, the model and the dimensions filled in."""
+        return self._settings
+
+    @property
     def spec(self) -> ModelSpec:
         """The model as it is used. Asks the service (see `resolve`) if nothing else knows the dimensions."""
         if self._spec is None:
@@ -120,7 +125,7 @@ class RemoteProvider:
         with self._asking:
             spec, background = self._spec, self._settings.background
             if spec is None or background is None:
-                vectors = self._fetched([self._framed(text, "document") for text in PROBE], "document")
+                vectors = self._fetched([self.framed(text, "document") for text in PROBE], "document")
                 background = background_of(vectors)
                 self._spec = spec = self._spec_with(vectors.shape[1], background)
                 assert spec is not None
@@ -137,7 +142,7 @@ class RemoteProvider:
         if not texts:
             return np.empty((0, self.spec.dimensions), np.float32)
         _ = self.spec
-        framed = [self._framed(text, role) for text in texts]
+        framed = [self.framed(text, role) for text in texts]
         groups = request_groups(
             [self.count_tokens(text) for text in framed], self._model.max_inputs, self._model.max_request_tokens
         )
@@ -186,8 +191,8 @@ class RemoteProvider:
         templates = (self._model.query_template, self._model.document_template)
         return max(self.count_tokens(template.replace("{text}", "")) for template in templates)
 
-    def _framed(self, text: str, role: Role) -> str:
-        """The text as it is sent."""
+    def framed(self, text: str, role: Role) -> str:
+        """The text as it is sent: cleaned, cut at the limit, with the model's words around it."""
         limit = self._model.max_tokens - self._overhead
         # No character is more than four tokens here, nor a token more than three characters and the space before them.
         text = sendable(text[: 8 * limit])
@@ -220,7 +225,7 @@ class RemoteProvider:
         if self._answered:
             return
         try:
-            self._asked([self._framed(PROBE[0], role)], role)
+            self._asked([self.framed(PROBE[0], role)], role)
         except InputRejected:
             remedy = "check memorySearch.model and remote.baseUrl: not even a plain sentence is taken"
             raise ProviderUnavailable(error.message, remedy=remedy) from error

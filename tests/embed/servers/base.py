@@ -87,7 +87,7 @@ class Exchange(BaseHTTPRequestHandler):
             with script.lock:
                 script.busy -= 1
 
-    do_GET = do_POST  # noqa: N815 - the name that http.server looks for
+    do_DELETE = do_GET = do_POST  # noqa: N815 - the names that http.server looks for
 
     def give(self, answer: Answer) -> None:
         body = answer.body
