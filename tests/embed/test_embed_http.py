@@ -11,6 +11,7 @@ import pytest
 from servers import Answer, OpenAIServer, Watch, client, refused
 
 from memoriter.embed._faults import retry_after_of
+from memoriter.embed._http import _redirected, _unreachable
 from memoriter.embed._wire import Request, Response
 from memoriter.errors import EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
 
@@ -170,3 +171,44 @@ def test_a_server_that_says_nothing_is_given_up_in_time(server: OpenAIServer) ->
 def test_a_request_shows_neither_key_nor_notes() -> None:
     assert repr(post("http://127.0.0.1/v1")) == "Request(url='http://127.0.0.1/v1', method='POST')"
     assert "note" not in repr(Response(200, {}, b"note"))
+
+
+def fetch(url: str) -> Request:
+    return Request(url, SECRET, method="GET")
+
+
+@pytest.mark.parametrize(
+    ("request_", "target", "headers"),
+    [
+        (fetch("https://a.example/v1/x"), "https://a.example/y", SECRET),
+        (fetch("https://a.example:443/v1/x"), "https://a.example/y", SECRET),
+        (fetch("https://a.example/v1/x"), "https://files.example/y?signature=1", {}),
+        (fetch("https://a.example/v1/x"), "http://a.example/y", None),
+        (fetch("https://a.example/v1/x"), "http://files.example/y", None),
+        (post("https://a.example/v1/x"), "https://a.example:8443/y", None),
+        (post("https://a.example/v1/x"), "http://a.example/y", None),
+        (Request("https://a.example/v1/x", SECRET, method="DELETE"), "https://a.example/y", None),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_a_download_may_lead_elsewhere_but_without_the_key_and_never_in_the_clear(
+    request_: Request, target: str, headers: dict[str, str] | None
+) -> None:
+    if headers is None:
+        with pytest.raises(ProviderUnavailable):
+            _redirected(request_, target, 307)
+    else:
+        assert _redirected(request_, target, 302) == Request(target, headers, method="GET")
+
+
+def test_a_certificate_that_is_not_trusted_is_no_passing_fault() -> None:
+    error = _unreachable("https://h.example/v1", OSError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate"))
+    assert isinstance(error, ProviderUnavailable)
+    assert isinstance(_unreachable("https://h.example/v1", OSError("no route to host")), TransientFailure)
+
+
+def test_what_must_not_happen_twice_is_repeated_only_when_it_was_refused(server: OpenAIServer) -> None:
+    server.faults.extend([refused(Answer(429, {})), refused(Answer(503, {}))])
+    with pytest.raises(TransientFailure):
+        send(client(server, Watch()), post(server.base_url), once=True)
+    assert len(server.calls) == 2

@@ -140,7 +140,8 @@ def test_the_parts_load_neither_numpy_nor_a_client_for_http_until_they_are_used(
         "import sys, json, memoriter.embed, memoriter.embed._remote as r, memoriter.embed._http, memoriter.embed._keys,"
         "memoriter.embed._prices; h = memoriter.embed._http.HttpClient(clock=float, sleep=float, random=float);"
         "p = r.RemoteProvider(r.RemoteSettings('openai', api_key='k'), h, wall=float); p.spec;"
-        "print(json.dumps(sorted({'numpy', 'httpx2', 'ssl', 'asyncio', 'concurrent.futures'} & set(sys.modules))))"
+        "heavy = {'numpy', 'httpx2', 'ssl', 'asyncio', 'email', 'html', 'concurrent.futures'};"
+        "print(json.dumps(sorted(heavy & set(sys.modules))))"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, env=environment)

@@ -287,6 +287,15 @@ def test_a_request_that_is_wrong_in_itself_is_not_blamed_on_a_text(server: Scrip
     assert len(server.calls) == 2  # the batch, and one plain sentence to be sure
 
 
+def test_a_service_that_takes_no_more_text_in_the_middle_is_not_asked_for_each(server: ScriptedServer) -> None:
+    provider = known(server)
+    provider.embed(TEXTS, role="document")
+    server.always = refused(Answer(400, {"error": {"message": "that is not how to ask"}}))
+    with pytest.raises(ProviderUnavailable):
+        list(embed_in_batches(provider, TEXTS * 5, role="document"))
+    assert len(server.calls) <= 4
+
+
 def test_a_text_that_a_service_refuses_is_found_by_halving(server: ScriptedServer) -> None:
     def fault(_: Any, answer: Answer) -> Answer:
         bad = "cocoa" in server.calls[-1].body.decode()

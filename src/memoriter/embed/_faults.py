@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from memoriter.embed._wire import heard
@@ -124,6 +123,8 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
     seconds = _number(said)
     if seconds is not None or said is None:
         return seconds
+    from email.utils import parsedate_to_datetime
+
     try:
         now = parsedate_to_datetime(headers.get("date", ""))
         return max((parsedate_to_datetime(said) - now).total_seconds(), 0.0)

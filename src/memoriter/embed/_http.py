@@ -203,6 +203,11 @@ def _redirected(request: Request, url: str, status: int) -> Request:
 
 def _unreachable(url: str, error: Exception) -> EmbeddingError:
     """No connection: for good when nothing listens on this machine, for now when it is the network."""
+    if "CERTIFICATE" in str(error):
+        return ProviderUnavailable(
+            f"{_host(url)} shows a certificate that is not trusted here: {error}",
+            remedy="check remote.baseUrl; for a certificate of your own set SSL_CERT_FILE",
+        )
     if is_loopback(url):
         return ProviderUnavailable(f"nothing answers at {_host(url)}: {error}", remedy="start the server there")
     return TransientFailure(f"{_host(url)} cannot be reached: {error}", remedy="check the network and remote.baseUrl")

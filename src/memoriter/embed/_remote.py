@@ -209,6 +209,7 @@ class RemoteProvider:
             rows = self._asked(texts, role)
         except InputRejected as error:
             self._blame(error, role)
+            self._answered = False
             raise
         self._answered = True
         vectors, usable = normalise(rows)

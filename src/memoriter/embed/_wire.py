@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import html
 import json
 import re
 from dataclasses import dataclass, field
@@ -176,6 +175,8 @@ def heard(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -
     try:
         spoken = _sentence(json.loads(body))
     except (ValueError, RecursionError):
+        import html
+
         title = _TITLE.search(text)
         spoken = html.unescape(_MARKUP.sub(" ", title[1] if title else text))
     return shown(spoken or text, secrets=secrets, most=most)
