@@ -161,11 +161,11 @@ def test_a_server_that_is_not_running_is_said_at_once(server: OpenAIServer) -> N
 
 
 def test_a_server_that_says_nothing_is_given_up_in_time(server: OpenAIServer) -> None:
-    server.always = lambda _exchange, _answer: time.sleep(1)
+    server.always = lambda _exchange, _answer: time.sleep(5)
     started = time.monotonic()
     with pytest.raises(TransientFailure, match="did not answer within"):
         send(client(server, None), post(server.base_url), timeout=0.2)
-    assert time.monotonic() - started < 0.9
+    assert time.monotonic() - started < 4
 
 
 def test_a_request_shows_neither_key_nor_notes() -> None:

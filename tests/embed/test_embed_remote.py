@@ -148,6 +148,17 @@ def test_the_parts_load_neither_numpy_nor_a_client_for_http_until_they_are_used(
     assert json.loads(shown.stdout) == []
 
 
+@pytest.mark.parametrize(
+    ("vendor", "tokens"), [("mistral", 2), ("ollama", 8), ("openai", 2), ("voyage", 2), ("gemini", 6)]
+)
+def test_the_tokens_of_an_answer_are_those_the_service_counts_or_our_estimate(vendor: str, tokens: int) -> None:
+    spent: list[int] = []
+    with SERVERS[vendor]() as server:
+        provider = provider_of(server, spent=spent.append, dimensions={"openai": 1536, "ollama": 768}.get(vendor))
+        provider.embed(["tea", "coffee now"], role="document")
+    assert spent == [tokens]
+
+
 @pytest.mark.parametrize("vendor", sorted(SERVERS))
 def test_closing_leaves_nothing_open_and_another_call_opens_it_again(vendor: str) -> None:
     with SERVERS[vendor]() as server:

@@ -39,15 +39,20 @@ class Key:
     """Such as `remote.apiKey` or `environment OPENAI_API_KEY`."""
 
 
-def key_for(vendor: str, *, configured: ConfiguredKeys, environ: Mapping[str, str]) -> Key | None:
+def key_for(
+    vendor: str, *, configured: ConfiguredKeys, environ: Mapping[str, str], elsewhere: bool = False
+) -> Key | None:
     """The key for a service: `remote.apiKey`, then `models.providers`, then the service's variables; or None.
 
     `remote.apiKey` does not say whose key it is: it counts for every service, so that `auto` takes it for OpenAI's.
+    `elsewhere` says that another address than the vendor's own is asked. Then the variables are left out: they were set
+    for the vendor, and whoever runs that address has no business with such a key.
     """
+    names = () if elsewhere else _VARIABLES.get(vendor, ())
     found = [
         (configured.remote, "remote.apiKey"),
         (configured.providers.get(vendor), f"models.providers.{vendor}.apiKey"),
-        *((environ.get(name), f"environment {name}") for name in _VARIABLES.get(vendor, ())),
+        *((environ.get(name), f"environment {name}") for name in names),
     ]
     return next((Key(value.strip(), source) for value, source in found if value and value.strip()), None)
 

@@ -40,6 +40,8 @@ _NEAR_QUERY_SECONDS, _NEAR_DOCUMENT_SECONDS = 300.0, 600.0
 _QUERY_TRIES, _DOCUMENT_TRIES = 2, 3
 """Somebody waits for a query."""
 _NORMALISER = "control characters to spaces; '.' for nothing"
+_USAGE = re.compile(rb'"(?:total_tokens|totalTokenCount|promptTokenCount|prompt_eval_count)"\s*:\s*(\d{1,12})')
+_USAGE_BYTES = 1000
 _PIECES = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 _WIDE = re.compile(r"[\u1100-\uffff]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
@@ -79,8 +81,11 @@ class RemoteProvider:
         *,
         wall: Callable[[], float],
         breakers: BreakerStore | None = None,
+        spent: Callable[[int], None] | None = None,
     ) -> None:
         """`wall` gives seconds since 1970; `breakers` keeps what a next process must know. Nothing is sent yet.
+
+        `spent` hears of the tokens of each answer, from any thread: as the service counts them, or our estimate.
 
         Raises:
             ConfigError: the settings do not fit the vendor.
@@ -96,6 +101,7 @@ class RemoteProvider:
                 remedy=f"set remote.apiKey, models.providers.{vendor.name}.apiKey or {vendor.name.upper()}_API_KEY",
             )
         self._http = http
+        self._spent = spent
         self.guard = Guard((vendor.name, self._endpoint, *settings.secrets), wall=wall, store=breakers)
         """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
@@ -238,6 +244,8 @@ class RemoteProvider:
         dimensions = self._spec.dimensions if self._spec is not None else None
 
         def read(response: Response) -> NDArray[np.float64]:
+            if self._spent is not None:
+                self._spent(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
             return self._vendor.parse_response(response.body, len(texts), dimensions)
 
         def error_of(response: Response) -> EmbeddingError:
@@ -255,6 +263,12 @@ class RemoteProvider:
         if role == "query":
             return self._settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
         return self._settings.document_seconds or (_NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS)
+
+
+def tokens_in(body: bytes) -> int | None:
+    """The tokens that a service says it counted, at the beginning or the end of its answer; None if it does not."""
+    said = _USAGE.search(body[:_USAGE_BYTES]) or _USAGE.search(body[-_USAGE_BYTES:])
+    return int(said[1]) if said else None
 
 
 def request_groups(sizes: Sequence[int], most: int, budget: int) -> list[range]:
