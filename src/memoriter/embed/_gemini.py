@@ -27,7 +27,7 @@ _WHO = "Gemini"
 _TASKS = ("RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT")
 
 # ai.google.dev/gemini-api/docs/embeddings and /api/embeddings. The first model takes a task type and normalises only
-# vectors of full size; the second ignores task types, wants these words around the text and normalises all.
+# vectors of full size; the second is told its task in words around the text, and is said to normalise all.
 _FIRST = RemoteModel(
     dimensions=3072,
     sizes=(128, 3072),

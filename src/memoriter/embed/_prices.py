@@ -13,9 +13,9 @@ class Price:
     batch: float | None
     """Through the vendor's batch interface; None where there is none for embeddings, or we do not use it."""
     page: str
-    """Where the vendor says so."""
-    seen: str = "2026-11"
-    """Year and month of the last look."""
+    """Where the vendor says what holds today."""
+    seen: str = "2026-05"
+    """Year and month as of which the figure is known."""
 
 
 _OPENAI = "https://developers.openai.com/api/docs/pricing"

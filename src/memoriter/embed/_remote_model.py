@@ -1,4 +1,4 @@
-"""What is known of the models that services run: sizes, prefixes, limits. Facts from vendors' pages, November 2026."""
+"""What is known of the models that services run: sizes, prefixes, limits. Facts from vendors' pages of 2026."""
 
 from __future__ import annotations
 
