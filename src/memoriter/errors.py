@@ -12,7 +12,11 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 │   ├── IndexBusy               another process is indexing
 │   └── IndexDamaged            the file is broken or belongs to another program
 └── EmbeddingError              text could not become vectors
-    ├── ProviderUnavailable     no wheel, no model, no key: the provider cannot start
+    ├── ProviderUnavailable     no wheel, no model, no server, no key: the provider cannot start
+    ├── Unauthorised            the key is missing, wrong or may not do this
+    ├── OutOfQuota              nothing is left to spend; waiting a moment will not help
+    ├── Throttled               too many calls just now; has `retry_after`
+    ├── TransientFailure        the network or the service failed; the same call may succeed later
     ├── InputTooLarge           this text is over the provider's limit
     ├── InputRejected           this text, and only this one, cannot be embedded
     └── BadVector               the provider answered with something that is not a vector of ours
@@ -106,6 +110,40 @@ class ProviderUnavailable(EmbeddingError):
     """The provider cannot start here at all."""
 
     code = "provider_unavailable"
+
+
+class Unauthorised(EmbeddingError):
+    """The service wants a key, or another one. The same call will fail until somebody acts."""
+
+    code = "unauthorised"
+
+
+class OutOfQuota(EmbeddingError):
+    """The account has nothing left, for the day or at all. The same call will fail for hours, or until it is paid."""
+
+    code = "out_of_quota"
+
+
+class Throttled(EmbeddingError):
+    """The service asks for fewer calls."""
+
+    code = "throttled"
+
+    def __init__(self, message: str, *, remedy: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_after = retry_after
+        """Seconds to wait, as the service said; None when it did not."""
+
+
+class TransientFailure(EmbeddingError):
+    """The connection or the service failed in a way that may be over soon."""
+
+    code = "transient"
+
+    def __init__(self, message: str, *, remedy: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_after = retry_after
+        """Seconds to wait, as the service said; None when it did not."""
 
 
 class InputTooLarge(EmbeddingError):

@@ -1,0 +1,69 @@
+"""What is known of the models that services run: sizes, prefixes, limits. Facts from vendors' pages of 2026."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+UNMEASURED = (0.3, 0.1)
+"""Background of a model that nobody has asked yet: no figure, but the middle of what such models show. `resolve` asks
+the model itself, and an index that has grown measures its own."""
+
+PLAIN = "{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """One model as a service offers it."""
+
+    dimensions: int | None = None
+    """Of its vectors unless others are asked for; None when only the model knows."""
+    sizes: tuple[int, int] | None = None
+    """Least and most dimensions that can be asked for."""
+    max_tokens: int = 8192
+    """Of one text, with its prefix."""
+    max_inputs: int = 32
+    """Texts in one request."""
+    max_request_tokens: int = 100_000
+    """Tokens in one request."""
+    query_template: str = PLAIN
+    document_template: str = PLAIN
+    """What is put around a text, here or by the service as the `task` says."""
+    tasks: tuple[str, str] = ("", "")
+    """Names that the service has for query and document; it adds its own words then."""
+    unit: bool = True
+    """Whether the vendor says that vectors come with length one. We make sure in any case."""
+    background: tuple[float, float] = UNMEASURED
+
+
+def _row(
+    pattern: str, query: str = PLAIN, document: str = PLAIN, tokens: int = 512
+) -> tuple[re.Pattern[str], RemoteModel]:
+    return re.compile(pattern), RemoteModel(max_tokens=tokens, query_template=query, document_template=document)
+
+
+_SEARCHING = "Represent this sentence for searching relevant passages: {text}"
+_TASK = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+
+# Templates as the models' cards give them. Dimensions are left to the model: servers cut, pad and rename.
+_OPEN_MODELS = (
+    _row(r"nomic-embed", "search_query: {text}", "search_document: {text}", 2048),
+    _row(r"embedding-?gemma", "task: search result | query: {text}", "title: none | text: {text}", 2048),
+    _row(r"qwen3-?(?:vl-)?embed", _TASK + "{text}", tokens=32_768),
+    _row(r"e5-mistral|e5-large-instruct|gte-qwen", _TASK.replace("Query:", "Query: ") + "{text}"),
+    _row(r"(?:^|[-_])e5[-_:]", "query: {text}", "passage: {text}"),
+    _row(r"bge-m3", tokens=8192),
+    _row(r"bge-(?:small|base|large)-zh", "为这个句子生成表示以用于检索相关文章:{text}"),
+    _row(r"bge-(?:small|base|large)|mxbai-embed", _SEARCHING),
+    _row(r"snowflake-arctic-embed[-:]?.*(?:v2|2\.0)|arctic-embed2", "query: {text}", tokens=8192),
+    _row(r"arctic-embed", _SEARCHING),
+    _row(r"jina-embeddings-v5", "Query: {text}", "Document: {text}", 8192),
+    _row(r"all-minilm|paraphrase-multilingual", tokens=256),
+    _row(r"granite-embedding"),
+)
+
+
+def open_model(name: str) -> RemoteModel | None:
+    """What is known of a model with open weights, by any of the names that servers give it."""
+    short = name.lower().rpartition("/")[2]
+    return next((model for pattern, model in _OPEN_MODELS if pattern.search(short)), None)

@@ -1,0 +1,205 @@
+"""What goes over the wire and how an answer is read: pure, the same for every service."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from memoriter.errors import BadVector, TransientFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+JSON_TYPE = "application/json"
+MOST_SHOWN = 240
+"""Characters of what a service says: enough for its sentence, too little for a note that it repeats."""
+_MASK = "***"
+_KEY_LIKE = re.compile(
+    r"\b(?:sk|pk|pa|al|gsk|xai|hf|rk|or)[-_][\w*.-]{6,}|\bAIza[\w*-]{6,}|\bBearer\s+[^\s\"',]+|[\w-]*\*{3,}[\w-]*"
+)
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_UNSAID = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
+_UNSENT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_NOTHING = "."
+"""Sent for a text without a character to embed: several services refuse an empty one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. Its headers hold the key and its body the notes, so neither is ever shown."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+    method: Literal["DELETE", "GET", "POST"] = "POST"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+def sendable(text: str) -> str:
+    """The text as any service takes it: no control characters, no lone surrogates, not empty."""
+    text = _UNSENT.sub(" ", text)
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.strip(" \t\r\n\u200b\ufeff") else _NOTHING
+
+
+def json_body(value: object) -> bytes:
+    """A value as compact JSON in UTF-8."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def json_post(url: str, headers: Mapping[str, str], value: object) -> Request:
+    """A call with a JSON body."""
+    return Request(url, {"content-type": JSON_TYPE, "accept": JSON_TYPE, **headers}, json_body(value))
+
+
+def json_object(body: bytes, who: str) -> dict[str, Any]:
+    """The object of an answer that should be one.
+
+    Raises:
+        TransientFailure: it is something else, such as a page of a proxy or half of an answer.
+    """
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise TransientFailure(
+            f"{who} answered with something that is not JSON: {heard(body)!r}",
+            remedy="try again; if it stays, check the address in remote.baseUrl",
+        ) from error
+    if not isinstance(value, dict):
+        raise TransientFailure(f"{who} answered with a JSON {type(value).__name__} instead of an object")
+    return cast("dict[str, Any]", value)
+
+
+def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
+    """A list in an answer.
+
+    Raises:
+        BadVector: there is none.
+    """
+    value = answer.get(name)
+    if not isinstance(value, list):
+        raise BadVector(
+            f"{who} answered without the list {name!r}: {heard(json_body(answer))!r}",
+            remedy="check remote.baseUrl and the model's name: this may not be an embedding service",
+        )
+    return cast("list[Any]", value)
+
+
+def ordered(items: Sequence[Any], count: int, who: str) -> list[Any]:
+    """The `embedding` of each item, brought into the order of `index`; items without it keep theirs.
+
+    Raises:
+        BadVector: the items are not one for each of the texts.
+    """
+    if len(items) != count or not all(isinstance(item, dict) for item in items):
+        raise BadVector(f"{who} gave {len(items)} vectors for {count} texts")
+    rows = cast("Sequence[dict[str, Any]]", items)
+    positions = [row.get("index", place) for place, row in enumerate(rows)]
+    if sorted(positions, key=str) != sorted(range(count), key=str):
+        raise BadVector(f"{who} numbered its {count} vectors wrongly: some index is missing or there twice")
+    return [row.get("embedding") for _, row in sorted(zip(positions, rows, strict=True), key=lambda pair: pair[0])]
+
+
+def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str) -> NDArray[np.float64]:
+    """Vectors of shape (count, dimensions), as they came. A vector that is missing or has gaps has NaN in its place.
+
+    A row is a list of numbers or the base64 of little-endian 32-bit floats.
+
+    Raises:
+        BadVector: their number or their dimensions are not those expected, or cannot be told.
+    """
+    import numpy as np
+
+    if len(rows) != count:
+        raise BadVector(f"{who} gave {len(rows)} vectors for {count} texts")
+    vectors = [_vector(row, who) for row in rows]
+    widths = sorted({len(vector) for vector in vectors if vector is not None})
+    if len(widths) > 1:
+        raise BadVector(f"{who} gave vectors of different dimensions at once: {widths}")
+    if widths and dimensions is not None and widths != [dimensions]:
+        raise BadVector(
+            f"{who} gave vectors of {widths[0]} dimensions instead of {dimensions}",
+            remedy="the model behind this name has changed: set another model, or index again from nothing",
+        )
+    width = widths[0] if widths else dimensions
+    if width is None:
+        raise BadVector(f"{who} gave no vector for any of {count} texts")
+    whole = np.full((count, width), np.nan)
+    for place, vector in zip(whole, vectors, strict=True):
+        if vector is not None:
+            place[:] = vector
+    return whole
+
+
+def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
+    """One row, or None when it is missing or empty."""
+    import numpy as np
+
+    if row is None or row in ([], ""):
+        return None
+    try:
+        if isinstance(row, str):
+            return np.frombuffer(base64.b64decode(row, validate=True), "<f4").astype(np.float64)
+        numbers = cast("list[Any]", row)
+        return np.array([np.nan if number is None else _number(number) for number in numbers], np.float64)
+    except (TypeError, ValueError, OverflowError, binascii.Error) as error:
+        raise BadVector(f"{who} gave something that is not a vector: {heard(json_body(row))!r}") from error
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError
+    return float(value)
+
+
+def heard(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
+    """What a service says, as one short line that is safe to show: without markup, control characters and keys."""
+    text = body[:20_000].decode("utf-8", "replace")
+    try:
+        spoken = _sentence(json.loads(body))
+    except (ValueError, RecursionError):
+        import html
+
+        title = _TITLE.search(text)
+        spoken = html.unescape(_MARKUP.sub(" ", title[1] if title else text))
+    return shown(spoken or text, secrets=secrets, most=most)
+
+
+def shown(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
+    """One short line without anything that looks like a key, or like one of these secrets or its beginning."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, _MASK)
+        if len(secret) >= 12:
+            text = re.sub(re.escape(secret[:8]) + r"\S*", _MASK, text)
+    text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, text)).strip()
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _sentence(value: Any) -> str:
+    """The words in an error object of any of the usual shapes, or nothing."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(_sentence, cast("list[Any]", value)[:3])))
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return next(filter(None, (_sentence(fields.get(name)) for name in ("error", "message", "detail", "msg"))), "")
+    return ""

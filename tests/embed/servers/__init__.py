@@ -1,0 +1,46 @@
+"""Services on 127.0.0.1 that speak as the vendors do, with faults on demand."""
+
+from servers.base import (
+    KEY,
+    Answer,
+    Fault,
+    ScriptedServer,
+    Watch,
+    altered,
+    client,
+    dripping,
+    half_written,
+    html_page,
+    provider_of,
+    refused,
+    reset,
+)
+from servers.gemini import GeminiServer
+from servers.mistral import MistralServer
+from servers.ollama import OllamaServer
+from servers.openai import OpenAIServer
+from servers.voyage import VoyageServer
+
+SERVERS = {server.vendor: server for server in (GeminiServer, MistralServer, OllamaServer, OpenAIServer, VoyageServer)}
+
+__all__ = [
+    "KEY",
+    "SERVERS",
+    "Answer",
+    "Fault",
+    "GeminiServer",
+    "MistralServer",
+    "OllamaServer",
+    "OpenAIServer",
+    "ScriptedServer",
+    "VoyageServer",
+    "Watch",
+    "altered",
+    "client",
+    "dripping",
+    "half_written",
+    "html_page",
+    "provider_of",
+    "refused",
+    "reset",
+]
