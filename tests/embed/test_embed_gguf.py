@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ import numpy as np
 import pytest
 
 import memoriter
-from memoriter.embed import _gguf, _llama, embed_in_batches, open_provider
+from memoriter.embed import _llama, embed_in_batches, open_provider
 from memoriter.embed._gguf import gguf_spec, open_gguf
 from memoriter.embed._llama_server import LlamaServer
+from memoriter.embed._local import LocalProvider
 from memoriter.errors import BadVector, ProviderUnavailable
 from memoriter.ids import fingerprint
 from repacked import gguf_model, written
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.embed import EmbeddingProvider
-    from memoriter.embed._gguf import GgufProvider
 
 TEXTS = {
     "english": "The team met on Tuesday; Alice wants a cosine score, Bob keyword matches.",
@@ -45,7 +46,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def provider(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GgufProvider]:
+def provider(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProvider]:
     opened = open_gguf(model, cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
     yield opened
     opened.close()
@@ -61,13 +62,13 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvi
 @pytest.mark.parametrize("role", ["query", "document"])
 @pytest.mark.parametrize("language", TEXTS)
 def test_llama_cpp_gives_the_vectors_of_the_bundled_engine(
-    provider: GgufProvider, bundled: EmbeddingProvider, language: str, role: Any
+    provider: LocalProvider, bundled: EmbeddingProvider, language: str, role: Any
 ) -> None:
     ours, theirs = (engine.embed([TEXTS[language]], role=role)[0] for engine in (provider, bundled))
     assert float(ours @ theirs) > 0.999
 
 
-def test_the_spec_says_how_the_model_is_used(provider: GgufProvider) -> None:
+def test_the_spec_says_how_the_model_is_used(provider: LocalProvider) -> None:
     spec = provider.spec
     assert (spec.provider, spec.model) == ("local", "multilingual-e5-small-q4_0.gguf")
     assert (spec.dimensions, spec.max_tokens, spec.pooling) == (384, 512, "mean")
@@ -79,10 +80,10 @@ def test_the_content_of_the_file_and_not_its_place_is_the_identity(tmp_path: Pat
     (tmp_path / "b").mkdir()
     left = written(tmp_path / "a", bert__embedding_length=8)
     right = written(tmp_path / "b", bert__embedding_length=8)
-    specs = [gguf_spec(file, cache_dir=tmp_path / "cache").spec for file in (left, right)]
+    specs = [gguf_spec(file, cache_dir=tmp_path / "cache") for file in (left, right)]
     assert specs[0] == specs[1]
     right.write_bytes(right.read_bytes() + b"\1")
-    assert fingerprint(gguf_spec(right, cache_dir=tmp_path / "cache").spec) != fingerprint(specs[0])
+    assert fingerprint(gguf_spec(right, cache_dir=tmp_path / "cache")) != fingerprint(specs[0])
 
 
 def test_a_file_that_did_not_change_is_not_read_twice_for_its_hash(
@@ -105,13 +106,13 @@ def test_a_damaged_memory_of_hashes_is_made_again(tmp_path: Path, memory: bytes)
     assert kept.read_bytes() == whole
 
 
-def test_tokens_are_counted_as_the_model_reads_them(provider: GgufProvider) -> None:
+def test_tokens_are_counted_as_the_model_reads_them(provider: LocalProvider) -> None:
     assert provider.count_tokens("word " * 300) == 300 + len(["<s>", "passage", ":", "</s>"])
     assert provider.count_tokens("short") <= 10
     assert 18_000 < provider.count_tokens("word " * 20_000) < 22_000
 
 
-def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(provider: GgufProvider) -> None:
+def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(provider: LocalProvider) -> None:
     room = provider.spec.max_tokens - provider.count_tokens("word " * 300) + 300
     exact, over = "word " * room, "word " * room + "Bananas ripen at night. " * 40
     assert provider.count_tokens(exact) == provider.spec.max_tokens
@@ -119,7 +120,7 @@ def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(prov
     assert float(vectors[0] @ vectors[1]) == pytest.approx(1, abs=1e-5)
 
 
-def test_the_end_of_a_long_text_is_found_through_its_parts(provider: GgufProvider) -> None:
+def test_the_end_of_a_long_text_is_found_through_its_parts(provider: LocalProvider) -> None:
     long = (
         "The weather was fine and everyone went home early. " * 60 + "The password of the old router is hunter2. " * 30
     )
@@ -132,11 +133,11 @@ def test_the_end_of_a_long_text_is_found_through_its_parts(provider: GgufProvide
     assert float(question @ batch.vectors[0]) > float(question @ begun)
 
 
-def test_marks_that_are_spelled_out_stay_text(provider: GgufProvider) -> None:
+def test_marks_that_are_spelled_out_stay_text(provider: LocalProvider) -> None:
     assert provider.count_tokens("</s> " * 120) > 120 * 2
 
 
-def test_vectors_do_not_depend_on_their_company(provider: GgufProvider) -> None:
+def test_vectors_do_not_depend_on_their_company(provider: LocalProvider) -> None:
     texts = list(TEXTS.values())
     with ThreadPoolExecutor(3) as threads:
         rounds = list(threads.map(lambda _: provider.embed(texts, role="document"), range(3)))
@@ -184,17 +185,10 @@ def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:
 
 def test_a_model_of_other_dimensions_than_it_says_is_refused(model: Path, tmp_path: Path) -> None:
     opened = open_gguf(model, cache_dir=tmp_path, threads=1)
-    known = _gguf.KnownModel(type(opened.spec)(**{**fields(opened), "dimensions": 128}), "NFKC")
-    provider = _gguf.GgufProvider(model, known, _llama.usable_package(), 1)
+    provider = LocalProvider(replace(opened.spec, dimensions=128), "NFKC", opened._load)
     with pytest.raises(BadVector, match="384 dimensions in place of 128"):
         provider.embed(["a"], role="query")
     provider.close()
-
-
-def fields(provider: EmbeddingProvider) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(provider.spec)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from memoriter.embed import open_provider, provider_names
 from memoriter.embed._gguf import open_gguf
+from memoriter.embed._onnx import open_onnx
 from repacked import gguf_model
+from repacked_onnx import onnx_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +29,12 @@ def _gguf(factory: pytest.TempPathFactory) -> EmbeddingProvider:
     return open_gguf(gguf_model(factory), cache_dir=factory.mktemp("cache"), threads=2)
 
 
+def _onnx(factory: pytest.TempPathFactory) -> EmbeddingProvider:
+    return open_onnx(onnx_model(factory), cache_dir=factory.mktemp("cache"), threads=2)
+
+
 OPENERS: dict[str, Opener] = {
     **{name: partial(_shipped, name) for name in provider_names()},
     "local, GGUF": _gguf,
+    "onnx": _onnx,
 }

@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from memoriter.embed._local import LocalEngine
 
 INSTALL = "pip install 'memoriter[local]'"
 
 
-class LlamaEngine(Protocol):
-    """One loaded model. Threads may share it; letting go of it frees the model."""
-
-    def count(self, text: str) -> int:
-        """Tokens of the text with the marks that the model adds."""
-        ...
-
-    def embed(self, text: str) -> NDArray[np.float32]:
-        """The vector of the text as the model gives it; what is over the limit is left out.
-
-        Raises:
-            InputRejected: the model refuses this text.
-            ProviderUnavailable: the model does not answer any more.
-        """
-        ...
-
-    def close(self) -> None: ...
-
-
-def usable_package() -> Callable[..., LlamaEngine]:
+def usable_package() -> Callable[..., LocalEngine]:
     """What loads a model: called with (path, pooling=…, most_tokens=…, threads=…). Nothing is imported yet.
 
     Raises:
@@ -48,13 +28,13 @@ def usable_package() -> Callable[..., LlamaEngine]:
     raise ProviderUnavailable("llama.cpp is not installed, which runs GGUF models", remedy=INSTALL)
 
 
-def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int) -> LlamaEngine:
+def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int) -> LocalEngine:
     from memoriter.embed._llama_server import LlamaServer
 
     return LlamaServer(path, pooling=pooling, most_tokens=most_tokens, threads=threads)
 
 
-def _with_llama_cpp_python(path: str, *, pooling: str, most_tokens: int, threads: int) -> LlamaEngine:
+def _with_llama_cpp_python(path: str, *, pooling: str, most_tokens: int, threads: int) -> LocalEngine:
     from memoriter.embed._llama_binding import LlamaBinding
 
     return LlamaBinding(path, pooling=pooling, most_tokens=most_tokens, threads=threads)
