@@ -55,17 +55,21 @@ def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
         )
     if header.pooling == "rank":
         raise ProviderUnavailable(f"the model ranks texts, it makes no vectors: {path}", remedy=_CHOOSE_ANOTHER)
-    family = family_of(header.architecture, header.name, path.stem)
+    family = family_of(header.architecture, header.name, header.kin, path.stem)
+    pooling = header.pooling if header.pooling in _POOLINGS else family.pooling
+    # llama.cpp wants one place more where it reads a text piece by piece.
+    most = (header.context_length or _UNKNOWN_CONTEXT) - (pooling == "last")
     return ModelSpec(
         provider="local",
-        model=path.name,
+        # Not the name of the file: renaming it must not cost all vectors.
+        model=header.name or header.architecture,
         dimensions=header.embedding_length,
         revision=revision_of([path], cache_dir),
         query_template=family.query,
         document_template=family.document,
-        pooling=header.pooling if header.pooling in _POOLINGS else family.pooling,
+        pooling=pooling,
         # Unigram models were trained on NFKC, and not every file brings the table for it; others tell forms apart.
         normaliser="nfkc" if header.tokenizer == "t5" else "nfc",
-        max_tokens=min(header.context_length or _UNKNOWN_CONTEXT, MOST_TOKENS),
+        max_tokens=min(most, MOST_TOKENS),
         background=family.background,
     )

@@ -76,7 +76,9 @@ class GgufHeader:
 
     architecture: str
     name: str
-    """The names that the file gives itself, with spaces between."""
+    """What the model calls itself."""
+    kin: str
+    """The other names in the file: of what it is based on, and what it was tuned for."""
     context_length: int
     """Tokens that the model was trained to read."""
     embedding_length: int
@@ -234,10 +236,10 @@ def _scalar(kind: int) -> str:
 def _header(values: dict[str, Scalar]) -> GgufHeader:
     architecture = _word(values, "general.architecture")
     stated = _whole(values, f"{architecture}.pooling_type", -1)
-    names = [_word(values, f"general.{key}") for key in ("name", "basename", "finetune", "size_label")]
     return GgufHeader(
         architecture=architecture,
-        name=" ".join(name for name in names if name),
+        name=_word(values, "general.name"),
+        kin=" ".join(_word(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
         context_length=_whole(values, f"{architecture}.context_length"),
         embedding_length=_whole(values, f"{architecture}.embedding_length_out")
         or _whole(values, f"{architecture}.embedding_length"),

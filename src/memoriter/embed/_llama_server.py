@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import secrets
 import shutil
 import socket
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _ANSWER_SECONDS = 60
 _QUIET = -1
+_SOCKET = "s.sock"
+_LONGEST_FOLDER = 75
+"""Bytes. The name of a socket has 103 at most on macOS, and `/llama-12345678/s.sock` is added."""
 _POOLINGS = {
     "mean": "LLAMA_POOLING_TYPE_MEAN",
     "cls": "LLAMA_POOLING_TYPE_CLS",
@@ -44,31 +48,16 @@ class LlamaServer:
         Raises:
             ProviderUnavailable: llama.cpp does not take it.
         """
-        import xllamacpp
+        import xllamacpp as library
 
+        xllamacpp = cast("Any", library)
         self._most_tokens = most_tokens
         self._key = secrets.token_urlsafe()
-        self._folder = None if tcp or not _has_sockets_in_folders() else Path(tempfile.mkdtemp(prefix="llama-"))
+        self._folder = None if tcp or not _may_listen_in_folders() else Path(tempfile.mkdtemp(prefix="llama-"))
         if self._folder is not None:
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        library = cast("Any", xllamacpp)
-        wanted = library.CommonParams()
-        wanted.model.path = path
-        wanted.embedding = True
-        wanted.pooling_type = getattr(library.llama_pooling_type, _POOLINGS[pooling])
-        # An input longer than one physical batch is refused, and a context of its own for each text would cost memory.
-        wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = most_tokens
-        wanted.n_parallel = 1
-        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
-        wanted.cache_ram_mib = 0
-        wanted.warmup = wanted.fit_params = wanted.ui = wanted.endpoint_slots = False
-        wanted.offline = True
-        wanted.verbosity = _QUIET
-        wanted.api_keys = [self._key]
-        if self._folder is not None:
-            wanted.hostnames = [str(self._folder / "s.sock")]
         try:
-            self._server: Any = library.Server(wanted)
+            self._server: Any = xllamacpp.Server(self._settings(path, pooling, threads))
         except Exception as error:
             self._remove_folder()
             raise ProviderUnavailable(
@@ -102,6 +91,29 @@ class LlamaServer:
         self._server = None
         self._remove_folder()
 
+    def _settings(self, path: str, pooling: str, threads: int) -> Any:
+        import xllamacpp as library
+
+        xllamacpp = cast("Any", library)
+        wanted = xllamacpp.CommonParams()
+        wanted.model.path = path
+        wanted.embedding = True
+        wanted.pooling_type = getattr(xllamacpp.llama_pooling_type, _POOLINGS[pooling])
+        # An input longer than one physical batch is refused, and one that fills the context as well; a context of its
+        # own for each of several texts would cost memory.
+        wanted.n_batch = wanted.n_ubatch = self._most_tokens
+        wanted.n_ctx = self._most_tokens + 1
+        wanted.n_parallel = 1
+        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
+        wanted.cache_ram_mib = 0
+        wanted.warmup = wanted.fit_params = wanted.ui = wanted.endpoint_slots = False
+        wanted.offline = True
+        wanted.verbosity = _QUIET
+        wanted.api_keys = [self._key]
+        if self._folder is not None:
+            wanted.hostnames = [str(self._folder / _SOCKET)]
+        return wanted
+
     def _tokens(self, text: str) -> list[int]:
         """With the marks of start and end; a mark that is spelled out in the text is only text."""
         connection = self._connection()
@@ -125,7 +137,7 @@ class LlamaServer:
         connection = http.client.HTTPConnection("localhost", timeout=_ANSWER_SECONDS)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(_ANSWER_SECONDS)
-        connection.sock.connect(str(self._folder / "s.sock"))
+        connection.sock.connect(str(self._folder / _SOCKET))
         return connection
 
     def _remove_folder(self) -> None:
@@ -133,8 +145,10 @@ class LlamaServer:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _has_sockets_in_folders() -> bool:
-    return sys.platform != "win32" and hasattr(socket, "AF_UNIX")
+def _may_listen_in_folders() -> bool:
+    """Whether the system has such sockets, and the name of one in the folder for temporary files is not too long."""
+    short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER
+    return short and sys.platform != "win32" and hasattr(socket, "AF_UNIX")
 
 
 def _gone(why: str) -> ProviderUnavailable:
