@@ -57,7 +57,7 @@ class LlamaBinding:
         with self._lock:
             try:
                 # It cuts what is too long by itself.
-                vector = self._model.embed(text or _NOTHING_TO_READ)
+                vector = self._model.embed(text if self._model.tokenize(text.encode()) else _NOTHING_TO_READ)
             except (RuntimeError, ValueError) as error:
                 raise InputRejected(f"llama.cpp: {error}") from error
         return np.asarray(vector, np.float32)
