@@ -15,6 +15,7 @@ import pytest
 
 import memoriter
 from hub_server import Hub, serving
+from memoriter.embed import _stream
 from memoriter.embed._download import download_model
 from memoriter.errors import ConfigError, ProviderUnavailable
 from repacked import written
@@ -200,6 +201,27 @@ def test_a_busy_hub_is_asked_again_and_not_for_ever(hub: Hub, tmp_path: Path, co
     assert len(hub.statuses) == 15
 
 
+def test_a_connection_that_brings_nothing_is_given_up(hub: Hub, tmp_path: Path) -> None:
+    hub.breaks = [1_000] + [0] * 20
+    with pytest.raises(ProviderUnavailable, match="cannot be downloaded") as refused:
+        fetched(hub, tmp_path)
+    assert "what has come is kept" in refused.value.remedy
+    assert len(hub.ranges_asked()) == 6
+
+
+def test_an_answer_without_an_end_is_refused(hub: Hub, tmp_path: Path) -> None:
+    hub.leads_to = "/ada/notes-GGUF/resolve/main/notes-Q8_0.gguf"
+    with pytest.raises(ProviderUnavailable, match="in a circle"):
+        fetched(hub, tmp_path)
+
+
+def test_what_was_encrypted_does_not_go_on_in_the_open() -> None:
+    assert _stream._target("https://a/x", "https://b/y") == "https://b/y"
+    assert _stream._target("http://127.0.0.1/x", "/y") == "http://127.0.0.1/y"
+    with pytest.raises(ProviderUnavailable, match="not encrypted"):
+        _stream._target("https://a/x", "http://a/x")
+
+
 def test_a_hub_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
     with serving(Hub({})) as gone:
         pass
@@ -267,13 +289,17 @@ def test_a_disk_without_room_is_said_before_anything_is_written(
 LIMITED = """
 import resource, sys
 from pathlib import Path
+from memoriter.embed import _stream
 from memoriter.embed._download import download_model
 from memoriter.errors import ProviderUnavailable
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+before = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
 try:
     download_model(sys.argv[1], model_cache_dir=Path(sys.argv[2]), hub=sys.argv[3])
 except ProviderUnavailable as error:
     print(error.message)
+finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 """
 
 

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import memoriter
-from memoriter.embed import _llama, embed_in_batches, open_provider
+from memoriter.embed import _llama, _llama_server, embed_in_batches, open_provider
 from memoriter.embed._gguf import gguf_spec, open_gguf
 from memoriter.embed._llama_server import LlamaServer
 from memoriter.embed._local import LocalProvider
-from memoriter.errors import BadVector, ProviderUnavailable
+from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable
 from memoriter.ids import fingerprint
 from repacked import gguf_model, written
 
@@ -179,6 +179,19 @@ def test_where_sockets_have_no_folders_a_port_of_this_machine_serves_only_those_
     engine.close()
     with pytest.raises(ProviderUnavailable, match="does not answer any more"):
         engine.embed("query: hello")
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"message": "input (1602 tokens) is too large to process"}, InputTooLarge),
+        ({"message": "input is larger than the max context size"}, InputTooLarge),
+        ({"code": 500}, InputRejected),
+        ("no", InputRejected),
+    ],
+)
+def test_what_llama_cpp_refuses_is_the_fault_of_one_text(said: Any, error: type[Exception]) -> None:
+    assert isinstance(_llama_server._refusal(said), error)
 
 
 def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:

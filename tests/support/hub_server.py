@@ -33,6 +33,8 @@ class Hub:
     statuses: list[int] = field(default_factory=list)
     """Answered in turn before anything else."""
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    leads_to: str | None = None
+    """Where the redirect leads in place of the store."""
     hold: threading.Event | None = None
     """Content is sent once it is set."""
     url: str = ""
@@ -64,7 +66,7 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _redirect(self, name: str) -> None:
         content = self.hub.files[name]
-        headers = {"Location": f"{self.hub.store}/store/{name}"}
+        headers = {"Location": self.hub.leads_to or f"{self.hub.store}/store/{name}"}
         if self.hub.linked:
             sha256 = self.hub.hash_of or hashlib.sha256(content).hexdigest()
             headers |= {"X-Linked-Etag": f'"{sha256}"', "X-Linked-Size": str(len(content))}

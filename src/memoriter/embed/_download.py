@@ -212,6 +212,9 @@ class _Download:
                     self._progress(have, facts.size)
         except Interrupted as error:
             return have, str(error)
+        except ProviderUnavailable:
+            self._discard()
+            raise
         short = facts.size is not None and have < facts.size
         return have, f"the server sent {have:,} of {facts.size:,} bytes" if short else ""
 
@@ -222,7 +225,6 @@ class _Download:
             stream.truncate()
             for number, piece in enumerate(reply.pieces):
                 if not start and not number and len(piece) >= 4 and not piece.startswith(b"GGUF"):
-                    self._discard()
                     parse_gguf(piece, self._model.name)  # says what it is instead
                 stream.write(piece)
                 yield len(piece)

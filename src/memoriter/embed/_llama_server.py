@@ -72,13 +72,13 @@ class LlamaServer:
     def embed(self, text: str) -> NDArray[np.float32]:
         import numpy as np
 
+        # Held while it answers: another thread may close.
+        if (server := self._server) is None:
+            raise _gone("it was closed")
         tokens = self._tokens(text) or self._tokens(_NOTHING_TO_READ)
         if len(tokens) > self._most_tokens:
             # The last one may be the mark of the end, from which some models take their vector.
             tokens = [*tokens[: self._most_tokens - 1], tokens[-1]]
-        # Held while it answers: another thread may close.
-        if (server := self._server) is None:
-            raise _gone("it was closed")
         answer: dict[str, Any] = server.handle_embeddings({"input": [tokens]})
         if "error" in answer:
             raise _refusal(answer["error"])
