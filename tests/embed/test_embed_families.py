@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed._families import FAMILIES, PLAIN, family_of
+from memoriter.embed._families import FAMILIES, PLAIN, Family, family_of
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,17 @@ def test_the_templates_are_those_of_the_models_authors() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_every_template_has_one_place_for_the_text(family: object) -> None:
-    assert [getattr(family, role).count("{text}") for role in ("query", "document")] == [1, 1]
+def test_every_template_has_one_place_for_the_text(family: Family) -> None:
+    assert [template.count("{text}") for template in (family.query, family.document)] == [1, 1]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_the_page_about_providers_shows_every_template(family: Family) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    pages = "".join(page.read_text("utf-8") for page in docs.glob("providers*.md"))
+    for template in (family.query, family.document):
+        for line in template.replace("|", "\\|").replace("{text}", "…").splitlines():
+            assert f"`{line}`" in pages or line == "…"
 
 
 @given(st.text(), st.text())

@@ -11,11 +11,13 @@ import pytest
 
 from generator import END, HIDDEN, write_generator
 from hub_server import Hub, serving
-from memoriter.embed import _llama
+from memoriter.embed import _llama, embed_in_batches
 from memoriter.embed._gguf import open_gguf
 from memoriter.embed._llama_server import LlamaServer
+from memoriter.embed._local import LocalProvider
 from memoriter.embed._local_model import open_local
 from memoriter.errors import ConfigError, InputRejected, ProviderUnavailable
+from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,6 +138,38 @@ def test_a_package_that_is_too_old_is_a_reason(model: Path, monkeypatch: pytest.
     with pytest.raises(ProviderUnavailable, match="does not load the model") as refused:
         _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1)
     assert "newer xllamacpp" in refused.value.remedy
+
+
+def test_a_package_that_cannot_be_imported_is_a_reason(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(ProviderUnavailable, match="import of xllamacpp"):
+        _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1)
+
+
+def test_a_processor_on_which_it_would_crash_is_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_llama, "processor_flags", lambda: frozenset({"sse2", "fma"}))
+    with pytest.raises(ProviderUnavailable, match="AVX2, F16C") as refused:
+        _llama.usable_package()
+    assert "llama-cpp-python" in refused.value.remedy
+
+
+@pytest.mark.parametrize("vector", [[0.0] * 4, [float("nan"), 1.0, 0.0, 0.0]])
+def test_a_text_without_a_vector_does_not_spoil_the_others(vector: list[float]) -> None:
+    class Engine:
+        def count(self, text: str) -> int:
+            return len(text)
+
+        def embed(self, text: str) -> Any:
+            return np.array(vector if "strange" in text else [0.0, 3.0, 0.0, 4.0], np.float32)
+
+        def close(self) -> None:
+            """Nothing."""
+
+    provider = LocalProvider(ModelSpec("local", "m", 4), "NFC", Engine)
+    (batch,) = embed_in_batches(provider, ["one", "strange", "two"], role="document")
+    assert batch.positions == (0, 2)
+    assert [failure.error.code for failure in batch.failures] == ["input_rejected"]
+    assert batch.vectors[0].tolist() == pytest.approx([0, 0.6, 0, 0.8])
 
 
 def test_a_model_is_opened_by_its_path_or_its_address(model: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING
 
+from memoriter.embed._weights import processor_flags
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from memoriter.embed._local import LocalEngine
 
+_PROCESSOR = {"avx2", "f16c", "fma"}
+"""What the x86 build makes use of without asking."""
 INSTALL = "pip install 'memoriter[local]'"
 
 
@@ -19,9 +22,15 @@ def usable_package() -> Callable[..., LocalEngine]:
     """What loads a model: called with (path, pooling=…, most_tokens=…, threads=…). Nothing is imported yet.
 
     Raises:
-        ProviderUnavailable: neither package is installed.
+        ProviderUnavailable: neither package is installed, or llama.cpp would crash on this processor.
     """
     if importlib.util.find_spec("xllamacpp") is not None:
+        flags = processor_flags()
+        if flags is not None and not flags >= _PROCESSOR:
+            raise ProviderUnavailable(
+                f"xllamacpp needs a processor with {', '.join(sorted(_PROCESSOR - flags)).upper()}",
+                remedy="pip uninstall xllamacpp, and install llama-cpp-python, which is compiled for this processor",
+            )
         return _with_xllamacpp
     if importlib.util.find_spec("llama_cpp") is not None:
         return _with_llama_cpp_python

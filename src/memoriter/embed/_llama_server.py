@@ -48,16 +48,16 @@ class LlamaServer:
         Raises:
             ProviderUnavailable: llama.cpp does not take it.
         """
-        import xllamacpp as library
-
-        xllamacpp = cast("Any", library)
         self._most_tokens = most_tokens
         self._key = secrets.token_urlsafe()
         self._folder = None if tcp or not _may_listen_in_folders() else Path(tempfile.mkdtemp(prefix="llama-"))
         if self._folder is not None:
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
-            self._server: Any = xllamacpp.Server(self._settings(path, pooling, threads))
+            import xllamacpp as library
+
+            xllamacpp = cast("Any", library)
+            self._server: Any = xllamacpp.Server(self._settings(xllamacpp, path, pooling, threads))
         except Exception as error:
             self._remove_folder()
             raise ProviderUnavailable(
@@ -91,10 +91,7 @@ class LlamaServer:
         self._server = None
         self._remove_folder()
 
-    def _settings(self, path: str, pooling: str, threads: int) -> Any:
-        import xllamacpp as library
-
-        xllamacpp = cast("Any", library)
+    def _settings(self, xllamacpp: Any, path: str, pooling: str, threads: int) -> Any:
         wanted = xllamacpp.CommonParams()
         wanted.model.path = path
         wanted.embedding = True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from memoriter.embed._limits import utf8_size
 from memoriter.embed._readable import counted, readable
 from memoriter.embed._vectors import normalise
-from memoriter.errors import BadVector
+from memoriter.errors import BadVector, InputRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +76,7 @@ class LocalProvider:
             rows[position] = vector
         unit, usable = normalise(rows)
         if not usable.all():
-            raise BadVector("the model gave a vector that is zero or not finite")
+            raise InputRejected("the model gives this text a vector that is zero or not finite")
         return unit
 
     def count_tokens(self, text: str) -> int:
