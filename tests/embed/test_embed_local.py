@@ -11,7 +11,7 @@ import pytest
 
 from generator import END, HIDDEN, write_generator
 from hub_server import Hub, serving
-from memoriter.embed import _llama, embed_in_batches
+from memoriter.embed import _llama, _llama_trial, embed_in_batches
 from memoriter.embed._gguf import open_gguf
 from memoriter.embed._llama_server import LlamaServer
 from memoriter.embed._local import LocalProvider
@@ -72,6 +72,16 @@ def test_indented_text_and_a_composed_letter_reach_the_model_as_they_are(provide
     assert np.array_equal(composed, decomposed)
 
 
+def test_the_architecture_of_embeddinggemma_is_known_and_runs(tmp_path: Path) -> None:
+    model = write_generator(tmp_path / "m.gguf", "tiny", architecture="gemma-embedding")
+    provider = open_gguf(model, cache_dir=tmp_path, threads=1)
+    assert provider.spec.query_template == "task: search result | query: {text}"
+    assert (provider.spec.pooling, provider.spec.max_tokens) == ("mean", 64)
+    exact, over = provider.embed(["x" * (64 - len("title: none | text: ") - 1), "x" * 400], role="document")
+    assert float(exact @ over) == pytest.approx(1, abs=1e-5)
+    provider.close()
+
+
 class Llama:
     """The signature of `llama_cpp.Llama` as far as it is used, over the model that `xllamacpp` runs."""
 
@@ -130,20 +140,45 @@ def test_a_file_that_llama_cpp_python_refuses_is_a_reason(
 
     monkeypatch.setitem(sys.modules, "llama_cpp", SimpleNamespace(Llama=refuse))
     with pytest.raises(ProviderUnavailable, match="does not load the model"):
-        _llama._with_llama_cpp_python(str(model), pooling="last", most_tokens=64, threads=1)
+        _llama._with_llama_cpp_python(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
 
 
-def test_a_package_that_is_too_old_is_a_reason(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_too_old_is_a_reason(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", SimpleNamespace(CommonParams=SimpleNamespace))
     with pytest.raises(ProviderUnavailable, match="does not load the model") as refused:
-        _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1)
+        _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
     assert "newer xllamacpp" in refused.value.remedy
 
 
-def test_a_package_that_cannot_be_imported_is_a_reason(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_cannot_be_imported_is_a_reason(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(ProviderUnavailable, match="import of xllamacpp"):
-        _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1)
+        _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
+
+
+def test_a_model_on_which_llama_cpp_crashes_does_not_end_this_process(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = _llama_trial._TRIAL
+    monkeypatch.setattr(_llama_trial, "_TRIAL", "import os; os.abort()")
+    provider = open_gguf(model, cache_dir=tmp_path, threads=1)
+    with pytest.raises(ProviderUnavailable, match="crashes on the model"):
+        provider.embed(["a"], role="query")
+    monkeypatch.setattr(_llama_trial, "_TRIAL", trial)
+    provider.embed(["a"], role="query")
+    provider.close()
+    monkeypatch.setattr(_llama_trial, "_TRIAL", "import os; os.abort()  # passed once, not tried again")
+    assert provider.embed(["a"], role="query").shape == (1, HIDDEN)
+    provider.close()
+
+
+def test_a_trial_without_an_end_is_a_crash(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_llama_trial, "_TRIAL", "import time; time.sleep(60)")
+    monkeypatch.setattr(_llama_trial, "_TRIAL_SECONDS", 0.1)
+    with pytest.raises(ProviderUnavailable, match="timed out"):
+        _llama_trial.try_model(str(model), pooling="last", most_tokens=63, passed=tmp_path)
 
 
 def test_a_processor_on_which_it_would_crash_is_told_before(monkeypatch: pytest.MonkeyPatch) -> None:

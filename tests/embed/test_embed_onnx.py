@@ -296,6 +296,14 @@ def test_a_text_without_any_token_has_a_vector(tmp_path: Path) -> None:
     assert cosine(vector_of(folder, " "), TABLE[6]) == pytest.approx(1)
 
 
+def test_marks_that_are_spelled_out_stay_text(tmp_path: Path) -> None:
+    folder = small_model(tmp_path / "m", **PLAIN)
+    tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_special_tokens(["[SEP]"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    assert cosine(vector_of(folder, "[SEP]"), TABLE[[1, 0, 0, 0, 2]].mean(axis=0)) == pytest.approx(1)
+
+
 def test_a_graph_alone_with_its_tokenizer_is_enough(tmp_path: Path) -> None:
     folder = small_model(tmp_path / "m", config=None, config_sentence_transformers=None, sentence_bert_config=None)
     opened = open_onnx(folder, cache_dir=tmp_path, threads=1)

@@ -36,7 +36,8 @@ def open_gguf(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     threads = threads_to_use(threads)
 
     def load() -> LocalEngine:
-        return package(str(path), pooling=spec.pooling, most_tokens=spec.max_tokens, threads=threads)
+        passed = cache_dir / "trials" / spec.revision
+        return package(str(path), pooling=spec.pooling, most_tokens=spec.max_tokens, threads=threads, passed=passed)
 
     form: Form = "NFKC" if spec.normaliser == "nfkc" else "NFC"
     return LocalProvider(spec, form, load)

@@ -10,6 +10,7 @@ from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from memoriter.embed._local import LocalEngine
 
@@ -19,7 +20,9 @@ INSTALL = "pip install 'memoriter[local]'"
 
 
 def usable_package() -> Callable[..., LocalEngine]:
-    """What loads a model: called with (path, pooling=…, most_tokens=…, threads=…). Nothing is imported yet.
+    """What loads a model: called with (path, pooling=…, most_tokens=…, threads=…, passed=…). Nothing is imported yet.
+
+    `passed` is the folder that remembers the trials of the model.
 
     Raises:
         ProviderUnavailable: neither package is installed, or llama.cpp would crash on this processor.
@@ -37,13 +40,16 @@ def usable_package() -> Callable[..., LocalEngine]:
     raise ProviderUnavailable("llama.cpp is not installed, which runs GGUF models", remedy=INSTALL)
 
 
-def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int) -> LocalEngine:
+def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:
     from memoriter.embed._llama_server import LlamaServer
+    from memoriter.embed._llama_trial import try_model
 
+    try_model(path, pooling=pooling, most_tokens=most_tokens, passed=passed)
     return LlamaServer(path, pooling=pooling, most_tokens=most_tokens, threads=threads)
 
 
-def _with_llama_cpp_python(path: str, *, pooling: str, most_tokens: int, threads: int) -> LocalEngine:
+def _with_llama_cpp_python(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:
     from memoriter.embed._llama_binding import LlamaBinding
 
+    del passed  # compiled on this machine, for this machine
     return LlamaBinding(path, pooling=pooling, most_tokens=most_tokens, threads=threads)

@@ -98,6 +98,7 @@ def _tokenizer(model: OnnxFolder) -> Any:
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # a mark that is spelled out in a note is only text
     return tokenizer
 
 
