@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 _TRIAL_SECONDS = 300
 _TRIAL = """
-import json, os, sys
+import json, os, sys, tempfile
 os.environ["GGML_NO_BACKTRACE"] = "1"
 given = json.loads(sys.argv[1])
 sys.path[:] = given["modules"]
+tempfile.tempdir = given["folder"]
 from memoriter.embed._llama_server import LlamaServer
 from memoriter.errors import ProviderUnavailable
 try:
@@ -40,18 +41,21 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
         ProviderUnavailable: the process crashed or did not end.
     """
     import subprocess
+    import tempfile
 
     memory = passed / metadata.version("xllamacpp")
     if memory.exists() or not sys.executable or getattr(sys, "frozen", False):
         return
     given = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
-            [sys.executable, "-c", _TRIAL, json.dumps(given)],
-            capture_output=True,
-            check=False,
-            timeout=_TRIAL_SECONDS,
-        )
+        # What a process leaves behind that crashes goes with the folder.
+        with tempfile.TemporaryDirectory(prefix="llama-", ignore_cleanup_errors=True) as folder:
+            done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
+                [sys.executable, "-c", _TRIAL, json.dumps({**given, "folder": folder})],
+                capture_output=True,
+                check=False,
+                timeout=_TRIAL_SECONDS,
+            )
         failed = f"it ended with status {done.returncode}" if done.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
         failed = str(error)
