@@ -36,8 +36,10 @@ HEAVY = frozenset(
         "ssl",
         "starlette",
         "subprocess",
+        "tokenizers",
         "uvicorn",
         "watchfiles",
+        "xllamacpp",
     }
 )
 """Packages that cost milliseconds, and some of the standard library that come in by accident."""

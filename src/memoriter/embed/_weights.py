@@ -63,7 +63,7 @@ def _installed_weights() -> Path:
 
 def _needs_trial() -> bool:
     """Whether only running the engine can tell. On x86 Linux the processor's flags do: without AVX2 it would crash."""
-    flags = _processor_flags()
+    flags = processor_flags()
     if flags is not None and not {"avx2", "fma"} <= flags:
         raise ProviderUnavailable(
             "the bundled model needs a processor with AVX2 and FMA, which this one has not",
@@ -72,7 +72,7 @@ def _needs_trial() -> bool:
     return flags is None
 
 
-def _processor_flags() -> frozenset[str] | None:
+def processor_flags() -> frozenset[str] | None:
     """The flags of the first processor, or None where they cannot be read or mean something else."""
     if platform.machine().lower() not in {"x86_64", "amd64"}:
         return None

@@ -1,0 +1,258 @@
+"""What a GGUF file says about itself, read without llama.cpp: which model it holds, and whether the file is whole.
+
+All numbers are little-endian. The magic, a version and two counts; then keys with typed values; then one line for each
+tensor (name, shape, type, offset); then the tensors, from the next multiple of the alignment on.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MAGIC = b"GGUF"
+_VERSIONS = {2, 3}
+_AGAIN = "download the file again"
+
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_TEXT, _LIST = 8, 9
+_DEEPEST = 4
+"""Lists within lists that are followed; no writer makes any."""
+_LONGEST_TEXT = 1 << 20
+"""Bytes of a value that is kept; what is longer (a chat template, a licence) is of no use here."""
+_MOST_DIMENSIONS = 8
+
+# Elements and bytes of one block of each type of tensor. A type that is not listed counts as one byte.
+_BLOCKS = {
+    0: (1, 4),
+    1: (1, 2),
+    2: (32, 18),
+    3: (32, 20),
+    6: (32, 22),
+    7: (32, 24),
+    8: (32, 34),
+    10: (256, 84),
+    11: (256, 110),
+    12: (256, 144),
+    13: (256, 176),
+    14: (256, 210),
+    15: (256, 292),
+    16: (256, 66),
+    17: (256, 74),
+    18: (256, 98),
+    19: (256, 50),
+    20: (32, 18),
+    21: (256, 110),
+    22: (256, 82),
+    23: (256, 136),
+    24: (1, 1),
+    25: (1, 2),
+    26: (1, 4),
+    27: (1, 8),
+    28: (1, 8),
+    29: (256, 56),
+    30: (1, 2),
+    34: (256, 54),
+    35: (256, 66),
+    39: (32, 17),
+    40: (64, 36),
+    41: (128, 18),
+}
+
+_POOLINGS = {0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"}
+
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """What is known of a model before it is loaded. Empty or 0 where the file does not say."""
+
+    architecture: str
+    name: str
+    """What the model calls itself."""
+    kin: str
+    """The other names in the file: of what it is based on, and what it was tuned for."""
+    context_length: int
+    """Tokens that the model was trained to read."""
+    embedding_length: int
+    """Dimensions of its vectors."""
+    pooling: str
+    """`none`, `mean`, `cls`, `last`, `rank`, or empty."""
+    tokenizer: str
+    """`t5` (unigram), `llama`, `gpt2`, `bert` and so on."""
+
+
+def read_gguf(file: Path) -> GgufHeader:
+    """The header of a GGUF file, after the file has been found whole.
+
+    Raises:
+        ProviderUnavailable: the file cannot be read, is something else, or ends too early.
+    """
+    try:
+        with file.open("rb") as stream:
+            if not stream.read(1):
+                raise ProviderUnavailable(f"the model file is empty: {file}", remedy=_AGAIN)
+            with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return parse_gguf(content, str(file))
+    except OSError as error:
+        raise ProviderUnavailable(
+            f"the model file cannot be read: {file}: {error.strerror or error}",
+            remedy="set memorySearch.local.modelPath to a GGUF file",
+        ) from error
+
+
+def parse_gguf(content: bytes | mmap.mmap, name: str) -> GgufHeader:
+    """The header of a whole file's content; `name` is for messages. Pure.
+
+    Raises:
+        ProviderUnavailable: the content is something else, or ends too early.
+    """
+    if content[:4] != _MAGIC:
+        raise _not_gguf(bytes(content[:512]), name)
+    try:
+        return _Reader(content).header()
+    except _Broken as error:
+        remedy = "convert the model again" if isinstance(error, _Odd) else _AGAIN
+        raise ProviderUnavailable(f"the model file is damaged: {name}: {error}", remedy=remedy) from error
+
+
+class _Broken(Exception):
+    """The file ends too early."""
+
+
+class _Odd(_Broken):
+    """The file is not written as the format says."""
+
+
+def _not_gguf(start: bytes, name: str) -> ProviderUnavailable:
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
+        return ProviderUnavailable(
+            f"the model file is a web page, not a model: {name}",
+            remedy="the address gave a page (a login or a licence?): download the file itself",
+        )
+    if text.startswith(b"version https://git-lfs"):
+        return ProviderUnavailable(
+            f"the model file only points to the model: {name}", remedy="fetch the file itself: git lfs pull"
+        )
+    return ProviderUnavailable(
+        f"the model file is not GGUF (it starts with {start[:4]!r}): {name}",
+        remedy="set memorySearch.local.modelPath to a GGUF file; llama.cpp converts other formats",
+    )
+
+
+class _Reader:
+    """Walks through the content; every step is checked against its end, so that no number in it is believed."""
+
+    def __init__(self, content: bytes | mmap.mmap) -> None:
+        self._content = content
+        self._size = len(content)
+        self._at = len(_MAGIC)
+
+    def header(self) -> GgufHeader:
+        version = self._number("I")
+        if version not in _VERSIONS:
+            raise _Odd(f"version {version} of the format is not known")
+        tensors, keys = self._number("Q"), self._number("Q")
+        values: dict[str, Scalar] = {}
+        for _ in range(keys):
+            key = self._text()
+            value = self._value(self._number("I"), 0)
+            if value is not None:
+                values[key] = value
+        if _whole(values, "split.count") > 1:
+            raise _Odd("the model is split into several files; join them with llama-gguf-split --merge")
+        end = self._end_of_tensors(tensors, _whole(values, "general.alignment") or 32)
+        if end > self._size:
+            raise _Broken(f"it has {self._size:,} bytes of at least {end:,}")
+        return _header(values)
+
+    def _end_of_tensors(self, tensors: int, alignment: int) -> int:
+        end = 0
+        for _ in range(tensors):
+            self._text()
+            dimensions = self._number("I")
+            if dimensions > _MOST_DIMENSIONS:
+                raise _Odd(f"a tensor of {dimensions} dimensions")
+            elements = 1
+            for _ in range(dimensions):
+                elements *= self._number("Q")
+            block, size = _BLOCKS.get(self._number("I"), (max(elements, 1), 1))
+            end = max(end, self._number("Q") + elements // block * size)
+        start = -(-self._at // alignment) * alignment
+        return start + end if tensors else self._at
+
+    def _value(self, kind: int, depth: int) -> Scalar | None:
+        """The next value; None for what is only passed over."""
+        if kind == _TEXT:
+            return self._text()
+        if kind == _LIST:
+            return self._pass_list(depth)
+        return self._number(_scalar(kind))
+
+    def _pass_list(self, depth: int) -> None:
+        kind, count = self._number("I"), self._number("Q")
+        if kind in {_TEXT, _LIST}:
+            if depth == _DEEPEST:
+                raise _Odd("lists within lists within lists")
+            for _ in range(count):
+                if kind == _TEXT:
+                    self._skip(self._number("Q"))
+                else:
+                    self._pass_list(depth + 1)
+        else:
+            self._skip(count * struct.calcsize(_scalar(kind)))
+
+    def _text(self) -> str:
+        length = self._number("Q")
+        start = self._at
+        self._skip(length)
+        return self._content[start : start + min(length, _LONGEST_TEXT)].decode("utf-8", "replace")
+
+    def _number(self, form: str) -> int:
+        start = self._at
+        self._skip(struct.calcsize(form))
+        return cast("int", struct.unpack_from("<" + form, self._content, start)[0])
+
+    def _skip(self, length: int) -> None:
+        if length > self._size - self._at:
+            raise _Broken("it ends in the middle of its header")
+        self._at += length
+
+
+def _scalar(kind: int) -> str:
+    if kind not in _SCALARS:
+        raise _Odd(f"a value of the unknown type {kind}")
+    return _SCALARS[kind]
+
+
+def _header(values: dict[str, Scalar]) -> GgufHeader:
+    architecture = _word(values, "general.architecture")
+    stated = _whole(values, f"{architecture}.pooling_type", -1)
+    return GgufHeader(
+        architecture=architecture,
+        name=_word(values, "general.name"),
+        kin=" ".join(_word(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
+        context_length=_whole(values, f"{architecture}.context_length"),
+        embedding_length=_whole(values, f"{architecture}.embedding_length_out")
+        or _whole(values, f"{architecture}.embedding_length"),
+        pooling=_POOLINGS.get(stated, ""),
+        tokenizer=_word(values, "tokenizer.ggml.model"),
+    )
+
+
+def _word(values: dict[str, Scalar], key: str) -> str:
+    value = values.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _whole(values: dict[str, Scalar], key: str, default: int = 0) -> int:
+    value = values.get(key)
+    return value if isinstance(value, int) and value >= 0 else default

@@ -1,0 +1,135 @@
+"""Where a model of the hub is: `hf:owner/repo/file.gguf`, or `hf:owner/repo:Q8_0` for one of its sizes. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from memoriter.errors import ConfigError, ProviderUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HUB = "https://huggingface.co"
+DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
+"""What OpenClaw downloads for the provider `local` when no model is named."""
+
+_SCHEME = re.compile(r"(?:hf|huggingface):(?://)?", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")
+_PART_OF_SEVERAL = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
+_PREFERRED = "Q8_0"
+"""Without a size: little is lost at this one, and embedding models are small."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubModel:
+    """A model file of the hub; `file` is empty until it is known which one `quant` means."""
+
+    owner: str
+    repo: str
+    file: str = ""
+    """Below the repository, with `/`."""
+    quant: str = ""
+    revision: str = "main"
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"hf:{self.owner}/{self.repo}" + (f"/{self.file}" if self.file else f":{self.quant}" * bool(self.quant))
+
+
+def is_model_uri(text: str) -> bool:
+    """Whether the text names a model of the hub and not a file of this machine."""
+    return _SCHEME.match(text) is not None
+
+
+def parse_model_uri(uri: str) -> HubModel:
+    """The model that an `hf:` address names; `#` begins a branch, a tag or a commit.
+
+    Raises:
+        ConfigError: it is not such an address.
+    """
+    scheme = _SCHEME.match(uri)
+    path, _, revision = uri[scheme.end() if scheme else 0 :].partition("#")
+    path, _, quant = path.partition(":")
+    owner, _, rest = path.partition("/")
+    repo, _, file = rest.partition("/")
+    model = HubModel(owner, repo, file, quant, revision or "main")
+    if scheme is None or not _is_sound(model) or (file and quant):
+        raise ConfigError(
+            f"{uri!r} does not name a model of the hub",
+            remedy="write hf:owner/repo/file.gguf, or hf:owner/repo:Q8_0 for one of its sizes",
+        )
+    return model
+
+
+def file_url(model: HubModel, hub: str = HUB) -> str:
+    """Where the file is downloaded from."""
+    return f"{hub.rstrip('/')}/{model.owner}/{model.repo}/resolve/{quote(model.revision, '')}/{quote(model.file)}"
+
+
+def listing_url(model: HubModel, hub: str = HUB) -> str:
+    """Where the repository lists its files."""
+    revision = quote(model.revision, "")
+    return f"{hub.rstrip('/')}/api/models/{model.owner}/{model.repo}/tree/{revision}?recursive=true"
+
+
+def chosen_from(model: HubModel, listing: bytes) -> HubModel:
+    """The model with its file: the one of the wanted size, or the only one, or the one of 8 bits.
+
+    Raises:
+        ProviderUnavailable: the list cannot be read, or none or several parts of a file are meant.
+    """
+    try:
+        files = sorted(str(entry["path"]) for entry in json.loads(listing) if entry["type"] == "file")
+    except (ValueError, TypeError, LookupError) as error:
+        raise ProviderUnavailable(
+            f"the hub's list of the files of {model.name} cannot be read", remedy="name the file itself"
+        ) from error
+    models = [
+        file for file in files if file.lower().endswith(".gguf") and "mmproj" not in file and _is_path_below(file)
+    ]
+    wanted = models if len(models) == 1 and not model.quant else [f for f in models if _has_size(f, model.quant)]
+    if not wanted:
+        shown = ", ".join(models[:12]) or "none"
+        raise ProviderUnavailable(
+            f"no file of {model.name} is the one that is meant", remedy=f"name one of its GGUF files: {shown}"
+        )
+    file = min(wanted, key=lambda file: (len(file), file))
+    if _PART_OF_SEVERAL.search(file):
+        raise ProviderUnavailable(
+            f"{model.name} is split into several files", remedy="choose a size that is one file, or join them yourself"
+        )
+    return replace(model, file=file)
+
+
+def place_of(model: HubModel, model_cache_dir: Path) -> Path:
+    """Where the file is kept; the one that OpenClaw has downloaded, if it is there."""
+    theirs = model_cache_dir / f"hf_{model.owner}_{model.file.rpartition('/')[2]}"
+    if model.revision == "main" and theirs.is_file():
+        return theirs
+    folder = model_cache_dir / model.owner / model.repo
+    if model.revision != "main":
+        folder = folder / f"@{model.revision.replace('/', '_')}"
+    return folder.joinpath(*model.file.split("/"))
+
+
+def _has_size(file: str, quant: str) -> bool:
+    return re.search(rf"(^|[-._/]){re.escape(quant or _PREFERRED)}([-._/]|$)", file, re.IGNORECASE) is not None
+
+
+def _is_sound(model: HubModel) -> bool:
+    names = _NAME.fullmatch(model.owner) and _NAME.fullmatch(model.repo)
+    file = not model.file or (model.file.lower().endswith(".gguf") and _is_path_below(model.file))
+    quant = not model.quant or _NAME.fullmatch(model.quant)
+    return bool(names and file and quant and _REVISION.fullmatch(model.revision) and ".." not in model.revision)
+
+
+def _is_path_below(path: str) -> bool:
+    """Whether the path stays below the folder it is joined to, on every system."""
+    parts = path.split("/")
+    return all(part.strip(". ") and not re.search(r'[\\:*?"<>|\x00-\x1f]', part) for part in parts)

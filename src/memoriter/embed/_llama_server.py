@@ -1,0 +1,159 @@
+"""llama.cpp's server inside this process, by `xllamacpp`.
+
+It embeds by a call, but it counts tokens only for those who ask over HTTP. So it listens, where the system can do that
+on a socket in a folder that nobody else may enter, elsewhere on 127.0.0.1; and always only for those who know a key
+that is drawn at random.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ANSWER_SECONDS = 60
+_QUIET = -1
+_SOCKET = "s.sock"
+_LONGEST_FOLDER = 75
+"""Bytes. The name of a socket has 103 at most on macOS, and `/llama-12345678/s.sock` is added."""
+_POOLINGS = {
+    "mean": "LLAMA_POOLING_TYPE_MEAN",
+    "cls": "LLAMA_POOLING_TYPE_CLS",
+    "last": "LLAMA_POOLING_TYPE_LAST",
+}
+_NOTHING_TO_READ = "."
+"""Stands in for a text that leaves no token at all."""
+
+
+class LlamaServer:
+    """One text at a time: a text's vector never depends on others, and llama.cpp shares the work among its threads."""
+
+    def __init__(self, path: str, *, pooling: str, most_tokens: int, threads: int, tcp: bool = False) -> None:
+        """Load the model, in about a second for each gigabyte.
+
+        Raises:
+            ProviderUnavailable: llama.cpp does not take it.
+        """
+        self._most_tokens = most_tokens
+        self._key = secrets.token_urlsafe()
+        self._folder = None if tcp or not _may_listen_in_folders() else Path(tempfile.mkdtemp(prefix="llama-"))
+        if self._folder is not None:
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        try:
+            import xllamacpp as library
+
+            xllamacpp = cast("Any", library)
+            self._server: Any = xllamacpp.Server(self._settings(xllamacpp, path, pooling, threads))
+        except Exception as error:
+            self._remove_folder()
+            raise ProviderUnavailable(
+                f"llama.cpp does not load the model {path}: {error}",
+                remedy="try a newer xllamacpp or another file; the model may be of a kind that llama.cpp does not know",
+            ) from error
+        self._address: str = self._server.listening_address
+
+    def count(self, text: str) -> int:
+        return len(self._tokens(text))
+
+    def embed(self, text: str) -> NDArray[np.float32]:
+        import numpy as np
+
+        # Held while it answers: another thread may close.
+        if (server := self._server) is None:
+            raise _gone("it was closed")
+        tokens = self._tokens(text) or self._tokens(_NOTHING_TO_READ)
+        if len(tokens) > self._most_tokens:
+            # The last one may be the mark of the end, from which some models take their vector.
+            tokens = [*tokens[: self._most_tokens - 1], tokens[-1]]
+        answer: dict[str, Any] = server.handle_embeddings({"input": [tokens]})
+        if "error" in answer:
+            raise _refusal(answer["error"])
+        try:
+            return np.asarray(answer["data"][0]["embedding"], np.float32)
+        except (LookupError, TypeError, ValueError) as error:
+            raise BadVector("llama.cpp answered without a vector") from error
+
+    def close(self) -> None:
+        self._server = None
+        self._remove_folder()
+
+    def _settings(self, xllamacpp: Any, path: str, pooling: str, threads: int) -> Any:
+        wanted = xllamacpp.CommonParams()
+        wanted.model.path = path
+        wanted.embedding = True
+        wanted.pooling_type = getattr(xllamacpp.llama_pooling_type, _POOLINGS[pooling])
+        # An input longer than one physical batch is refused, and one that fills the context as well; a context of its
+        # own for each of several texts would cost memory.
+        wanted.n_batch = wanted.n_ubatch = self._most_tokens
+        wanted.n_ctx = self._most_tokens + 1
+        wanted.n_parallel = 1
+        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
+        wanted.cache_ram_mib = 0
+        wanted.warmup = wanted.fit_params = wanted.ui = wanted.endpoint_slots = False
+        wanted.offline = True
+        wanted.verbosity = _QUIET
+        wanted.api_keys = [self._key]
+        if self._folder is not None:
+            wanted.hostnames = [str(self._folder / _SOCKET)]
+        return wanted
+
+    def _tokens(self, text: str) -> list[int]:
+        """With the marks of start and end; a mark that is spelled out in the text is only text."""
+        connection = self._connection()
+        try:
+            body = json.dumps({"content": text, "add_special": True, "parse_special": False})
+            headers = {
+                "Authorization": f"Bearer {self._key}",
+                "Content-Type": "application/json",
+                "Connection": "close",
+            }
+            connection.request("POST", "/tokenize", body, headers)
+            return cast("list[int]", json.loads(connection.getresponse().read())["tokens"])
+        except (OSError, http.client.HTTPException, ValueError, LookupError) as error:
+            raise _gone(str(error)) from error
+        finally:
+            connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._folder is None:
+            return http.client.HTTPConnection(self._address.removeprefix("http://"), timeout=_ANSWER_SECONDS)
+        connection = http.client.HTTPConnection("localhost", timeout=_ANSWER_SECONDS)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(_ANSWER_SECONDS)
+        connection.sock.connect(str(self._folder / _SOCKET))
+        return connection
+
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _may_listen_in_folders() -> bool:
+    """Whether the system has such sockets, and the name of one in the folder for temporary files is not too long."""
+    short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER
+    return short and sys.platform != "win32" and hasattr(socket, "AF_UNIX")
+
+
+def _gone(why: str) -> ProviderUnavailable:
+    return ProviderUnavailable(f"llama.cpp does not answer any more: {why}", remedy="start the program again")
+
+
+def _refusal(error: Any) -> InputTooLarge | InputRejected:
+    message = str(cast("dict[str, Any]", error).get("message", error) if isinstance(error, dict) else error)
+    if "too large" in message or "larger than" in message:
+        return InputTooLarge(f"llama.cpp: {message}")
+    return InputRejected(f"llama.cpp: {message}")
