@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servers import SERVERS, provider_of
 
 from memoriter.embed import embed_in_batches
+from servers import SERVERS, provider_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

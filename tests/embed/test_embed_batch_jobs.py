@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from memoriter.embed.remote._batch_run import BatchRun, Collected, batch_vendors
+from memoriter.embed.remote._batch_state import BatchJob, BatchRules, Progress, Row, applied
+from memoriter.errors import BadVector, ConfigError, InputRejected, OutOfQuota
 from servers import KEY, Answer, Watch, half_written, provider_of, refused, reset
 from servers.batches import BATCHES, OpenAIBatches
-
-from memoriter.embed._batch_run import BatchRun, Collected, batch_vendors
-from memoriter.embed._batch_state import BatchJob, BatchRules, Progress, Row, applied
-from memoriter.errors import BadVector, ConfigError, InputRejected, OutOfQuota
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -230,7 +230,7 @@ def test_questions_that_come_to_nothing_are_asked_again(server: BatchServer, fau
 def test_no_more_jobs_are_under_way_than_allowed(openai: OpenAIBatches, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from memoriter.embed import _batch_run
+    from memoriter.embed.remote import _batch_run
 
     small = replace(_batch_run._APIS["openai"], most_inputs=1)
     monkeypatch.setitem(_batch_run._APIS, "openai", small)
@@ -290,7 +290,7 @@ def test_one_vector_that_is_not_one_never_stops_the_others(openai: OpenAIBatches
 
 
 def test_results_in_a_file_are_read_line_by_line_in_their_places() -> None:
-    from memoriter.embed._batch_gemini import API
+    from memoriter.embed.remote._batch_gemini import API
 
     job = BatchJob("n", ("a", "b", "c", "d"), 0.0, job_id="batches/b0")
     body = b'{"done": true, "metadata": {"state": "BATCH_STATE_SUCCEEDED"}, "response": {"responsesFile": "files/out"}}'

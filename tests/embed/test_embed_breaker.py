@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed._breaker import HOUR, Breaker
+from memoriter.embed.remote._breaker import HOUR, Breaker
 from memoriter.errors import OutOfQuota, Throttled, TransientFailure, Unauthorised
 
 SPENT = OutOfQuota("nothing left", remedy="pay")

@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 
 import memoriter
-from memoriter.embed import _graph, open_provider
-from memoriter.embed._artefact import kept
+from memoriter.embed import open_provider
+from memoriter.embed.bundled import _graph
+from memoriter.embed.bundled._artefact import kept
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.embed._bundled import BundledProvider
+    from memoriter.embed.bundled._bundled import BundledProvider
 
 VARIED = {
     "english": "The team met on Tuesday; Alice wants a cosine score, Bob keyword matches.",

@@ -15,8 +15,8 @@ import pytest
 
 import memoriter
 from hub_server import Hub, serving
-from memoriter.embed import _stream
-from memoriter.embed._download import download_model
+from memoriter.embed.local import _stream
+from memoriter.embed.local._download import download_model
 from memoriter.errors import ConfigError, ProviderUnavailable
 from repacked import written
 
@@ -289,8 +289,8 @@ def test_a_disk_without_room_is_said_before_anything_is_written(
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from memoriter.embed import _stream
-from memoriter.embed._download import download_model
+from memoriter.embed.local import _stream
+from memoriter.embed.local._download import download_model
 from memoriter.errors import ProviderUnavailable
 before = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))

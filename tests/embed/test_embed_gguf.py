@@ -16,10 +16,11 @@ import pytest
 
 import memoriter
 from generator import write_generator
-from memoriter.embed import _llama, _llama_server, embed_in_batches, open_provider
-from memoriter.embed._gguf import gguf_spec, open_gguf
-from memoriter.embed._llama_server import LlamaServer
-from memoriter.embed._local import LocalProvider
+from memoriter.embed import embed_in_batches, open_provider
+from memoriter.embed.local import _llama, _llama_server
+from memoriter.embed.local._gguf import gguf_spec, open_gguf
+from memoriter.embed.local._llama_server import LlamaServer
+from memoriter.embed.local._local import LocalProvider
 from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable
 from memoriter.ids import fingerprint
 from repacked import gguf_model, written
@@ -94,7 +95,7 @@ def test_a_file_that_did_not_change_is_not_read_twice_for_its_hash(
 ) -> None:
     file = written(tmp_path, bert__embedding_length=8)
     first = gguf_spec(file, cache_dir=tmp_path / "cache")
-    monkeypatch.setattr("memoriter.embed._model_file.sha256_of", lambda _: pytest.fail("it was known"))
+    monkeypatch.setattr("memoriter.embed.local._model_file.sha256_of", lambda _: pytest.fail("it was known"))
     assert gguf_spec(file, cache_dir=tmp_path / "cache") == first
 
 
@@ -232,7 +233,7 @@ def test_the_other_package_serves_where_only_it_is_installed(monkeypatch: pytest
 
 def test_opening_a_model_loads_no_engine(model: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from memoriter.embed._gguf import open_gguf;"
+        "import sys; from pathlib import Path; from memoriter.embed.local._gguf import open_gguf;"
         "p = open_gguf(Path(sys.argv[1]), cache_dir=Path(sys.argv[2])); p.count_tokens('short');"
         "print({'xllamacpp', 'numpy', 'http', 'httpx2'} & set(sys.modules))"
     )

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed import _gguf_header
-from memoriter.embed._gguf_header import parse_gguf, read_gguf
+from memoriter.embed.local import _gguf_header
+from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
 from memoriter.errors import ProviderUnavailable
 from repacked import written
 

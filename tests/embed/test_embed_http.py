@@ -8,17 +8,17 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from servers import Answer, OpenAIServer, Watch, client, refused
 
-from memoriter.embed._faults import retry_after_of
-from memoriter.embed._http import _redirected, _unreachable
-from memoriter.embed._wire import Request, Response
+from memoriter.embed.remote._faults import retry_after_of
+from memoriter.embed.remote._http import _redirected, _unreachable
+from memoriter.embed.remote._wire import Request, Response
 from memoriter.errors import EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
+from servers import Answer, OpenAIServer, Watch, client, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.embed._http import HttpClient
+    from memoriter.embed.remote._http import HttpClient
 
 SECRET = {"authorization": "Bearer planted"}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed._hub import (
+from memoriter.embed.local._hub import (
     DEFAULT_MODEL,
     HubModel,
     chosen_from,

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from memoriter.embed._keys import REMOTE_ORDER, ConfiguredKeys, Key, choose_auto, key_for
+from memoriter.embed.remote._keys import REMOTE_ORDER, ConfiguredKeys, Key, choose_auto, key_for
 
 ENVIRON = {
     "OPENAI_API_KEY": "from-variable",

@@ -11,11 +11,12 @@ import pytest
 
 from generator import END, HIDDEN, write_generator
 from hub_server import Hub, serving
-from memoriter.embed import _llama, _llama_trial, embed_in_batches
-from memoriter.embed._gguf import open_gguf
-from memoriter.embed._llama_server import LlamaServer
-from memoriter.embed._local import LocalProvider
-from memoriter.embed._local_model import open_local
+from memoriter.embed import embed_in_batches
+from memoriter.embed.local import _llama, _llama_trial
+from memoriter.embed.local._gguf import open_gguf
+from memoriter.embed.local._llama_server import LlamaServer
+from memoriter.embed.local._local import LocalProvider
+from memoriter.embed.local._local_model import open_local
 from memoriter.errors import ConfigError, InputRejected, ProviderUnavailable
 from memoriter.types import ModelSpec
 

@@ -17,8 +17,8 @@ from onnx import helper, numpy_helper
 
 import memoriter
 from memoriter.embed import cosine, open_provider
-from memoriter.embed._onnx import open_onnx
-from memoriter.embed._onnx_folder import read_onnx_folder
+from memoriter.embed.local._onnx import open_onnx
+from memoriter.embed.local._onnx_folder import read_onnx_folder
 from memoriter.errors import InputRejected, ProviderUnavailable
 from repacked_onnx import onnx_model, write_configuration
 
@@ -84,7 +84,7 @@ def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(prov
 
 def test_opening_a_model_loads_no_engine(model: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from memoriter.embed._onnx import open_onnx;"
+        "import sys; from pathlib import Path; from memoriter.embed.local._onnx import open_onnx;"
         "p = open_onnx(Path(sys.argv[1]), cache_dir=Path(sys.argv[2])); p.count_tokens('short');"
         "print({'onnxruntime', 'numpy', 'tokenizers'} & set(sys.modules))"
     )

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from memoriter.embed._prices import _PRICES, price_of, price_row
+from memoriter.embed.remote._prices import _PRICES, price_of, price_row
 
 
 @pytest.mark.parametrize(

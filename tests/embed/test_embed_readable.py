@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed._readable import counted, most_characters, readable
+from memoriter.embed.local._readable import counted, most_characters, readable
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from servers import KEY, SERVERS, GeminiServer, OllamaServer, OpenAIServer, Watch, provider_of
 
 import memoriter
-from memoriter.embed._probe import PROBE, background_of
-from memoriter.embed._remote import RemoteProvider, RemoteSettings, Resolved, request_groups
+from memoriter.embed.remote._probe import PROBE, background_of
+from memoriter.embed.remote._remote import RemoteProvider, RemoteSettings, Resolved, request_groups
 from memoriter.errors import ProviderUnavailable
 from memoriter.ids import fingerprint
+from servers import KEY, SERVERS, GeminiServer, OllamaServer, OpenAIServer, Watch, provider_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,8 +137,9 @@ def test_settings_that_are_resolved_do_not_show_what_is_secret() -> None:
 
 def test_the_parts_load_neither_numpy_nor_a_client_for_http_until_they_are_used() -> None:
     code = (
-        "import sys, json, memoriter.embed, memoriter.embed._remote as r, memoriter.embed._http, memoriter.embed._keys,"
-        "memoriter.embed._prices; h = memoriter.embed._http.HttpClient(clock=float, sleep=float, random=float);"
+        "import sys, json, memoriter.embed, memoriter.embed.remote._remote as r, memoriter.embed.remote._http as http,"
+        "memoriter.embed.remote._keys, memoriter.embed.remote._prices;"
+        "h = http.HttpClient(clock=float, sleep=float, random=float);"
         "p = r.RemoteProvider(r.RemoteSettings('openai', api_key='k'), h, wall=float); p.spec;"
         "heavy = {'numpy', 'httpx2', 'ssl', 'asyncio', 'email', 'html', 'concurrent.futures'};"
         "print(json.dumps(sorted(heavy & set(sys.modules))))"

@@ -8,6 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
+from memoriter.embed import embed_in_batches
+from memoriter.embed.remote._breaker import Breaker
+from memoriter.embed.remote._remote import RemoteSettings
+from memoriter.errors import (
+    BadVector,
+    EmbeddingError,
+    InputRejected,
+    InputTooLarge,
+    OutOfQuota,
+    ProviderUnavailable,
+    Throttled,
+    TransientFailure,
+    Unauthorised,
+)
 from servers import (
     KEY,
     SERVERS,
@@ -22,27 +37,11 @@ from servers import (
     reset,
 )
 
-from memoriter.embed import embed_in_batches
-from memoriter.embed._breaker import Breaker
-from memoriter.embed._remote import RemoteSettings
-from memoriter.errors import (
-    BadVector,
-    EmbeddingError,
-    InputRejected,
-    InputTooLarge,
-    OutOfQuota,
-    ProviderUnavailable,
-    Throttled,
-    TransientFailure,
-    Unauthorised,
-)
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from memoriter.embed.remote._remote import RemoteProvider
     from servers import ScriptedServer
-
-    from memoriter.embed._remote import RemoteProvider
 
 BREAKS = [
     pytest.param(half_written, id="half written"),

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed._remote import RemoteSettings, remote_names, vendor_of
-from memoriter.embed._remote_model import open_model
-from memoriter.embed._remote_settings import endpoint_of, is_loopback, is_near
-from memoriter.embed._wire import sendable
+from memoriter.embed.remote._remote import RemoteSettings, remote_names, vendor_of
+from memoriter.embed.remote._remote_model import open_model
+from memoriter.embed.remote._remote_settings import endpoint_of, is_loopback, is_near
+from memoriter.embed.remote._wire import sendable
 from memoriter.errors import (
     BadVector,
     ConfigError,
@@ -31,7 +31,7 @@ from memoriter.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.embed._wire import Request
+    from memoriter.embed.remote._wire import Request
 
 VENDORS = remote_names()
 WITH_INDEX = ("mistral", "openai", "voyage")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.embed import _weights, open_provider
+from memoriter.embed import open_provider
+from memoriter.embed.bundled import _weights
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memoriter.embed import open_provider, provider_names
-from memoriter.embed._gguf import open_gguf
-from memoriter.embed._onnx import open_onnx
+from memoriter.embed.local._gguf import open_gguf
+from memoriter.embed.local._onnx import open_onnx
 from repacked import gguf_model
 from repacked_onnx import onnx_model
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from filelock import FileLock
 
-from memoriter.embed._weightfile import BLOCK, open_weights
-from memoriter.embed._weights import usable_weights
+from memoriter.embed.bundled._weightfile import BLOCK, open_weights
+from memoriter.embed.bundled._weights import usable_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from memoriter.embed._weightfile import WeightFile
+    from memoriter.embed.bundled._weightfile import WeightFile
 
 _START, _PADDING, _END, _UNKNOWN = 0, 1, 2, 3
 _CONTROL, _NORMAL, _UNKNOWN_TYPE = 3, 1, 2

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoriter.embed import _graph_build
-from memoriter.embed._weightfile import BLOCK, open_weights
-from memoriter.embed._weights import usable_weights
+from memoriter.embed.bundled import _graph_build
+from memoriter.embed.bundled._weightfile import BLOCK, open_weights
+from memoriter.embed.bundled._weights import usable_weights
 from repacked import made_once
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from memoriter.embed._weightfile import WeightFile
+    from memoriter.embed.bundled._weightfile import WeightFile
 
 _START, _END, _UNKNOWN = 0, 2, 3
 CONFIGURATION: dict[str, Any] = {

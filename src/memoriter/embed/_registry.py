@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoriter.embed import _bundled, _fake
+from memoriter.embed import _fake
+from memoriter.embed.bundled import _bundled
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from memoriter.embed import open_provider
-from memoriter.embed._http import HttpClient
-from memoriter.embed._remote import RemoteProvider, RemoteSettings
+from memoriter.embed.remote._http import HttpClient
+from memoriter.embed.remote._remote import RemoteProvider, RemoteSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,65 @@
+"""The bundled model's tokenizer, rebuilt from the vocabulary in the weight file for the bulk engine.
+
+SentencePiece rather than `tokenizers`: the same ids seven times faster, in 50 MB instead of 280.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from memoriter.embed.bundled._weightfile import WeightFile
+
+_START, _PADDING, _END, _UNKNOWN = 0, 1, 2, 3
+
+
+def tokenizer_model(weights: WeightFile) -> bytes:
+    """The vocabulary as a serialised SentencePiece unigram model. It normalises nothing: its texts must be clean."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    protobuf = cast("Any", sentencepiece_model_pb2)
+    model = protobuf.ModelProto()
+    pieces, scores = weights.vocabulary()
+    for number, (piece, score) in enumerate(zip(pieces, scores.tolist(), strict=True)):
+        # `<s>` and `</s>` are ordinary here, because the C engine finds them in a text, too.
+        kind = (
+            protobuf.ModelProto.SentencePiece.UNKNOWN
+            if number == _UNKNOWN
+            else protobuf.ModelProto.SentencePiece.NORMAL
+        )
+        model.pieces.add(piece=piece, score=score, type=kind)
+    trainer = model.trainer_spec
+    trainer.model_type = protobuf.TrainerSpec.UNIGRAM
+    trainer.vocab_size = len(pieces)
+    trainer.bos_id, trainer.pad_id, trainer.eos_id, trainer.unk_id = _START, _PADDING, _END, _UNKNOWN
+    normalizer = model.normalizer_spec
+    normalizer.name = "identity"
+    normalizer.add_dummy_prefix = True
+    normalizer.escape_whitespaces = True
+    normalizer.remove_extra_whitespaces = False
+    return cast("bytes", model.SerializeToString(deterministic=True))
+
+
+class Tokenizer:
+    """Clean text to the ids that the C engine would feed to the model. Threads may share it."""
+
+    def __init__(self, model: bytes) -> None:
+        from sentencepiece import SentencePieceProcessor
+
+        self._processor = cast("Any", SentencePieceProcessor)(model_proto=model)
+
+    def ids(self, text: str) -> list[int]:
+        """With the marks of start and end; not limited."""
+        ids: list[int] = self._processor.encode(text)
+        return [_START, *(self._unmerged(text, ids) if _UNKNOWN in ids else ids), _END]
+
+    def _unmerged(self, text: str, ids: list[int]) -> list[int]:
+        """One unknown token for each unknown character, as in the C engine; SentencePiece makes one of a run."""
+        pieces: list[str] = self._processor.encode(text, out_type=str)
+        return [
+            number for number, piece in zip(ids, pieces, strict=True) for _ in range(_unknown_length(number, piece))
+        ]
+
+
+def _unknown_length(number: int, piece: str) -> int:
+    return len(piece) if number == _UNKNOWN else 1

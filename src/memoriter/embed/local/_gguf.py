@@ -1,0 +1,76 @@
+"""The provider `local`: a GGUF file of the user's, run by llama.cpp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.embed.local._families import family_of
+from memoriter.embed.local._gguf_header import read_gguf
+from memoriter.embed.local._llama import usable_package
+from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, threads_to_use
+from memoriter.embed.local._model_file import revision_of
+from memoriter.errors import ProviderUnavailable
+from memoriter.types import ModelSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoriter.embed.local._local import LocalEngine
+    from memoriter.embed.local._readable import Form
+
+_UNKNOWN_CONTEXT = 512
+_POOLINGS = {"mean", "cls", "last"}
+_CHOOSE_ANOTHER = "choose an embedding model"
+
+
+def open_gguf(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
+    """The model in a GGUF file, ready to embed; llama.cpp loads it at the first use.
+
+    `cache_dir` may not exist yet; all in it can be deleted. `threads` is the most to use, by default as many as cores.
+
+    Raises:
+        ProviderUnavailable: llama.cpp is not installed, or the file is not a whole embedding model.
+    """
+    package = usable_package()
+    spec = gguf_spec(path, cache_dir=cache_dir)
+    threads = threads_to_use(threads)
+
+    def load() -> LocalEngine:
+        passed = cache_dir / "trials" / spec.revision
+        return package(str(path), pooling=spec.pooling, most_tokens=spec.max_tokens, threads=threads, passed=passed)
+
+    form: Form = "NFKC" if spec.normaliser == "nfkc" else "NFC"
+    return LocalProvider(spec, form, load)
+
+
+def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
+    """The model in a GGUF file, known without llama.cpp.
+
+    Raises:
+        ProviderUnavailable: the file is not a whole embedding model.
+    """
+    header = read_gguf(path)
+    if not header.embedding_length:
+        raise ProviderUnavailable(
+            f"the model file does not say how long its vectors are: {path}", remedy=_CHOOSE_ANOTHER
+        )
+    if header.pooling == "rank":
+        raise ProviderUnavailable(f"the model ranks texts, it makes no vectors: {path}", remedy=_CHOOSE_ANOTHER)
+    family = family_of(header.architecture, header.name, header.kin, path.stem)
+    pooling = header.pooling if header.pooling in _POOLINGS else family.pooling
+    # llama.cpp wants one place more where it reads a text piece by piece.
+    most = (header.context_length or _UNKNOWN_CONTEXT) - (pooling == "last")
+    return ModelSpec(
+        provider="local",
+        # Not the name of the file: renaming it must not cost all vectors.
+        model=header.name or header.architecture,
+        dimensions=header.embedding_length,
+        revision=revision_of([path], cache_dir),
+        query_template=family.query,
+        document_template=family.document,
+        pooling=pooling,
+        # Unigram models were trained on NFKC, and not every file brings the table for it; others tell forms apart.
+        normaliser="nfkc" if header.tokenizer == "t5" else "nfc",
+        max_tokens=min(most, MOST_TOKENS),
+        background=family.background,
+    )

@@ -1,0 +1,55 @@
+"""llama.cpp, by way of whichever of its Python packages is here: `xllamacpp`, or else `llama-cpp-python`."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from memoriter.embed.bundled._weights import processor_flags
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from memoriter.embed.local._local import LocalEngine
+
+_PROCESSOR = {"avx2", "f16c", "fma"}
+"""What the x86 build makes use of without asking."""
+INSTALL = "pip install 'memoriter[local]'"
+
+
+def usable_package() -> Callable[..., LocalEngine]:
+    """What loads a model: called with (path, pooling=…, most_tokens=…, threads=…, passed=…). Nothing is imported yet.
+
+    `passed` is the folder that remembers the trials of the model.
+
+    Raises:
+        ProviderUnavailable: neither package is installed, or llama.cpp would crash on this processor.
+    """
+    if importlib.util.find_spec("xllamacpp") is not None:
+        flags = processor_flags()
+        if flags is not None and not flags >= _PROCESSOR:
+            raise ProviderUnavailable(
+                f"xllamacpp needs a processor with {', '.join(sorted(_PROCESSOR - flags)).upper()}",
+                remedy="pip uninstall xllamacpp, and install llama-cpp-python, which is compiled for this processor",
+            )
+        return _with_xllamacpp
+    if importlib.util.find_spec("llama_cpp") is not None:
+        return _with_llama_cpp_python
+    raise ProviderUnavailable("llama.cpp is not installed, which runs GGUF models", remedy=INSTALL)
+
+
+def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:
+    from memoriter.embed.local._llama_server import LlamaServer
+    from memoriter.embed.local._llama_trial import try_model
+
+    try_model(path, pooling=pooling, most_tokens=most_tokens, passed=passed)
+    return LlamaServer(path, pooling=pooling, most_tokens=most_tokens, threads=threads)
+
+
+def _with_llama_cpp_python(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:
+    from memoriter.embed.local._llama_binding import LlamaBinding
+
+    del passed  # compiled on this machine, for this machine
+    return LlamaBinding(path, pooling=pooling, most_tokens=most_tokens, threads=threads)

@@ -1,0 +1,66 @@
+"""A trial of a model in a process of its own: where llama.cpp finds a fault in a model, it ends the whole process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from memoriter.embed.bundled._artefact import write_whole
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TRIAL_SECONDS = 300
+_TRIAL = """
+import json, os, sys, tempfile
+os.environ["GGML_NO_BACKTRACE"] = "1"
+given = json.loads(sys.argv[1])
+sys.path[:] = given["modules"]
+tempfile.tempdir = given["folder"]
+from memoriter.embed.local._llama_server import LlamaServer
+from memoriter.errors import ProviderUnavailable
+try:
+    engine = LlamaServer(given["path"], pooling=given["pooling"], most_tokens=given["most_tokens"], threads=1)
+except ProviderUnavailable:
+    sys.exit()
+engine.embed("ready")
+engine.close()
+"""
+"""A model that does not load is no crash: it will be refused here with its reason."""
+
+
+def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> None:
+    """See once that a model answers; without an interpreter to start, trust it.
+
+    A file in the folder `passed` remembers it for each version of llama.cpp.
+
+    Raises:
+        ProviderUnavailable: the process crashed or did not end.
+    """
+    import subprocess
+    import tempfile
+
+    memory = passed / metadata.version("xllamacpp")
+    if memory.exists() or not sys.executable or getattr(sys, "frozen", False):
+        return
+    given = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
+    try:
+        # What a process leaves behind that crashes goes with the folder.
+        with tempfile.TemporaryDirectory(prefix="llama-", ignore_cleanup_errors=True) as folder:
+            done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
+                [sys.executable, "-c", _TRIAL, json.dumps({**given, "folder": folder})],
+                capture_output=True,
+                check=False,
+                timeout=_TRIAL_SECONDS,
+            )
+        failed = f"it ended with status {done.returncode}" if done.returncode else ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        failed = str(error)
+    if failed:
+        raise ProviderUnavailable(
+            f"llama.cpp crashes on the model {path}: {failed}", remedy="try another file or a newer xllamacpp"
+        )
+    write_whole(memory, b"")

@@ -1,0 +1,52 @@
+"""A model file of the user's: its hash, which costs a second for each gigabyte and is therefore remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.embed.bundled._artefact import write_whole
+from memoriter.embed.bundled._weights import sha256_of
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_REVISION_DIGITS = 16
+
+
+def revision_of(files: list[Path], cache_dir: Path) -> str:
+    """16 hex digits over the content of the files; a file of unchanged path, size and time is not read again.
+
+    Raises:
+        ProviderUnavailable: a file cannot be read.
+    """
+    try:
+        hashes = [_remembered_hash(file, cache_dir) for file in files]
+    except OSError as error:
+        raise ProviderUnavailable(
+            f"the model file cannot be read: {error.filename}: {error.strerror}", remedy="check the path and its rights"
+        ) from error
+    whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+    return whole[:_REVISION_DIGITS]
+
+
+def _remembered_hash(file: Path, cache_dir: Path) -> str:
+    stat = file.stat()
+    seen = [str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    memory = cache_dir / "hashes" / f"{hashlib.sha256(str(seen[0]).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    remembered = _recall(memory)
+    if remembered.get("seen") == seen and isinstance(remembered.get("sha256"), str):
+        return cast("str", remembered["sha256"])
+    sha256 = sha256_of(file)
+    write_whole(memory, json.dumps({"seen": seen, "sha256": sha256}).encode())
+    return sha256
+
+
+def _recall(memory: Path) -> dict[str, Any]:
+    try:
+        remembered = json.loads(memory.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", remembered) if isinstance(remembered, dict) else {}

@@ -1,0 +1,60 @@
+"""The provider `onnx`: an embedding model of the user's that was exported to ONNX, run by onnxruntime."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from memoriter.embed.local._local import LocalProvider, threads_to_use
+from memoriter.embed.local._model_file import revision_of
+from memoriter.embed.local._onnx_folder import read_onnx_folder
+from memoriter.errors import ProviderUnavailable
+from memoriter.types import ModelSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoriter.embed.local._local import LocalEngine
+    from memoriter.embed.local._onnx_folder import OnnxFolder
+
+INSTALL = "pip install 'memoriter[onnx]'"
+_NEEDED = ("onnxruntime", "tokenizers")
+
+
+def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
+    """The model in a folder (or the one whose `.onnx` file is named), ready to embed; it is loaded at the first use.
+
+    `cache_dir` may not exist yet; all in it can be deleted. `threads` is the most to use, by default as many as cores.
+
+    Raises:
+        ProviderUnavailable: a package is not installed, or the folder does not hold an embedding model.
+    """
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ProviderUnavailable(f"{' and '.join(missing)} must be installed to run ONNX models", remedy=INSTALL)
+    model = read_onnx_folder(path)
+    threads = threads_to_use(threads)
+
+    def load() -> LocalEngine:
+        from memoriter.embed.local._onnx_engine import OnnxEngine
+
+        return OnnxEngine(model, threads)
+
+    # A graph without any configuration beside it must be tried.
+    dimensions = model.dimensions or load().embed("how long?").size
+    return LocalProvider(_spec(model, dimensions, cache_dir), "NFC", load)
+
+
+def _spec(model: OnnxFolder, dimensions: int, cache_dir: Path) -> ModelSpec:
+    return ModelSpec(
+        provider="onnx",
+        model=model.name,
+        dimensions=dimensions,
+        revision=revision_of(list(model.files), cache_dir),
+        query_template=model.query_template,
+        document_template=model.document_template,
+        pooling=model.pooling,
+        normaliser="nfc",
+        max_tokens=model.max_tokens,
+        background=model.background,
+    )

@@ -1,0 +1,154 @@
+"""An exported model at work: its tokenizer, its graph in onnxruntime, and the pooling that not every graph does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from memoriter.errors import InputRejected, ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from memoriter.embed.local._onnx_folder import OnnxFolder
+
+_KINDS: dict[str, Any] = {
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(bool)": np.bool_,
+}
+_POOLED, _STATES = ("sentence_embedding", "embeddings"), ("last_hidden_state", "token_embeddings", "hidden_states")
+_ANOTHER = "export the model again, with the task feature-extraction"
+_NOTHING_TO_READ = "."
+"""Stands in for a text that leaves no token at all."""
+
+
+class OnnxEngine:
+    """One text a run: padding would cost more than it saves, and could change a vector by its company."""
+
+    def __init__(self, model: OnnxFolder, threads: int) -> None:
+        """Load tokenizer and graph.
+
+        Raises:
+            ProviderUnavailable: one does not load, or the graph asks for or gives something that is not known here.
+        """
+        self._model = model
+        self._tokenizer = _tokenizer(model)
+        session = _session(model, threads)
+        self._session = session
+        self._inputs = {put.name: _filler(put, model) for put in session.get_inputs()}
+        self._output, rank = _wanted_output(session.get_outputs(), model)
+        self._pool: Callable[[Any], NDArray[np.float32]] | None = None if rank == 2 else _POOLINGS[model.pooling]
+        if self._pool is not None and model.dense:
+            raise ProviderUnavailable(
+                f"layers follow the model's pooling, and the graph does not contain them: {model.graph}",
+                remedy="export the model with the output sentence_embedding",
+            )
+
+    def count(self, text: str) -> int:
+        return len(self._tokenizer.encode(text).ids)
+
+    def embed(self, text: str) -> NDArray[np.float32]:
+        encoded = self._tokenizer.encode(text)
+        if not encoded.ids:
+            encoded = self._tokenizer.encode(_NOTHING_TO_READ)
+        ids, kinds = self._fitted(encoded)
+        inputs = {name: fill(ids, kinds) for name, fill in self._inputs.items()}
+        try:
+            (output,) = self._session.run([self._output], inputs)
+        except Exception as error:
+            raise InputRejected(f"onnxruntime: {error}") from error
+        states = np.asarray(output[0], np.float32)
+        return states if self._pool is None else self._pool(states)
+
+    def close(self) -> None:
+        """Its memory goes with the last reference to it."""
+
+    def _fitted(self, encoded: Any) -> tuple[list[int], list[int]]:
+        """Ids and their types, at most as many as the model reads; the mark of the end stays at the end."""
+        ids, kinds, most = encoded.ids, encoded.type_ids, self._model.max_tokens
+        if len(ids) <= most:
+            return ids, kinds
+        end = -1 if encoded.special_tokens_mask[-1] else len(ids)
+        kept = most - len(ids[end:])
+        return [*ids[:kept], *ids[end:]], [*kinds[:kept], *kinds[end:]]
+
+
+_POOLINGS: dict[str, Callable[[Any], NDArray[np.float32]]] = {
+    "mean": lambda states: states.mean(axis=0),
+    "cls": lambda states: states[0],
+    "last": lambda states: states[-1],
+    "max": lambda states: states.max(axis=0),
+}
+
+
+def _tokenizer(model: OnnxFolder) -> Any:
+    import tokenizers
+
+    try:
+        tokenizer: Any = tokenizers.Tokenizer.from_file(str(model.tokenizer))
+    except Exception as error:
+        raise ProviderUnavailable(
+            f"the model's tokenizer does not load: {model.tokenizer}: {error}", remedy="fetch the model again"
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # a mark that is spelled out in a note is only text
+    return tokenizer
+
+
+def _session(model: OnnxFolder, threads: int) -> Any:
+    import onnxruntime
+
+    runtime = cast("Any", onnxruntime)
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        return runtime.InferenceSession(str(model.graph), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise ProviderUnavailable(
+            f"onnxruntime does not load the model {model.graph}: {error}", remedy="fetch the model again"
+        ) from error
+
+
+def _filler(put: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
+    """What an input is given for one text's ids and their types."""
+    kind = _KINDS.get(put.type)
+    if kind is not None:
+        match put.name:
+            case "input_ids":
+                return lambda ids, _: np.asarray([ids], kind)
+            case "attention_mask":
+                return lambda ids, _: np.ones((1, len(ids)), kind)
+            case "token_type_ids":
+                return lambda _, kinds: np.asarray([kinds], kind)
+            case "position_ids":
+                return lambda ids, _: np.arange(len(ids), dtype=kind)[None]
+            case str(name) if name.startswith("past_key_values"):
+                # Nothing came before the text.
+                shape = [1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(put.shape)]
+                empty: Any = np.zeros(shape, kind)
+                return lambda _, __: empty
+            case _:
+                pass
+    raise ProviderUnavailable(f"the graph asks for {put.name!r} ({put.type}): {model.graph}", remedy=_ANOTHER)
+
+
+def _wanted_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
+    """The name and the rank of the output to use: the pooled one by preference."""
+    ranks = {put.name: len(put.shape) for put in outputs if put.type in _KINDS}
+    for names, rank in ((_POOLED, 2), (_STATES, 3)):
+        if found := next((name for name in names if ranks.get(name) == rank), None):
+            return found, rank
+    if len(ranks) == 1 and (only := next(iter(ranks.items())))[1] in {2, 3}:
+        return only
+    shown = ", ".join(sorted(ranks)) or "nothing"
+    raise ProviderUnavailable(f"the graph gives {shown}, and no vector of a text: {model.graph}", remedy=_ANOTHER)

@@ -1,0 +1,1 @@
+"""Models behind a network address: one file a vendor, one HTTP client."""

@@ -1,0 +1,193 @@
+"""What every batch interface gives: pure functions between jobs and bytes, and what those of OpenAI's kind share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.embed.remote._batch_state import Progress, Row
+from memoriter.embed.remote._remote_settings import headers_for
+from memoriter.embed.remote._wire import JSON_TYPE, Request, heard, json_body, json_object, json_post
+from memoriter.errors import TransientFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memoriter.embed.remote._batch_state import BatchJob
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._vendor import Vendor
+
+    Items = Sequence[tuple[str, str]]
+
+MARK = "memoriter"
+"""Name of our entry in the metadata of a job."""
+_MOST_FILE_BYTES = 150_000_000
+_ENDED = {"completed", "failed", "expired", "cancelled", "canceled"}
+
+
+@dataclass(frozen=True, slots=True)
+class BatchApi:
+    """A vendor's batch interface. Items are pairs of key (64 characters at most) and text, ready to be sent."""
+
+    vendor: Vendor
+    most_inputs: int
+    """Of one job; fewer than the vendor takes, so that its results fit into memory."""
+    most_bytes: int
+    """Of the texts of one job."""
+    upload: Callable[[Items, RemoteSettings, str], Request] | None
+    """The texts as a file, by name; None where they go into the job itself."""
+    create: Callable[[Items, RemoteSettings, str, str], Request]
+    """The job, by name and uploaded file."""
+    id_field: str
+    """Where the answer has the job's number."""
+    poll: Callable[[RemoteSettings, str], Request]
+    progress: Callable[[bytes], Progress]
+    results: Callable[[RemoteSettings, BatchJob, str], Request]
+    """One of a job's outputs."""
+    rows: Callable[[bytes, BatchJob], list[Row]]
+    cancel: Callable[[RemoteSettings, str], Request]
+    find: Callable[[RemoteSettings], Request]
+    """The latest jobs."""
+    found: Callable[[bytes, str], str | None]
+    """The number of the job with this name among them."""
+    tidy: Callable[[RemoteSettings, BatchJob], list[Request]]
+    """Deletes what the vendor would keep of our texts."""
+
+
+def job_name(keys: Sequence[str], now: float) -> str:
+    """A name for a job, another one each time."""
+    return hashlib.sha256(json.dumps([now, *keys]).encode()).hexdigest()[:24]
+
+
+def id_of(body: bytes, who: str, name: str = "id") -> str:
+    """The number that a service gave to a file or a job.
+
+    Raises:
+        TransientFailure: it gave none.
+    """
+    value = json_object(body, who).get(name)
+    if not isinstance(value, str) or not value:
+        raise TransientFailure(f"{who} answered without {name!r}: {heard(body)!r}")
+    return value
+
+
+def upload_request(url: str, headers: Mapping[str, str], lines: Sequence[object], name: str) -> Request:
+    """`POST /files` with purpose `batch`: a multipart form with one JSON object a line."""
+    content = b"".join(json_body(line) + b"\n" for line in lines)
+    mark = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
+    form = (
+        f'--{mark}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
+        f"Content-Type: application/jsonl\r\n\r\n"
+    )
+    body = form.encode() + content + f"\r\n--{mark}--\r\n".encode()
+    return Request(url, {**headers, "content-type": f"multipart/form-data; boundary={mark}", "accept": JSON_TYPE}, body)
+
+
+def of_files(
+    vendor: Vendor,
+    *,
+    most_inputs: int,
+    line: Callable[[str, str, RemoteSettings], object],
+    job: Callable[[str, RemoteSettings], dict[str, object]],
+) -> BatchApi:
+    """The interface of a vendor that takes a file of requests and gives a file of answers, as OpenAI does.
+
+    `line` makes one line of key and text, `job` the job of the uploaded file's number.
+    """
+
+    def url(settings: RemoteSettings, path: str) -> str:
+        return vendor.address(settings.base_url) + path
+
+    def upload(items: Items, settings: RemoteSettings, name: str) -> Request:
+        lines = [line(key, text, settings) for key, text in items]
+        return upload_request(url(settings, "/files"), headers_for(settings), lines, name)
+
+    def create(items: Items, settings: RemoteSettings, name: str, file: str) -> Request:
+        del items
+        body = {**job(file, settings), "metadata": {MARK: name}}
+        return json_post(url(settings, "/batches"), headers_for(settings), body)
+
+    def results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
+        del job
+        return get_request(url(settings, f"/files/{output}/content"), headers_for(settings))
+
+    def tidy(settings: RemoteSettings, job: BatchJob) -> list[Request]:
+        files = (*job.files, *job.outputs)
+        return [Request(url(settings, f"/files/{file}"), headers_for(settings), method="DELETE") for file in files]
+
+    return BatchApi(
+        vendor=vendor,
+        most_inputs=most_inputs,
+        most_bytes=_MOST_FILE_BYTES,
+        upload=upload,
+        create=create,
+        id_field="id",
+        poll=lambda settings, job_id: get_request(url(settings, f"/batches/{job_id}"), headers_for(settings)),
+        progress=lambda body: progress_of(body, vendor.title),
+        results=results,
+        rows=lambda body, _: rows_of(body),
+        cancel=lambda settings, job_id: json_post(
+            url(settings, f"/batches/{job_id}/cancel"), headers_for(settings), {}
+        ),
+        find=lambda settings: get_request(url(settings, "/batches?limit=100"), headers_for(settings)),
+        found=lambda body, name: found_in(body, name, vendor.title),
+        tidy=tidy,
+    )
+
+
+def get_request(url: str, headers: Mapping[str, str]) -> Request:
+    return Request(url, headers, method="GET")
+
+
+def progress_of(body: bytes, who: str) -> Progress:
+    """How far a job of OpenAI's kind is: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
+    job = json_object(body, who)
+    status = str(job.get("status", ""))
+    files = tuple(str(job[name]) for name in ("output_file_id", "error_file_id") if job.get(name))
+    reason = "" if status == "completed" else status
+    if job.get("errors"):
+        errors: Any = job["errors"]
+        listed = cast("dict[str, Any]", errors).get("data") if isinstance(errors, dict) else errors
+        reason = f"{status}: {heard(json_body(listed))}"
+    return Progress(status in _ENDED, files, reason if status in _ENDED else "")
+
+
+def rows_of(body: bytes) -> list[Row]:
+    """Lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; what is no such line says nothing."""
+    rows: list[Row] = []
+    for line in body.splitlines():
+        try:
+            entry: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and isinstance(key := cast("dict[str, Any]", entry).get("custom_id"), str):
+            rows.append(_row(key, cast("dict[str, Any]", entry)))
+    return rows
+
+
+def _row(key: str, entry: dict[str, Any]) -> Row:
+    response = _object(entry.get("response"))
+    body = _object(response.get("body"))
+    entries = body.get("data")
+    first = _object(cast("list[Any]", entries)[0]) if isinstance(entries, list) and entries else {}
+    status = response.get("status_code", 200 if first else 500)
+    if first.get("embedding") and status == 200:
+        return Row(key, first["embedding"])
+    return Row(key, None, status if isinstance(status, int) else 500, heard(json_body(entry.get("error") or body)))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def found_in(body: bytes, name: str, who: str) -> str | None:
+    """The job with our name in a list of OpenAI's kind."""
+    jobs = json_object(body, who).get("data")
+    for job in cast("list[Any]", jobs) if isinstance(jobs, list) else []:
+        entry = _object(job)
+        if _object(entry.get("metadata")).get(MARK) == name and entry.get("id"):
+            return str(entry["id"])
+    return None

@@ -1,0 +1,147 @@
+"""Gemini's batch interface: `:asyncBatchEmbedContent` with the requests in it, an operation to ask, answers in it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.embed.remote._batch_api import BatchApi, get_request
+from memoriter.embed.remote._batch_state import Progress, Row
+from memoriter.embed.remote._gemini import VENDOR, entry, headers_of, model_path, url_of, values_of
+from memoriter.embed.remote._wire import Request, heard, json_body, json_object, json_post
+
+if TYPE_CHECKING:
+    from memoriter.embed.remote._batch_api import Items
+    from memoriter.embed.remote._batch_state import BatchJob
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+
+_INLINE = "inline"
+"""Stands for the answers within the operation."""
+_ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
+
+
+def _base(settings: RemoteSettings) -> str:
+    return VENDOR.address(settings.base_url)
+
+
+def _create(items: Items, settings: RemoteSettings, name: str, file: str) -> Request:
+    del file
+    requests = [{"request": entry(text, "document", settings), "metadata": {"key": key}} for key, text in items]
+    batch = {
+        "model": model_path(settings),
+        "displayName": name,
+        "inputConfig": {"requests": {"requests": requests}},
+    }
+    return json_post(url_of(settings, "asyncBatchEmbedContent"), headers_of(settings), {"batch": batch})
+
+
+def _poll(settings: RemoteSettings, job_id: str) -> Request:
+    return get_request(f"{_base(settings)}/{job_id}", headers_of(settings))
+
+
+def _progress(body: bytes) -> Progress:
+    operation = json_object(body, VENDOR.title)
+    state = str(_object(operation.get("metadata")).get("state") or operation.get("state") or "")
+    ended = bool(operation.get("done")) or state.endswith(_ENDED)
+    if not ended:
+        return Progress(ended=False)
+    output = _output(operation)
+    file = output.get("responsesFile")
+    outputs = (str(file),) if file else (_INLINE,) if _responses(output) else ()
+    reason = "" if state.endswith("SUCCEEDED") or outputs else state
+    if operation.get("error"):
+        reason = heard(json_body(operation["error"]))
+    return Progress(ended=True, outputs=outputs, reason=reason)
+
+
+def _results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
+    if output == _INLINE:
+        return _poll(settings, job.job_id)
+    root, _, version = _base(settings).rpartition("/")
+    return get_request(f"{root}/download/{version}/{output}:download?alt=media", headers_of(settings))
+
+
+def _rows(body: bytes, job: BatchJob) -> list[Row]:
+    """Answers in the order of the requests, in the operation or one a line; each may carry its key."""
+    try:
+        whole = _object(json.loads(body))
+    except (ValueError, RecursionError):
+        whole = {}
+    entries = _responses(_output(whole)) if "done" in whole or "metadata" in whole else _lines(body)
+    return [_row(_object(item), job, place) for place, item in enumerate(entries) if place < len(job.keys)]
+
+
+def _row(item: dict[str, Any], job: BatchJob, place: int) -> Row:
+    key = str(_object(item.get("metadata")).get("key") or item.get("key") or job.keys[place])
+    values = values_of(_object(item.get("response")).get("embedding"))
+    if values:
+        return Row(key, values)
+    error = _object(item.get("error"))
+    # google.rpc codes: 3 is INVALID_ARGUMENT.
+    return Row(key, None, 400 if error.get("code") in {3, 400} else 500, heard(json_body(error)))
+
+
+def _output(operation: dict[str, Any]) -> dict[str, Any]:
+    return _object(operation.get("response")) or _object(_object(operation.get("metadata")).get("output"))
+
+
+def _responses(output: dict[str, Any]) -> list[Any]:
+    """Both names are in use, and a list within an object of the same name as well as the list alone."""
+    value = output.get("inlinedResponses") or output.get("inlinedEmbedContentResponses")
+    if isinstance(value, dict):
+        value = cast("dict[str, Any]", value).get("inlinedResponses")
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _lines(body: bytes) -> list[Any]:
+    entries: list[Any] = []
+    for line in filter(None, body.splitlines()):
+        try:
+            entries.append(json.loads(line))
+        except (ValueError, RecursionError):
+            entries.append(None)  # keeps the places of those after it
+    return entries
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _cancel(settings: RemoteSettings, job_id: str) -> Request:
+    return json_post(f"{_base(settings)}/{job_id}:cancel", headers_of(settings), {})
+
+
+def _find(settings: RemoteSettings) -> Request:
+    return get_request(f"{_base(settings)}/batches?pageSize=100", headers_of(settings))
+
+
+def _found(body: bytes, name: str) -> str | None:
+    operations = json_object(body, VENDOR.title).get("operations")
+    for item in cast("list[Any]", operations) if isinstance(operations, list) else []:
+        operation = _object(item)
+        if _object(operation.get("metadata")).get("displayName") == name and operation.get("name"):
+            return str(operation["name"])
+    return None
+
+
+def _tidy(settings: RemoteSettings, job: BatchJob) -> list[Request]:
+    return [Request(f"{_base(settings)}/{job.job_id}", headers_of(settings), method="DELETE")] if job.job_id else []
+
+
+# ai.google.dev/gemini-api/docs/batch-api: 20 MB for requests that are sent inline.
+API = BatchApi(
+    vendor=VENDOR,
+    most_inputs=1_000,
+    most_bytes=12_000_000,
+    upload=None,
+    create=_create,
+    id_field="name",
+    poll=_poll,
+    progress=_progress,
+    results=_results,
+    rows=_rows,
+    cancel=_cancel,
+    find=_find,
+    found=_found,
+    tidy=_tidy,
+)

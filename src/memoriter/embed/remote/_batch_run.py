@@ -1,0 +1,292 @@
+"""Batch jobs at work: submits texts, asks, collects, and goes on where another process stopped."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from memoriter.embed._limits import utf8_size
+from memoriter.embed._vectors import normalise
+from memoriter.embed.remote import _batch_gemini, _batch_openai, _batch_voyage
+from memoriter.embed.remote._batch_api import id_of, job_name
+from memoriter.embed.remote._batch_state import BatchJob, BatchRules, applied
+from memoriter.embed.remote._wire import matrix
+from memoriter.errors import (
+    BadVector,
+    ConfigError,
+    EmbeddingError,
+    InputRejected,
+    Throttled,
+    TransientFailure,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._batch_api import BatchApi
+    from memoriter.embed.remote._batch_state import Row
+    from memoriter.embed.remote._http import HttpClient
+    from memoriter.embed.remote._remote import RemoteProvider
+    from memoriter.embed.remote._wire import Request, Response
+
+T = TypeVar("T")
+
+_APIS = {api.vendor.name: api for api in (_batch_gemini.API, _batch_openai.API, _batch_voyage.API)}
+_SECONDS, _FILE_SECONDS = 120.0, 600.0
+_LONGEST_KEY = 64
+
+
+class BatchStore(Protocol):
+    """Where jobs are kept, by name, until their vectors are stored."""
+
+    def load(self) -> Sequence[BatchJob]: ...
+    def save(self, job: BatchJob) -> None: ...
+    def drop(self, job: BatchJob) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collected:
+    """What came of some texts. Each key is in one of the three."""
+
+    keys: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    """Shape (keys, dimensions); rows of unit length."""
+    failures: Mapping[str, EmbeddingError]
+    """Texts that the service refuses."""
+    again: tuple[str, ...]
+    """Texts to embed in the plain way: too long for one vector, or without an answer after several jobs."""
+
+
+class _Gone(EmbeddingError):
+    """The service does not know the job or the file any more."""
+
+
+def batch_vendors() -> tuple[str, ...]:
+    """The vendors with a batch interface, in alphabetical order."""
+    return tuple(sorted(_APIS))
+
+
+class BatchRun:
+    """The jobs of one provider. One process at a time may run them."""
+
+    def __init__(
+        self,
+        provider: RemoteProvider,
+        http: HttpClient,
+        store: BatchStore,
+        *,
+        wall: Callable[[], float],
+        sleep: Callable[[float], object],
+        rules: BatchRules = BatchRules(),  # noqa: B008 - frozen
+    ) -> None:
+        """`wall` gives seconds since 1970.
+
+        Raises:
+            ConfigError: the vendor has no batch interface.
+        """
+        vendor = provider.settings.vendor
+        if vendor not in _APIS:
+            raise ConfigError(
+                f"{vendor!r} has no batch interface", remedy=f"turn remote.batch off; it is for {', '.join(_APIS)}"
+            )
+        self._api: BatchApi = _APIS[vendor]
+        self._provider = provider
+        self._http = http
+        self._store = store
+        self._wall = wall
+        self._sleep = sleep
+        self._rules = rules
+
+    def run(self, texts: Mapping[str, str]) -> Iterator[Collected]:
+        """Vectors of documents by key, as jobs end, also of jobs of earlier processes.
+
+        Texts under way are not sent twice. A job is forgotten when the next result is asked for, so what was given must
+        be stored by then. With `wait` off it submits and collects what there is and ends; a later run goes on.
+
+        Raises:
+            EmbeddingError: nothing more can be done now; what was submitted stays under way.
+            ValueError: a key is longer than 64 characters.
+        """
+        jobs = list(self._store.load())
+        under_way = {key for job in jobs for key in job.keys}
+        fresh = [key for key in texts if key not in under_way]
+        if any(len(key) > _LONGEST_KEY for key in fresh):
+            raise ValueError(f"keys may have {_LONGEST_KEY} characters")
+        limit = self._provider.spec.max_tokens
+        long = tuple(key for key in fresh if self._provider.count_tokens(texts[key]) > limit)
+        if long:
+            yield self._nothing(again=long)
+        queue = deque((group, 1) for group in self._groups([key for key in fresh if key not in set(long)], texts))
+        while jobs or queue:
+            ended = False
+            for job in list(jobs):
+                jobs.remove(job)
+                moved = self._moved(job)
+                if moved.stage != "ended":
+                    jobs.append(moved)
+                    continue
+                try:
+                    collected, again = self._collected(moved)
+                except (Throttled, TransientFailure):
+                    if not self._rules.wait or self._wall() - moved.created > self._rules.timeout_minutes * 60:
+                        raise
+                    jobs.append(moved)
+                    continue
+                ended = True
+                back = [key for key in again if key in texts and moved.tries < self._rules.most_tries]
+                queue.extend((group, moved.tries + 1) for group in self._groups(back, texts))
+                yield self._with_again(collected, tuple(key for key in again if key not in set(back)))
+                self._forget(moved)
+            while queue and len(jobs) < max(self._rules.concurrency, 1):
+                jobs.append(self._submitted(*queue.popleft(), texts))
+            if jobs and not ended:
+                if not self._rules.wait:
+                    return
+                self._sleep(max(self._rules.poll_seconds, 0.01))
+
+    def _groups(self, keys: Sequence[str], texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+        """Keys in order, as many as fit into one job."""
+        group: list[str] = []
+        used = 0
+        for key in keys:
+            size = utf8_size(texts[key])
+            if group and (len(group) == self._api.most_inputs or used + size > self._api.most_bytes):
+                yield tuple(group)
+                group, used = [], 0
+            group.append(key)
+            used += size
+        if group:
+            yield tuple(group)
+
+    def _submitted(self, keys: tuple[str, ...], tries: int, texts: Mapping[str, str]) -> BatchJob:
+        now = self._wall()
+        job = BatchJob(job_name(keys, now), keys, now, tries=tries)
+        self._store.save(job)
+        items = [(key, self._provider.framed(texts[key], "document")) for key in keys]
+        api, settings, who = self._api, self._provider.settings, self._api.vendor.title
+        try:
+            if api.upload is not None:
+                request = api.upload(items, settings, job.name)
+                job = job.uploaded(self._sent(request, lambda body: id_of(body, who), seconds=_FILE_SECONDS))
+                self._store.save(job)
+            request = api.create(items, settings, job.name, "".join(job.files))
+            read: Callable[[bytes], str] = lambda body: id_of(body, who, api.id_field)  # noqa: E731
+            job = job.submitted(self._sent(request, read, seconds=_FILE_SECONDS, once=True))
+        except TransientFailure:  # it may have been created: the next look at it will tell
+            return job
+        except EmbeddingError:
+            self._forget(job)
+            raise
+        self._store.save(job)
+        return job
+
+    def _moved(self, job: BatchJob) -> BatchJob:
+        """The job after the step that is due, kept."""
+        now = self._wall()
+        match job.step(now, self._rules):
+            case "wait" | "collect":
+                return job
+            case "find":
+                moved = self._found(job, now)
+            case "poll":
+                moved = self._asked(job, now)
+            case "cancel":
+                with suppress(EmbeddingError):
+                    self._sent(self._api.cancel(self._provider.settings, job.job_id), lambda _: None)
+                moved = job.after_cancel(now)
+            case "abandon":
+                moved = job.given_up("it took too long")
+        self._store.save(moved)
+        return moved
+
+    def _found(self, job: BatchJob, now: float) -> BatchJob:
+        """A job of which nobody knows whether it was created."""
+        try:
+            number = self._sent(self._api.find(self._provider.settings), lambda body: self._api.found(body, job.name))
+        except (Throttled, TransientFailure):
+            return job.unanswered(now)
+        return job.submitted(number) if number else job.given_up("it was never created")
+
+    def _asked(self, job: BatchJob, now: float) -> BatchJob:
+        try:
+            progress = self._sent(self._api.poll(self._provider.settings, job.job_id), self._api.progress)
+        except _Gone:
+            return job.given_up("the service does not know it any more")
+        except (Throttled, TransientFailure):
+            return job.unanswered(now)
+        return job.after_poll(progress, now)
+
+    def _collected(self, job: BatchJob) -> tuple[Collected, tuple[str, ...]]:
+        """What a job gave, and the keys that it gave nothing for."""
+        rows: list[Row] = []
+        for output in job.outputs:
+            request = self._api.results(self._provider.settings, job, output)
+            with suppress(_Gone):
+                rows += self._sent(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS)
+        outcome = applied(job, rows)
+        failures: dict[str, EmbeddingError] = {
+            row.key: InputRejected(f"{self._api.vendor.title} refused this text: {row.message}")
+            for row in outcome.failed
+        }
+        vectors = self._vectors(outcome.rows, failures)
+        if outcome.rows and not vectors and len(outcome.rows) > 1:
+            self._forget(job)
+            raise failures[outcome.rows[0].key]
+        keys = tuple(vectors)
+        whole = self._stacked([vectors[key] for key in keys])
+        return Collected(keys, whole, failures, ()), outcome.again
+
+    def _vectors(self, rows: Sequence[Row], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
+        """The unit vector of each row; what has none goes to the failures."""
+        who, dimensions = self._api.vendor.title, self._provider.spec.dimensions
+        vectors: dict[str, NDArray[np.float32]] = {}
+        for row in rows:
+            try:
+                (vector,), (usable,) = normalise(matrix([row.embedding], count=1, dimensions=dimensions, who=who))
+            except BadVector as error:
+                failures[row.key] = error
+                continue
+            if usable:
+                vectors[row.key] = vector
+            else:
+                failures[row.key] = InputRejected(f"{who} gave a vector that is zero or not finite")
+        return vectors
+
+    def _stacked(self, vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        import numpy as np
+
+        return np.array(vectors, np.float32).reshape(len(vectors), self._provider.spec.dimensions)
+
+    def _nothing(self, *, again: tuple[str, ...]) -> Collected:
+        return Collected((), self._stacked([]), {}, again)
+
+    def _with_again(self, collected: Collected, again: tuple[str, ...]) -> Collected:
+        return Collected(collected.keys, collected.vectors, collected.failures, again)
+
+    def _forget(self, job: BatchJob) -> None:
+        """Let go of a job, and have the service delete what it keeps of the texts."""
+        self._store.drop(job)
+        for request in self._api.tidy(self._provider.settings, job):
+            with suppress(EmbeddingError):
+                self._sent(request, lambda _: None)
+
+    def _sent(
+        self, request: Request, read: Callable[[bytes], T], *, seconds: float = _SECONDS, once: bool = False
+    ) -> T:
+        def error_of(response: Response) -> EmbeddingError:
+            if response.status == 404 and request.method == "GET":
+                return _Gone("not found")
+            secrets = self._provider.settings.secrets
+            return self._api.vendor.error_of(response.status, response.headers, response.body, secrets)
+
+        def call() -> Any:
+            return self._http.send(
+                request, timeout=seconds, read=lambda answer: read(answer.body), error_of=error_of, once=once
+            )
+
+        return self._provider.guard.call(call)

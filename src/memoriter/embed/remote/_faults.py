@@ -1,0 +1,152 @@
+"""A refusal of a service as one of our errors: what the same call would do next time decides which. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
+
+from memoriter.embed.remote._wire import heard
+from memoriter.errors import (
+    InputRejected,
+    InputTooLarge,
+    OutOfQuota,
+    ProviderUnavailable,
+    Throttled,
+    TransientFailure,
+    Unauthorised,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memoriter.errors import EmbeddingError
+
+Kind = Literal["throttled", "quota", "unauthorised", "too_large", "rejected", "unavailable", "transient"]
+
+_MOST_JUDGED = 4000
+_TOO_LARGE = re.compile(
+    r"context (?:length|size|window)|too (?:long|large|big|many (?:tokens|inputs|texts|items|requests? in))"
+    r"|max(?:imum)?[ _](?:number of )?(?:allowed )?(?:input[ _])?(?:tokens|sequence length|batch size)"
+    r"|exceed\w*.{0,60}(?:tokens?|length|batch)|(?:tokens?|length|batch).{0,60}exceed|must have less than \d+ tokens"
+    r"|reduce.{0,30}(?:length|input)|split into more batches|at most \d+ (?:requests|inputs|texts)"
+    r"|larger than.{0,30}(?:batch|context)|batch size.{0,40}(?:limit|at most|larger|invalid|>)",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ](?:quota|credits?|funds|balance)|exceeded your current quota|quota (?:is )?exhausted"
+    r"|out of credits?|no credits?|negative balance|(?:billing|spend\w*|usage|monthly|credit) (?:hard )?(?:limit|cap)"
+    r"|payment required",
+    re.IGNORECASE,
+)
+_SETTING = re.compile(
+    r"\b(?:model|dimensions?|output_?dimension\w*|encoding_format|input_type|task_?type)\b"
+    r".{0,60}\b(?:not|unknown|unsupported|invalid|exist\w*|unrecogni\w+|extra)\b"
+    r"|\b(?:unknown|unsupported|invalid|unrecogni\w+|extra|not support\w*)\b.{0,60}"
+    r"\b(?:model|dimensions?|output_?dimension\w*|encoding_format|input_type|parameter|field|argument)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is not a success."""
+
+    who: str
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    secrets: Sequence[str] = field(default=(), repr=False)
+
+    @property
+    def words(self) -> str:
+        """The service's own message, safe to show."""
+        return heard(self.body, secrets=self.secrets)
+
+    @property
+    def whole(self) -> str:
+        """The message without a cut, to judge by."""
+        return heard(self.body, most=_MOST_JUDGED)
+
+
+def usual_kind(status: int, words: str) -> Kind:
+    """What most services mean by a status and a message."""
+    if status in {400, 413, 422, 500} and _TOO_LARGE.search(words):
+        return "too_large"
+    if status == 402 or (status in {400, 403, 429} and _QUOTA.search(words)):
+        return "quota"
+    if status in {401, 403, 407}:
+        return "unauthorised"
+    if status == 429:
+        return "throttled"
+    if status == 413:
+        return "too_large"
+    if status in {400, 422}:
+        return "unavailable" if _SETTING.search(words) else "rejected"
+    if status in {408, 409, 425} or (status >= 500 and status not in {501, 505}):
+        return "transient"
+    return "unavailable"
+
+
+def error_for(refusal: Refusal, kind: Kind, *, remedy: str = "", retry_after: float | None = None) -> EmbeddingError:
+    """The error, which says who refused, with which status and in which words."""
+    said = f"{refusal.who} answered {refusal.status}: {refusal.words or 'nothing'}"
+    wait = retry_after if retry_after is not None else retry_after_of(refusal.headers)
+    match kind:
+        case "throttled":
+            return Throttled(said, remedy=remedy or "wait a moment; what is missing is fetched later", retry_after=wait)
+        case "transient":
+            return TransientFailure(said, remedy=remedy or "try again later", retry_after=wait)
+        case "quota":
+            return OutOfQuota(said, remedy=remedy or f"look at plan and billing of your account at {refusal.who}")
+        case "unauthorised":
+            return Unauthorised(said, remedy=remedy or f"check the key for {refusal.who} and what it may be used for")
+        case "too_large":
+            return InputTooLarge(said, remedy=remedy or "shorter passages: memorySearch.chunking.tokens")
+        case "rejected":
+            return InputRejected(said, remedy=remedy)
+        case "unavailable":
+            return ProviderUnavailable(said, remedy=remedy or "check memorySearch.model and remote.baseUrl")
+        case _:
+            assert_never(kind)
+
+
+def retry_after_of(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait: `retry-after-ms`, or `retry-after` in seconds or as a date, against the answer's own `date`.
+
+    None where nothing sensible is said. A date is read against the clock of the server, so that ours does not matter.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    said = headers.get("retry-after")
+    seconds = _number(said)
+    if seconds is not None or said is None:
+        return seconds
+    from email.utils import parsedate_to_datetime
+
+    try:
+        now = parsedate_to_datetime(headers.get("date", ""))
+        return max((parsedate_to_datetime(said) - now).total_seconds(), 0.0)
+    except (TypeError, ValueError):
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    if text is None or not re.fullmatch(r"\s*\d{1,9}(?:\.\d{1,9})?\s*", text):
+        return None
+    return float(text)
+
+
+def error_object(body: bytes) -> dict[str, Any]:
+    """The `error` of a JSON answer as an object; empty when there is none."""
+    import json
+
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(value, list):  # some gateways wrap the one error in a list
+        value = next(iter(cast("list[Any]", value)), None)
+    error = cast("dict[str, Any]", value).get("error", cast("Any", value)) if isinstance(value, dict) else None
+    return cast("dict[str, Any]", error) if isinstance(error, dict) else {}

@@ -1,0 +1,154 @@
+"""Google's Gemini API: `POST <base>/models/<model>:batchEmbedContents`, one entry a text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.embed.remote._faults import Refusal, error_for, error_object, usual_kind
+from memoriter.embed.remote._remote_model import RemoteModel
+from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
+from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._wire import json_object, json_post, listed, matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._faults import Kind
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._wire import Request
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import Role
+
+_WHO = "Gemini"
+_TASKS = ("RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT")
+
+# ai.google.dev/gemini-api/docs/embeddings and /api/embeddings. The first model takes a task type and normalises only
+# vectors of full size; the second is told its task in words around the text, and is said to normalise all.
+_FIRST = RemoteModel(
+    dimensions=3072,
+    sizes=(128, 3072),
+    max_tokens=2048,
+    max_inputs=100,
+    max_request_tokens=200_000,
+    query_template="[taskType=RETRIEVAL_QUERY] {text}",
+    document_template="[taskType=RETRIEVAL_DOCUMENT] {text}",
+    tasks=_TASKS,
+    unit=False,
+)
+_SECOND = RemoteModel(
+    dimensions=3072,
+    sizes=(128, 3072),
+    max_tokens=8192,
+    max_inputs=100,
+    max_request_tokens=400_000,
+    query_template="task: search result | query: {text}",
+    document_template="title: none | text: {text}",
+)
+_MODELS = {
+    "gemini-embedding-001": _FIRST,
+    "gemini-embedding-2": _SECOND,
+    "gemini-embedding-2-preview": _SECOND,
+}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
+
+
+def _address(base_url: str) -> str:
+    address = endpoint_of(base_url)
+    return address.partition("/openai")[0].partition("/models/")[0]
+
+
+def model_path(settings: RemoteSettings) -> str:
+    """The model as a resource: `models/<name>`."""
+    return "models/" + settings.model.removeprefix("models/")
+
+
+def entry(text: str, role: Role, settings: RemoteSettings) -> dict[str, object]:
+    """One EmbedContentRequest. One content a text: the parts of one content would become one vector."""
+    value: dict[str, object] = {"model": model_path(settings), "content": {"parts": [{"text": text}]}}
+    row = _MODELS.get(settings.model.removeprefix("models/")) or _FIRST
+    if row.tasks[0]:
+        value["taskType"] = row.tasks[0 if role == "query" else 1]
+    if row.sizes and settings.dimensions not in {None, row.dimensions}:
+        value["outputDimensionality"] = settings.dimensions
+    return value
+
+
+def url_of(settings: RemoteSettings, method: str) -> str:
+    """The address of one of the model's methods."""
+    return f"{_address(settings.base_url)}/{model_path(settings)}:{method}"
+
+
+def headers_of(settings: RemoteSettings) -> dict[str, str]:
+    """The key goes into a header: an address ends up in logs."""
+    return headers_for(settings, key_header="x-goog-api-key", prefix="")
+
+
+def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
+    """One request for all the texts."""
+    body = {"requests": [entry(text, role, settings) for text in texts]}
+    return json_post(url_of(settings, "batchEmbedContents"), headers_of(settings), body)
+
+
+def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+    """Vectors (count, dimensions) in the order of the texts.
+
+    Raises:
+        BadVector: they are not one for each text, or not of these dimensions.
+        TransientFailure: it is no answer.
+    """
+    rows = [values_of(item) for item in listed(json_object(body, _WHO), "embeddings", _WHO)]
+    return matrix(rows, count=count, dimensions=dimensions, who=_WHO)
+
+
+def values_of(item: Any) -> Any:
+    """The numbers of a ContentEmbedding, or None."""
+    return cast("dict[str, Any]", item).get("values") if isinstance(item, dict) else None
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+    """What a refusal means. "You exceeded your current quota" is said of a minute and of a day: `details` tell."""
+    refusal = Refusal(_WHO, status, headers, body, secrets)
+    details = _details(body)
+    waits = [match for detail in details if (match := _DURATION.fullmatch(str(detail.get("retryDelay", ""))))]
+    wait = float(waits[0][1]) if waits else None
+    return error_for(refusal, _kind(refusal, details), retry_after=wait)
+
+
+def _kind(refusal: Refusal, details: Sequence[Mapping[str, Any]]) -> Kind:
+    if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or "API key" in refusal.whole:
+        return "unauthorised"
+    if refusal.status == 429:
+        violated = " ".join(str(detail.get("violations")) for detail in details)
+        spent = "PerDay" in violated or "credits are depleted" in refusal.whole
+        return "quota" if spent else "throttled"
+    return usual_kind(refusal.status, refusal.whole)
+
+
+def _details(body: bytes) -> list[dict[str, Any]]:
+    details = error_object(body).get("details")
+    items = cast("list[Any]", details) if isinstance(details, list) else []
+    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def _others(settings: RemoteSettings) -> RemoteModel:
+    del settings
+    return _FIRST
+
+
+VENDOR = Vendor(
+    name="gemini",
+    title=_WHO,
+    base_url="https://generativelanguage.googleapis.com/v1beta",
+    default_model="gemini-embedding-001",
+    models=_MODELS,
+    others=_others,
+    build_request=build_request,
+    parse_response=parse_response,
+    error_of=error_of,
+    prefixes=("models/", "gemini/", "google/"),
+    address=_address,
+)

@@ -1,0 +1,92 @@
+"""Mistral: `POST <base>/embeddings`, with `output_dimension` for the model that can give fewer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.embed.remote._faults import Refusal, error_for, error_object, usual_kind
+from memoriter.embed.remote._remote_model import RemoteModel
+from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
+from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._wire import Request
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import Role
+
+_WHO = "Mistral"
+_TOO_MUCH = "3210"
+"""`code` of "too many tokens" and of "too many inputs"."""
+
+
+def _row(dimensions: int | None, sizes: tuple[int, int] | None = None) -> RemoteModel:
+    # 16,384 tokens a request and 256 inputs are what the service enforces; its pages do not say.
+    return RemoteModel(dimensions=dimensions, sizes=sizes, max_tokens=8192, max_inputs=128, max_request_tokens=16_000)
+
+
+# docs.mistral.ai/capabilities/embeddings and /api/endpoint/embeddings
+_MODELS = {
+    "mistral-embed": _row(1024),
+    "mistral-embed-2312": _row(1024),
+    "codestral-embed": _row(1536, (1, 3072)),
+    "codestral-embed-2505": _row(1536, (1, 3072)),
+}
+
+
+def _address(base_url: str) -> str:
+    return endpoint_of(base_url).removesuffix("/embeddings")
+
+
+def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
+    """One request for all the texts; queries and documents are treated alike."""
+    del role
+    body: dict[str, object] = {"model": settings.model, "input": list(texts), "encoding_format": "float"}
+    row = _MODELS.get(settings.model)
+    if row and row.sizes and settings.dimensions not in {None, row.dimensions}:
+        body["output_dimension"] = settings.dimensions
+    return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
+
+
+def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+    """Vectors (count, dimensions) in the order of the texts.
+
+    Raises:
+        BadVector: they are not one for each text, or not of these dimensions.
+        TransientFailure: it is no answer.
+    """
+    rows = ordered(listed(json_object(body, _WHO), "data", _WHO), count, _WHO)
+    return matrix(rows, count=count, dimensions=dimensions, who=_WHO)
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+    """What a refusal means."""
+    refusal = Refusal(_WHO, status, headers, body, secrets)
+    too_much = str(error_object(body).get("code")) == _TOO_MUCH
+    return error_for(refusal, "too_large" if too_much else usual_kind(status, refusal.whole))
+
+
+def _others(settings: RemoteSettings) -> RemoteModel:
+    del settings
+    return _row(None)
+
+
+VENDOR = Vendor(
+    name="mistral",
+    title=_WHO,
+    base_url="https://api.mistral.ai/v1",
+    default_model="mistral-embed",
+    models=_MODELS,
+    others=_others,
+    build_request=build_request,
+    parse_response=parse_response,
+    error_of=error_of,
+    prefixes=("mistral/", "mistralai/"),
+    address=_address,
+)

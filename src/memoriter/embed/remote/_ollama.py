@@ -1,0 +1,85 @@
+"""Ollama's own API: `POST <base>/api/embed`, a list of lists in the order of the texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.embed.remote._faults import Refusal, error_for, usual_kind
+from memoriter.embed.remote._remote_model import RemoteModel, open_model
+from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
+from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._wire import json_object, json_post, listed, matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._faults import Kind
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._wire import Request
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import Role
+
+_WHO = "Ollama"
+
+
+def _address(base_url: str) -> str:
+    address = endpoint_of(base_url)
+    for ending in ("/embed", "/embeddings", "/api", "/v1"):
+        address = address.removesuffix(ending)
+    return address
+
+
+def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
+    """One request for all the texts. One that is too long is refused and not silently cut: we embed its parts."""
+    del role
+    body = {"model": settings.model, "input": list(texts), "truncate": False}
+    return json_post(_address(settings.base_url) + "/api/embed", headers_for(settings), body)
+
+
+def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+    """Vectors (count, dimensions) in the order of the texts.
+
+    Raises:
+        BadVector: they are not one for each text, or not of these dimensions.
+        TransientFailure: it is no answer.
+    """
+    rows = listed(json_object(body, _WHO), "embeddings", _WHO)
+    return matrix(rows, count=count, dimensions=dimensions, who=_WHO)
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+    """What a refusal means; most come as `{"error": words}` with status 500 or 400."""
+    refusal = Refusal(_WHO, status, headers, body, secrets)
+    remedy = "ollama pull the model, or set memorySearch.model to one that `ollama list` shows" if status == 404 else ""
+    return error_for(refusal, _kind(status, refusal.whole.lower()), remedy=remedy)
+
+
+def _kind(status: int, words: str) -> Kind:
+    if "unsupported value: nan" in words:  # this text makes the model compute nonsense
+        return "rejected"
+    if "does not support embed" in words:
+        return "unavailable"
+    return usual_kind(status, words)
+
+
+def _others(settings: RemoteSettings) -> RemoteModel:
+    return open_model(settings.model) or RemoteModel(max_tokens=2048)
+
+
+VENDOR = Vendor(
+    name="ollama",
+    title=_WHO,
+    base_url="http://127.0.0.1:11434",
+    default_model="",
+    models={},
+    others=_others,
+    build_request=build_request,
+    parse_response=parse_response,
+    error_of=error_of,
+    prefixes=("ollama/",),
+    needs_key=False,
+    address=_address,
+)

@@ -1,0 +1,128 @@
+"""OpenAI, and every endpoint that speaks like it: LM Studio, vLLM, llama.cpp, OpenRouter and many more.
+
+`POST <base>/embeddings` with `model`, `input`, and `dimensions` and `encoding_format` where they are known to be taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.embed.remote._faults import Refusal, error_for, error_object, usual_kind
+from memoriter.embed.remote._remote_model import RemoteModel, open_model
+from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
+from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._faults import Kind
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._wire import Request
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import Role
+
+_WHO = "OpenAI"
+_BASE_URL = "https://api.openai.com/v1"
+
+
+def _row(dimensions: int, sizes: tuple[int, int] | None) -> RemoteModel:
+    return RemoteModel(dimensions=dimensions, sizes=sizes, max_tokens=8191, max_inputs=2048, max_request_tokens=300_000)
+
+
+# developers.openai.com/api/docs/guides/embeddings and /api/reference/resources/embeddings
+_MODELS = {
+    "text-embedding-3-small": _row(1536, (1, 1536)),
+    "text-embedding-3-large": _row(3072, (1, 3072)),
+    "text-embedding-ada-002": _row(1536, None),
+}
+_QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits"}
+_SETTING_PARAMS = {"model", "dimensions", "encoding_format"}
+
+
+def _address(base_url: str) -> str:
+    return endpoint_of(base_url).removesuffix("/embeddings")
+
+
+def is_official(settings: RemoteSettings) -> bool:
+    """Whether OpenAI itself is asked; others do not take every parameter."""
+    return _address(settings.base_url) == _BASE_URL
+
+
+def request_body(texts: Sequence[str], settings: RemoteSettings) -> dict[str, object]:
+    """The JSON of one request, here and in a batch."""
+    official = is_official(settings)
+    body: dict[str, object] = {
+        "model": settings.model,
+        "input": list(texts),
+        "encoding_format": "base64" if official else "float",
+    }
+    row = _MODELS.get(settings.model)
+    if official and row and row.sizes and settings.dimensions not in {None, row.dimensions}:
+        body["dimensions"] = settings.dimensions
+    return body
+
+
+def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
+    """One request for all the texts; the role is in their templates already."""
+    del role
+    url = _address(settings.base_url) + "/embeddings"
+    return json_post(url, headers_for(settings), request_body(texts, settings))
+
+
+def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+    """Vectors (count, dimensions) in the order of the texts, from numbers or base64.
+
+    Raises:
+        BadVector: they are not one for each text, or not of these dimensions.
+        TransientFailure: it is no answer, or the error that OpenRouter sends with status 200.
+    """
+    answer = json_object(body, _WHO)
+    if "data" not in answer and (error := error_object(body)) and "message" in error:
+        status = error.get("code")
+        raise error_of(status if isinstance(status, int) and status >= 400 else 503, {}, body)
+    return matrix(ordered(listed(answer, "data", _WHO), count, _WHO), count=count, dimensions=dimensions, who=_WHO)
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+    """What a refusal means: `error.code`, `error.type` and `error.param` first, then the status."""
+    refusal = Refusal(_WHO, status, headers, body, secrets)
+    return error_for(refusal, _kind(refusal))
+
+
+def _kind(refusal: Refusal) -> Kind:
+    error = error_object(refusal.body)
+    codes = {str(error.get("code")), str(error.get("type"))}
+    if codes & _QUOTA_CODES:
+        return "quota"
+    if "invalid_api_key" in codes:
+        return "unauthorised"
+    kind = usual_kind(refusal.status, refusal.whole)
+    if kind == "rejected" and ("model_not_found" in codes or error.get("param") in _SETTING_PARAMS):
+        return "unavailable"
+    return kind
+
+
+def _others(settings: RemoteSettings) -> RemoteModel:
+    short = settings.model.rpartition("/")[2]
+    known = _MODELS.get(short)
+    return open_model(short) or RemoteModel(max_tokens=known.max_tokens if known else 8191)
+
+
+VENDOR = Vendor(
+    name="openai",
+    title=_WHO,
+    base_url=_BASE_URL,
+    default_model="text-embedding-3-small",
+    models=_MODELS,
+    others=_others,
+    build_request=build_request,
+    parse_response=parse_response,
+    error_of=error_of,
+    prefixes=("openai/",),
+    own_models_only_at_home=True,
+    address=_address,
+)

@@ -1,0 +1,285 @@
+"""Embedding by a service: any vendor behind the one Protocol, within its limits and with what it says checked."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memoriter.embed._limits import split_within
+from memoriter.embed._vectors import normalise
+from memoriter.embed.remote import _gemini, _mistral, _ollama, _openai, _voyage
+from memoriter.embed.remote._guard import BreakerStore, Guard
+from memoriter.embed.remote._probe import PROBE, background_of
+from memoriter.embed.remote._remote_settings import RemoteSettings, is_near
+from memoriter.embed.remote._wire import sendable
+from memoriter.errors import BadVector, ConfigError, InputRejected, ProviderUnavailable
+from memoriter.types import ModelSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._http import HttpClient
+    from memoriter.embed.remote._vendor import Vendor
+    from memoriter.embed.remote._wire import Response
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import Role
+
+__all__ = ["BreakerStore", "RemoteProvider", "RemoteSettings", "Resolved", "remote_names", "vendor_of"]
+
+_VENDORS = {vendor.VENDOR.name: vendor.VENDOR for vendor in (_gemini, _mistral, _ollama, _openai, _voyage)}
+
+CONCURRENCY = 2
+"""Calls at once. Few, so that no more than these can be lost when a quota ends."""
+_QUERY_SECONDS, _DOCUMENT_SECONDS = 60.0, 120.0
+_NEAR_QUERY_SECONDS, _NEAR_DOCUMENT_SECONDS = 300.0, 600.0
+_QUERY_TRIES, _DOCUMENT_TRIES = 2, 3
+"""Somebody waits for a query."""
+_NORMALISER = "control characters to spaces; '.' for nothing"
+_USAGE = re.compile(rb'"(?:total_tokens|totalTokenCount|promptTokenCount|prompt_eval_count)"\s*:\s*(\d{1,12})')
+_USAGE_BYTES = 1000
+_PIECES = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
+_WIDE = re.compile(r"[\u1100-\uffff]")
+_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a model tells of itself; to be remembered in `RemoteSettings`."""
+
+    dimensions: int
+    background: tuple[float, float]
+
+
+def remote_names() -> tuple[str, ...]:
+    """Every vendor there is, in alphabetical order."""
+    return tuple(sorted(_VENDORS))
+
+
+def vendor_of(name: str) -> Vendor:
+    """A vendor by its name.
+
+    Raises:
+        ConfigError: there is no such vendor.
+    """
+    if name not in _VENDORS:
+        raise ConfigError(f"there is no remote provider {name!r}", remedy=f"choose one of: {', '.join(_VENDORS)}")
+    return _VENDORS[name]
+
+
+class RemoteProvider:
+    """The vectors of a service, of unit length whatever it sends. Threads may share it."""
+
+    def __init__(
+        self,
+        settings: RemoteSettings,
+        http: HttpClient,
+        *,
+        wall: Callable[[], float],
+        breakers: BreakerStore | None = None,
+        spent: Callable[[int], None] | None = None,
+    ) -> None:
+        """`wall` gives seconds since 1970; `breakers` keeps what a next process must know. Nothing is sent yet.
+
+        `spent` hears of the tokens of each answer, from any thread: as the service counts them, or our estimate.
+
+        Raises:
+            ConfigError: the settings do not fit the vendor.
+            ProviderUnavailable: the vendor wants a key and there is none.
+        """
+        self._vendor = vendor = vendor_of(settings.vendor)
+        self._settings = vendor.resolved(settings)
+        self._model = vendor.model_of(self._settings)
+        self._endpoint = vendor.address(self._settings.base_url)
+        if vendor.needs_key and not settings.secrets and self._endpoint == vendor.base_url:
+            raise ProviderUnavailable(
+                f"there is no key for {vendor.title}",
+                remedy=f"set remote.apiKey, models.providers.{vendor.name}.apiKey or {vendor.name.upper()}_API_KEY",
+            )
+        self._http = http
+        self._spent = spent
+        self.guard = Guard((vendor.name, self._endpoint, *settings.secrets), wall=wall, store=breakers)
+        """Shared with whoever else asks this service with this key."""
+        self._slots = threading.BoundedSemaphore(CONCURRENCY)
+        self._asking = threading.Lock()
+        self._answered = False
+        self._spec = self._spec_with(self._model.dimensions, settings.background)
+
+    @property
+    def settings(self) -> RemoteSettings:
+        """With the address, the model and the dimensions filled in."""
+        return self._settings
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model as it is used. Asks the service (see `resolve`) if nothing else knows the dimensions."""
+        if self._spec is None:
+            self.resolve()
+        assert self._spec is not None
+        return self._spec
+
+    def resolve(self) -> Resolved:
+        """Dimensions and background, by one call with a dozen short texts of our own, unless both are known.
+
+        Raises:
+            EmbeddingError: the service does not answer with vectors.
+        """
+        with self._asking:
+            spec, background = self._spec, self._settings.background
+            if spec is None or background is None:
+                vectors = self._fetched([self.framed(text, "document") for text in PROBE], "document")
+                background = background_of(vectors)
+                self._spec = spec = self._spec_with(vectors.shape[1], background)
+                assert spec is not None
+                self._settings = replace(self._settings, background=background)
+            return Resolved(spec.dimensions, background)
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        """Vectors (texts, dimensions), in as many requests as the vendor's limits want, two at a time.
+
+        A text over the limit is cut where our estimate says; the service may still find it too large.
+        """
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, self.spec.dimensions), np.float32)
+        _ = self.spec
+        framed = [self.framed(text, role) for text in texts]
+        groups = request_groups(
+            [self.count_tokens(text) for text in framed], self._model.max_inputs, self._model.max_request_tokens
+        )
+
+        def fetched(group: range) -> NDArray[np.float32]:
+            return self._fetched(framed[group.start : group.stop], role)
+
+        if len(groups) == 1:
+            return fetched(groups[0])
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(CONCURRENCY, "memoriter-remote") as threads:
+            return np.concatenate(list(threads.map(fetched, groups)))
+
+    def count_tokens(self, text: str) -> int:
+        """An estimate that is seldom too low: three letters a token, one for any other character, more for far ones."""
+        wide = 0 if text.isascii() else len(_WIDE.findall(text)) // 2 + 3 * len(_ASTRAL.findall(text))
+        return len(_PIECES.findall(text)) + wide + 1
+
+    def expect(self, chunks: int) -> None:
+        """Nothing is heavy here."""
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _spec_with(self, dimensions: int | None, background: tuple[float, float] | None) -> ModelSpec | None:
+        if dimensions is None:
+            return None
+        return ModelSpec(
+            provider=self._vendor.name,
+            model=self._settings.model,
+            dimensions=dimensions,
+            endpoint=self._endpoint,
+            query_template=self._model.query_template,
+            document_template=self._model.document_template,
+            pooling="",
+            normaliser=_NORMALISER,
+            max_tokens=self._model.max_tokens - self._overhead,
+            background=background or self._model.background,
+        )
+
+    @property
+    def _overhead(self) -> int:
+        """Tokens of what is put around a text."""
+        templates = (self._model.query_template, self._model.document_template)
+        return max(self.count_tokens(template.replace("{text}", "")) for template in templates)
+
+    def framed(self, text: str, role: Role) -> str:
+        """The text as it is sent: cleaned, cut at the limit, with the model's words around it."""
+        limit = self._model.max_tokens - self._overhead
+        # No character is more than four tokens here, nor a token more than three characters and the space before them.
+        text = sendable(text[: 8 * limit])
+        if len(text) * 4 > limit and self.count_tokens(text) > limit:
+            text = next(split_within(text, limit, size=self.count_tokens))
+        if self._model.tasks[0]:
+            return text
+        template = self._model.query_template if role == "query" else self._model.document_template
+        return template.replace("{text}", text)
+
+    def _fetched(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """Unit vectors of one request."""
+        try:
+            rows = self._asked(texts, role)
+        except InputRejected as error:
+            self._blame(error, role)
+            self._answered = False
+            raise
+        self._answered = True
+        vectors, usable = normalise(rows)
+        if usable.all():
+            return vectors
+        bad = [place for place, good in enumerate(usable.tolist()) if not good]
+        said = f"{self._vendor.title} gave a vector that is zero or not finite"
+        if len(bad) == len(texts) > 1:
+            raise BadVector(f"{said} for each of {len(texts)} texts", remedy="try another model")
+        raise InputRejected(f"{said} for text {bad[0] + 1} of {len(texts)}", remedy="try another model")
+
+    def _blame(self, error: InputRejected, role: Role) -> None:
+        """Raise something else if the service takes no text at all: then the request is wrong and not this text."""
+        if self._answered:
+            return
+        try:
+            self._asked([self.framed(PROBE[0], role)], role)
+        except InputRejected:
+            remedy = "check memorySearch.model and remote.baseUrl: not even a plain sentence is taken"
+            raise ProviderUnavailable(error.message, remedy=remedy) from error
+        self._answered = True
+
+    def _asked(self, texts: Sequence[str], role: Role) -> NDArray[np.float64]:
+        """The vectors of one request as they came."""
+        request = self._vendor.build_request(texts, role, self._settings)
+        dimensions = self._spec.dimensions if self._spec is not None else None
+
+        def read(response: Response) -> NDArray[np.float64]:
+            if self._spent is not None:
+                self._spent(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
+            return self._vendor.parse_response(response.body, len(texts), dimensions)
+
+        def error_of(response: Response) -> EmbeddingError:
+            return self._vendor.error_of(response.status, response.headers, response.body, self._settings.secrets)
+
+        def call() -> NDArray[np.float64]:
+            tries = _QUERY_TRIES if role == "query" else _DOCUMENT_TRIES
+            return self._http.send(request, timeout=self._seconds(role), read=read, error_of=error_of, tries=tries)
+
+        with self._slots:
+            return self.guard.call(call)
+
+    def _seconds(self, role: Role) -> float:
+        near = is_near(self._endpoint)
+        if role == "query":
+            return self._settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
+        return self._settings.document_seconds or (_NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS)
+
+
+def tokens_in(body: bytes) -> int | None:
+    """The tokens that a service says it counted, at the beginning or the end of its answer; None if it does not."""
+    said = _USAGE.search(body[:_USAGE_BYTES]) or _USAGE.search(body[-_USAGE_BYTES:])
+    return int(said[1]) if said else None
+
+
+def request_groups(sizes: Sequence[int], most: int, budget: int) -> list[range]:
+    """Positions in order, in groups of at most `most` whose sizes add up to the budget; a larger one stands alone."""
+    groups: list[range] = []
+    start = used = 0
+    for position, size in enumerate(sizes):
+        if position > start and (position - start == most or used + size > budget):
+            groups.append(range(start, position))
+            start, used = position, 0
+        used += size
+    if sizes:
+        groups.append(range(start, len(sizes)))
+    return groups

@@ -1,0 +1,86 @@
+"""What every service's file gives: pure functions between texts and bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memoriter.embed.remote._remote_settings import endpoint_of
+from memoriter.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._remote_model import RemoteModel
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._wire import Request
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import Role
+
+    Build = Callable[[Sequence[str], Role, RemoteSettings], Request]
+    Parse = Callable[[bytes, int, int | None], NDArray[np.float64]]
+    ErrorOf = Callable[[int, Mapping[str, str], bytes, Sequence[str]], EmbeddingError]
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A service, or a family of services that speak alike."""
+
+    name: str
+    title: str
+    """As its makers write it; for messages."""
+    base_url: str
+    default_model: str
+    """Empty where there is none: which models a server has is its owner's choice."""
+    models: Mapping[str, RemoteModel]
+    others: Callable[[RemoteSettings], RemoteModel]
+    """What to assume of a model that is not in the table."""
+    build_request: Build
+    """Texts, role, resolved settings. Texts are `sendable`, and templates are already around them."""
+    parse_response: Parse
+    """Body of a success, number of texts, dimensions if they are known. Raises BadVector or TransientFailure."""
+    error_of: ErrorOf
+    """Status, headers (lower case), body, and secrets that must not be repeated."""
+    prefixes: tuple[str, ...] = ()
+    """Left out of a model's name where the vendor itself is asked."""
+    needs_key: bool = True
+    own_models_only_at_home: bool = False
+    """Whether a model of the same name elsewhere may be another one: others copy OpenAI's names."""
+    address: Callable[[str], str] = endpoint_of
+    """Mends the base URLs that people paste."""
+
+    def resolved(self, settings: RemoteSettings) -> RemoteSettings:
+        """The settings with address and model filled in.
+
+        Raises:
+            ConfigError: there is no model to ask for.
+        """
+        base_url = settings.base_url or self.base_url
+        model = settings.model.strip() or self.default_model
+        if self.address(base_url) == self.base_url:
+            for prefix in self.prefixes:
+                model = model.removeprefix(prefix)
+        if not model:
+            raise ConfigError(f"which model of {self.title}?", remedy="set memorySearch.model to one that it serves")
+        return replace(settings, base_url=base_url, model=model)
+
+    def model_of(self, settings: RemoteSettings) -> RemoteModel:
+        """What is known of the model in resolved settings; `dimensions` are those wished for, where it can give them.
+
+        Raises:
+            ConfigError: the model cannot give as many dimensions as the settings want.
+        """
+        row = self.models.get(settings.model)
+        if row is None or (self.own_models_only_at_home and self.address(settings.base_url) != self.base_url):
+            return replace(self.others(settings), dimensions=settings.dimensions)
+        wanted = settings.dimensions
+        if wanted is None or wanted == row.dimensions:
+            return row
+        low, high = row.sizes or (row.dimensions or wanted, row.dimensions or wanted)
+        if not low <= wanted <= high:
+            allowed = f"{low} to {high}" if low < high else f"{low}"
+            raise ConfigError(f"{settings.model} gives vectors of {allowed} dimensions, not {wanted}")
+        return replace(row, dimensions=wanted)

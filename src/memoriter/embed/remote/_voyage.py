@@ -1,0 +1,120 @@
+"""Voyage AI: `POST <base>/embeddings` with `input_type`, for which it puts words of its own before the text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from memoriter.embed.remote._faults import Refusal, error_for, usual_kind
+from memoriter.embed.remote._remote_model import RemoteModel
+from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
+from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._wire import Request
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import Role
+
+_WHO = "Voyage AI"
+_SIZES = (256, 2048)
+_SPENT = re.compile(r"usage limit|spend\w* (?:limit|cap)|credits?\b|balance|quota", re.IGNORECASE)
+
+
+def _row(
+    request_tokens: int, *, dimensions: int = 1024, tokens: int = 32_000, sizes: tuple[int, int] | None = _SIZES
+) -> RemoteModel:
+    return RemoteModel(
+        dimensions=dimensions,
+        sizes=sizes,
+        max_tokens=tokens,
+        max_inputs=1000,
+        max_request_tokens=request_tokens,
+        query_template="[input_type=query] {text}",
+        document_template="[input_type=document] {text}",
+        tasks=("query", "document"),
+    )
+
+
+# docs.voyageai.com/reference/embeddings-api and /docs/embeddings
+_MODELS = {
+    "voyage-4-large": _row(120_000),
+    "voyage-4": _row(320_000),
+    "voyage-4-lite": _row(1_000_000),
+    "voyage-3-large": _row(120_000),
+    "voyage-3.5": _row(320_000),
+    "voyage-3.5-lite": _row(1_000_000),
+    "voyage-3": _row(120_000, sizes=None),
+    "voyage-3-lite": _row(120_000, dimensions=512, sizes=None),
+    "voyage-code-3": _row(120_000),
+    "voyage-finance-2": _row(120_000, sizes=None),
+    "voyage-law-2": _row(120_000, tokens=16_000, sizes=None),
+    "voyage-multilingual-2": _row(120_000, sizes=None),
+    "voyage-code-2": _row(120_000, dimensions=1536, tokens=16_000, sizes=None),
+}
+
+
+def _address(base_url: str) -> str:
+    return endpoint_of(base_url).removesuffix("/embeddings")
+
+
+def request_params(role: Role, settings: RemoteSettings) -> dict[str, object]:
+    """All of a request but its texts. A text that is too long is refused and not cut: we embed its parts."""
+    params: dict[str, object] = {"model": settings.model, "input_type": role, "truncation": False}
+    row = _MODELS.get(settings.model)
+    if row and row.sizes and settings.dimensions not in {None, row.dimensions}:
+        params["output_dimension"] = settings.dimensions
+    return params
+
+
+def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
+    """One request for all the texts."""
+    body = {"input": list(texts), **request_params(role, settings)}
+    return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
+
+
+def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+    """Vectors (count, dimensions) in the order of the texts.
+
+    Raises:
+        BadVector: they are not one for each text, or not of these dimensions.
+        TransientFailure: it is no answer.
+    """
+    rows = ordered(listed(json_object(body, _WHO), "data", _WHO), count, _WHO)
+    return matrix(rows, count=count, dimensions=dimensions, who=_WHO)
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+    """What a refusal means. An account without a payment method is throttled, in words that speak of billing."""
+    refusal = Refusal(_WHO, status, headers, body, secrets)
+    kind = usual_kind(status, refusal.whole)
+    if status == 429:
+        slow = "rate limit" in refusal.whole.lower()
+        kind = "quota" if _SPENT.search(refusal.whole) and not slow else "throttled"
+    return error_for(refusal, kind)
+
+
+def _others(settings: RemoteSettings) -> RemoteModel:
+    del settings
+    return _row(120_000, sizes=None)
+
+
+VENDOR = Vendor(
+    name="voyage",
+    title=_WHO,
+    base_url="https://api.voyageai.com/v1",
+    default_model="voyage-4-large",
+    models=_MODELS,
+    others=_others,
+    build_request=build_request,
+    parse_response=parse_response,
+    error_of=error_of,
+    prefixes=("voyage/", "voyageai/"),
+    address=_address,
+)
