@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.backends import BackendSettings, BuiltinBackend, Clocks, Embedding
+from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
 from memoriter.config import find_workspace, home_of, in_home, index_path, load
+from memoriter.embed import Outside, ProviderSettings, Service
 from memoriter.errors import WorkspaceNotFound
+from memoriter.index import Ledger
 from memoriter.search import SearchSettings
 from memoriter.sync import Cutting, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.embed import BatchRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,55 @@ def assemble(
         user_home=around.user_home,
     )
     told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
-    embedding = Embedding(settings.provider, cache_dir=around.home / "models")
+    embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(place, configuration, settings, chosen, notes, backend, around.wall)
+
+
+def ledger_of(around: Surroundings) -> Ledger:
+    """What was spent at services, by everybody who shares this home."""
+    return Ledger(around.home / "memory" / "ledger.sqlite", wall=around.wall)
+
+
+def embedding_of(configuration: Configuration, settings: MemorySearch, around: Surroundings) -> Embedding:
+    """The provider that the settings name; nothing is opened or asked yet."""
+    remote, local, ledger = settings.remote, settings.local, ledger_of(around)
+    services = {
+        name: Service(row.base_url or "", row.api_key or "", row.api or "", row.headers)
+        for name, row in configuration.settings.models.providers.items()
+    }
+    told = ProviderSettings(
+        cache_dir=around.home / "models",
+        name=settings.provider,
+        model=settings.model,
+        fallback=settings.fallback,
+        base_url=remote.base_url or "",
+        api_key=remote.api_key or "",
+        headers=remote.headers,
+        services=services,
+        local_model=_model_place(local.model_path, around.user_home),
+        model_cache_dir=in_home(local.model_cache_dir, around.user_home) if local.model_cache_dir else None,
+        offline=settings.offline,
+        environ=around.environ,
+    )
+    outside = Outside(around.wall, around.monotonic, time.sleep, random.random, ledger)
+    budget = Budget(remote.budget.tokens_per_day, remote.budget.dollars_per_day)
+    return Embedding(told, outside, ledger, budget, _batch_rules(settings))
+
+
+def _model_place(written: str | None, user_home: Path) -> str:
+    if not written or written.startswith("hf:"):
+        return written or ""
+    return str(in_home(written, user_home))
+
+
+def _batch_rules(settings: MemorySearch) -> BatchRules | None:
+    batch = settings.remote.batch
+    if not batch.enabled:
+        return None
+    from memoriter.embed import BatchRules
+
+    return BatchRules(batch.wait, batch.concurrency, batch.poll_interval_ms / 1000, float(batch.timeout_minutes))
 
 
 def _workspace(place: Place, settings: MemorySearch, around: Surroundings) -> Workspace:

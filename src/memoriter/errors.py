@@ -19,7 +19,8 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
     ├── TransientFailure        the network or the service failed; the same call may succeed later
     ├── InputTooLarge           this text is over the provider's limit
     ├── InputRejected           this text, and only this one, cannot be embedded
-    └── BadVector               the provider answered with something that is not a vector of ours
+    ├── BadVector               the provider answered with something that is not a vector of ours
+    └── OverBudget              the day's budget for services is spent; nothing was sent
 
 A leaf says what happened; a base says what a caller can do about it. `remedy` is the next step, in words for a person.
 """
@@ -162,3 +163,9 @@ class BadVector(EmbeddingError):
     """A returned vector is missing, has the wrong length, is not finite or is zero."""
 
     code = "bad_vector"
+
+
+class OverBudget(EmbeddingError):
+    """The day's budget for services is spent; nothing was sent."""
+
+    code = "over_budget"

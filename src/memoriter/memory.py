@@ -180,6 +180,10 @@ class Memory:
         self._backend.notes_changed()
         return written
 
+    def leaving(self) -> str | None:
+        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        return self._backend.leaving()
+
     def status(self, *, deep: bool = False) -> Status:
         """What there is and whether it works; `deep` searches for known passages."""
         return self._backend.status(deep=deep)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from datetime import date
@@ -268,8 +268,10 @@ class Estimate:
     """Chunks of the added and changed files."""
     tokens: int
     """Tokens that would be embedded, about."""
-    price: float
-    """US dollars; 0 for a model that runs here."""
+    price: float | None
+    """US dollars; 0 for a model that runs here, None where the price is not known."""
+    price_seen: str = ""
+    """Year and month of the price."""
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -308,5 +310,30 @@ class Status:
     health: Health
     skipped: tuple[Skipped, ...] = ()
     canaries: tuple[Canary, ...] = ()
+    endpoint: str = ""
+    """Where text is sent to be embedded; empty where it stays in this process."""
+    key_source: str = ""
+    """Where the key of the service is from; never the key."""
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one model took on one day (UTC)."""
+
+    day: date
+    provider: str
+    model: str
+    calls: int
+    tokens: int
+    unpriced: int
+    """Tokens of them whose price is not known."""
+    dollars: float
+
+
+class Spent(NamedTuple):
+    """Totals of today (UTC), over all services that are paid."""
+
+    tokens: int
+    dollars: float

@@ -149,15 +149,31 @@ def test_the_parts_load_neither_numpy_nor_a_client_for_http_until_they_are_used(
     assert json.loads(shown.stdout) == []
 
 
+class Purse:
+    """An account that lets everything pass and writes it down."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.spent: list[int] = []
+
+    def check(self, tokens: int) -> None:
+        self.asked.append(tokens)
+
+    def add(self, tokens: int) -> None:
+        self.spent.append(tokens)
+
+
 @pytest.mark.parametrize(
     ("vendor", "tokens"), [("mistral", 2), ("ollama", 8), ("openai", 2), ("voyage", 2), ("gemini", 6)]
 )
 def test_the_tokens_of_an_answer_are_those_the_service_counts_or_our_estimate(vendor: str, tokens: int) -> None:
-    spent: list[int] = []
+    purse = Purse()
     with SERVERS[vendor]() as server:
-        provider = provider_of(server, spent=spent.append, dimensions={"openai": 1536, "ollama": 768}.get(vendor))
+        provider = provider_of(server, account=purse, dimensions={"openai": 1536, "ollama": 768}.get(vendor))
         provider.embed(["tea", "coffee now"], role="document")
-    assert spent == [tokens]
+    assert purse.spent == [tokens]
+    assert len(purse.asked) == 1
+    assert purse.asked[0] >= 2
 
 
 @pytest.mark.parametrize("vendor", sorted(SERVERS))

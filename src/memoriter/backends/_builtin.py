@@ -56,9 +56,15 @@ class BuiltinBackend:
 
     def _prepare(self, index: Index) -> None:
         index.choose_engine(self.settings.engine, self.settings.extension_path)
-        spec = self.embedding.spec
-        if spec is not None:
+        if (spec := self.embedding.spec) is not None:
             index.use_vectors(spec)
+
+    def _follow_provider(self) -> None:
+        """Let the vectors be those of the provider that serves now."""
+        self.embedding.look()
+        spec = self.embedding.spec
+        if spec is not None and spec != self.index.spec:
+            self.index.use_vectors(spec)
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
@@ -68,6 +74,7 @@ class BuiltinBackend:
     def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
+        self._follow_provider()
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline)
         settings = self._settings(query)
@@ -103,17 +110,18 @@ class BuiltinBackend:
         return "hybrid" if self.settings.search.hybrid else "vector"
 
     def _vector(self, text: str, deadline: Deadline) -> tuple[NDArray[np.float32] | None, Reason | None]:
-        """The question's vector, or why there is none."""
-        if self.embedding.spec is None:
-            return None, self.embedding.problem
-        if not self.index.vectors():
-            return None, self.embedding.problem
-        if deadline.passed:
-            return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
-        try:
-            return self.embedding.query_vector(text), None
-        except EmbeddingError as error:
-            return None, Reason(error.code, error.message, error.remedy)
+        """The question's vector, and what is wrong with the provider that was to give it."""
+        while self.embedding.spec is not None and self.index.vectors():
+            if deadline.passed:
+                return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
+            try:
+                return self.embedding.query_vector(text), self.embedding.failed
+            except EmbeddingError as error:
+                if not self.embedding.fall_back(error):
+                    return None, Reason(error.code, error.message, error.remedy)
+            # Never a question of one model to the vectors of another.
+            self._follow_provider()
+        return None, self.embedding.problem or self.embedding.failed
 
     def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
         """Index what is new before answering, as far as there is time."""
@@ -121,7 +129,7 @@ class BuiltinBackend:
         first = not index.files()
         if not first and not self._freshness.due(now, self.settings):
             return []
-        look = None if first else self._sync(None).look()
+        look = None if first or self.embedding.unknown else self._sync(None).look()
         if look is not None and not look.needed:
             self._freshness = Freshness(self.clocks.monotonic())
             return []
@@ -144,7 +152,9 @@ class BuiltinBackend:
         pending = index.pending() if self.embedding.spec else 0
         if pending and self.embedding.problem is None:
             message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
-            reasons.append(Reason("vectors_pending", message, "Run: memoriter index"))
+            jobs = len(index.metas("batch:")) if self.embedding.rules else 0
+            sent = f" {jobs} batches are under way at the service." if jobs else ""
+            reasons.append(Reason("vectors_pending", message + sent, "Run: memoriter index"))
         if failed := (index.failures() if self.embedding.spec else 0):
             message = f"{failed} chunks could not be embedded; words alone find them."
             reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
@@ -171,17 +181,35 @@ class BuiltinBackend:
         progress: Callable[[Progress], None] | None = None,
         look: Look | None = None,
     ) -> SyncReport:
-        sync = self._sync(progress)
-        provider = self.embedding.open if self.embedding.spec else None
-        try:
-            return sync.run(provider, force=force, deadline=deadline, look=look)
-        except EmbeddingError as error:
-            report = sync.run(None, deadline=deadline)
-            return replace(report, reasons=(*report.reasons, Reason(error.code, error.message, error.remedy)))
+        sync, told = self._sync(progress), list[Reason]()
+        while True:
+            try:
+                self._follow_provider()
+                if self.embedding.unknown:
+                    self.embedding.open()
+                    self._follow_provider()
+                provider = self.embedding.open if self.embedding.spec else None
+                report = sync.run(provider, force=force, deadline=deadline, look=look)
+                break
+            except EmbeddingError as error:
+                look = None
+                if not self.embedding.fall_back(error):
+                    told.append(Reason(error.code, error.message, error.remedy))
+                    report = sync.run(None, force=force and not self.index.files(), deadline=deadline)
+                    break
+        failed = [self.embedding.failed] if self.embedding.failed else []
+        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
 
     def _sync(self, progress: Callable[[Progress], None] | None) -> Sync:
         told: Callable[[Progress], None] = progress or (lambda _: None)
-        return Sync(self.workspace, self.index, self.settings.sync, self.clocks.monotonic, told)
+        return Sync(
+            self.workspace,
+            self.index,
+            self.settings.sync,
+            self.clocks.monotonic,
+            told,
+            lambda provider: self.embedding.batches(provider, self.index),
+        )
 
     def _surviving(self, act: Callable[[], _T]) -> _T:
         """Do it; if the index turns out to be damaged, once more with a fresh one."""
@@ -206,7 +234,7 @@ class BuiltinBackend:
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""
-        return self._surviving(lambda: estimate_of(self._sync(None)))
+        return self._surviving(lambda: estimate_of(self._sync(None), self.embedding))
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
@@ -215,6 +243,10 @@ class BuiltinBackend:
         report = self._surviving(lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged))
         return replace(report, seconds=self.clocks.monotonic() - started)
 
+    def leaving(self) -> str | None:
+        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        return self.embedding.leaving()
+
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""
         return self._surviving(lambda: builtin_status(self, deep=deep))
@@ -222,8 +254,8 @@ class BuiltinBackend:
     def health(self) -> Health:
         """The state of both legs, without loading a model."""
         spec = self.embedding.spec
-        problem = [self.embedding.problem] if self.embedding.problem else []
-        serving = spec is not None and not problem and self.index.vectors() > 0
+        problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
+        serving = spec is not None and not self.embedding.problem and self.index.vectors() > 0
         return self._health([*self.index.notices, *problem], serving=serving)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The provider of a backend: opened when first needed, and honest when it cannot be."""
+"""The provider of a backend and the one that stands in for it: opened when needed, and honest when they cannot be."""
 
 from __future__ import annotations
 
@@ -6,79 +6,195 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memoriter.embed import open_provider, provider_names, spec_of
-from memoriter.errors import ConfigError, EmbeddingError, ProviderUnavailable
+from memoriter.backends._account import Account, Budget
+from memoriter.embed import choose, choose_fallback, open_choice, spec_at_hand
+from memoriter.errors import EmbeddingError, InputRejected, InputTooLarge, MemoriterError, ProviderUnavailable
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed import EmbeddingProvider
+    from memoriter.backends._jobs import Batches
+    from memoriter.embed import BatchRules, Choice, EmbeddingProvider, Outside, ProviderSettings
+    from memoriter.index import Index, Ledger
     from memoriter.types import ModelSpec
 
-NO_PROVIDER = "none"
-AUTOMATIC = "bundled"
-"""What `auto` means."""
 REMEMBERED_QUERIES = 256
+STANDING_IN_SECONDS = 600.0
+"""How long the fallback serves before the first provider is tried again."""
+UNKNOWN = "provider_unknown"
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One provider: chosen, perhaps opened, perhaps in trouble."""
+
+    choice: Choice | None
+    problem: Reason | None = None
+    """Why it cannot be used, whoever asks."""
+    spec: ModelSpec | None = None
+    looked: bool = False
+    opened: EmbeddingProvider | None = None
 
 
 @dataclass(slots=True)
 class Embedding:
-    """One configured provider; `spec` is None where there is none."""
+    """The provider that serves; `spec` is None where there is none, or its model is not known yet."""
 
-    name: str
-    cache_dir: Path
-    problem: Reason | None = None
-    _opened: EmbeddingProvider | None = None
-    _queries: OrderedDict[str, NDArray[np.float32]] = field(default_factory=OrderedDict)
+    settings: ProviderSettings
+    outside: Outside
+    ledger: Ledger
+    budget: Budget = field(default_factory=Budget)
+    rules: BatchRules | None = None
+    """How to use batch interfaces; None: not at all."""
+    failed: Reason | None = None
+    """Why the fallback serves."""
+    _slots: dict[bool, _Slot] = field(default_factory=dict[bool, _Slot])
+    _standing_in: bool = False
+    _since: float = 0.0
+    _queries: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
+        default_factory=OrderedDict["tuple[bool, str]", "NDArray[np.float32]"]
+    )
+
+    @property
+    def choice(self) -> Choice | None:
+        """The provider that serves now; None where the configuration names none that there is."""
+        return self._slot.choice
 
     @property
     def provider_name(self) -> str:
-        return AUTOMATIC if self.name == "auto" else self.name
+        """As it is configured; what `auto` has become."""
+        return self.choice.name if self.choice else self.settings.name
+
+    @property
+    def problem(self) -> Reason | None:
+        """Why the provider that is meant to serve cannot."""
+        _ = self.spec
+        return self._slot.problem
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the provider must be asked before its model is known."""
+        return self.spec is None and self.problem is None and self.choice is not None and self.choice.kind != "none"
 
     @property
     def spec(self) -> ModelSpec | None:
-        """The model that is meant to be used, known without loading it."""
-        if self.provider_name == NO_PROVIDER:
-            return None
-        try:
-            return spec_of(self.provider_name)
-        except ConfigError:
-            allowed = ", ".join(("auto", NO_PROVIDER, *provider_names()))
-            self.problem = Reason(
-                "provider_unknown",
-                f"The embedding provider {self.name!r} is not available in this version; words alone are searched.",
-                f"Set memorySearch.provider to one of: {allowed}.",
-            )
-            return None
+        """The model that is meant to be used, as far as it is known without loading or asking."""
+        slot = self._slot
+        if not slot.looked and slot.choice is not None:
+            slot.looked = True
+            try:
+                slot.spec = spec_at_hand(slot.choice, self.settings, self.outside)
+            except MemoriterError as error:
+                slot.problem = Reason(error.code, error.message, error.remedy)
+        return slot.spec
 
     def open(self) -> EmbeddingProvider:
-        """The running provider. Raises ProviderUnavailable, the same each time, without trying twice."""
-        if self._opened is None:
+        """The running provider. Raises EmbeddingError; the same each time where it cannot be used at all."""
+        slot = self._slot
+        if slot.opened is None:
             if self.problem is not None:
                 raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
+            assert slot.choice is not None
             try:
-                self._opened = open_provider(self.provider_name, cache_dir=self.cache_dir)
-            except EmbeddingError as error:
-                self.problem = Reason(error.code, error.message, error.remedy)
+                slot.opened = open_choice(slot.choice, self.settings, self.outside, self.account(slot.choice))
+                slot.spec = slot.opened.spec
+            except ProviderUnavailable as error:
+                slot.problem = Reason(error.code, error.message, error.remedy)
                 raise
-        return self._opened
+            except EmbeddingError:
+                raise
+            except MemoriterError as error:
+                slot.problem = Reason(error.code, error.message, error.remedy)
+                raise ProviderUnavailable(error.message, remedy=error.remedy) from error
+        return slot.opened
 
     def query_vector(self, text: str) -> NDArray[np.float32]:
         """The question's vector (dims,). Raises EmbeddingError."""
-        if text in self._queries:
-            self._queries.move_to_end(text)
-            return self._queries[text]
+        asked = self._standing_in, text
+        if asked in self._queries:
+            self._queries.move_to_end(asked)
+            return self._queries[asked]
         vector = self.open().embed([text], role="query")[0]
-        self._queries[text] = vector
+        self._queries[asked] = vector
         if len(self._queries) > REMEMBERED_QUERIES:
             self._queries.popitem(last=False)
         return vector
 
+    def fall_back(self, error: EmbeddingError) -> bool:
+        """Let the other provider serve for a while after an error; False where there is none to do so."""
+        if self._standing_in or isinstance(error, InputTooLarge | InputRejected):
+            return False
+        other = self._slot_of(standing_in=True)
+        if other.choice is None:
+            return False
+        first = self.provider_name
+        self._standing_in, self._since = True, self.outside.monotonic()
+        message = f"{first} does not serve now; {other.choice.name} does meanwhile. {error.message}"
+        self.failed = Reason("provider_fallback", message, error.remedy)
+        return True
+
+    def look(self) -> None:
+        """Go back to the first provider when the fallback has served for some time."""
+        if self._standing_in and self.outside.monotonic() - self._since >= STANDING_IN_SECONDS:
+            self._standing_in, self.failed = False, None
+            first = self._slot
+            if first.opened is None:
+                first.problem, first.looked = None, False
+
+    def leaving(self) -> str | None:
+        """Where text is about to be sent for the first time; None if nowhere, or if it was told before."""
+        choice = self.choice
+        if choice is None or not choice.leaves_machine:
+            return None
+        told = f"told:{choice.vendor}:{choice.endpoint}"
+        if self.ledger.get(told):
+            return None
+        self.ledger.set(told, "yes")
+        return f"{choice.name} at {choice.endpoint}" + (f" ({choice.key_source})" if choice.key_source else "")
+
+    def account(self, choice: Choice) -> Account | None:
+        """Who pays for a choice; None where nobody does."""
+        if not choice.metered or choice.remote is None:
+            return None
+        return Account(self.ledger, self.budget, choice.vendor, choice.model, priced=choice.at_home)
+
+    def batches(self, provider: EmbeddingProvider, index: Index) -> Batches | None:
+        """The batch interface of the opened provider, where it is wanted and there is one."""
+        choice = self.choice
+        if self.rules is None or choice is None or choice.kind != "remote":
+            return None
+        from memoriter.backends._jobs import Batches, batch_vendors
+
+        if choice.vendor not in batch_vendors():
+            return None
+        return Batches(index, provider, self.outside, self.rules, self.account(choice))
+
     def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        """Let go of models and connections."""
+        for slot in self._slots.values():
+            if slot.opened is not None:
+                slot.opened.close()
+                slot.opened = None
+        self.ledger.close()
+
+    @property
+    def _slot(self) -> _Slot:
+        return self._slot_of(standing_in=self._standing_in)
+
+    def _slot_of(self, *, standing_in: bool) -> _Slot:
+        if standing_in not in self._slots:
+            pick: Callable[[ProviderSettings], Choice | None] = choose_fallback if standing_in else choose
+            self._slots[standing_in] = _picked(pick, self.settings)
+        return self._slots[standing_in]
+
+
+def _picked(pick: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings) -> _Slot:
+    try:
+        return _Slot(pick(settings))
+    except MemoriterError as error:
+        code = error.code if isinstance(error, EmbeddingError) else UNKNOWN
+        return _Slot(None, Reason(code, error.message, error.remedy), looked=True)

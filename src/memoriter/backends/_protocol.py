@@ -34,6 +34,10 @@ class MemoryBackend(Protocol):
         """Make what is kept beside the notes as small as it can be. Raises IndexBusy."""
         ...
 
+    def leaving(self) -> str | None:
+        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        ...
+
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works."""
         ...

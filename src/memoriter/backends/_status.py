@@ -43,7 +43,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
     """Count what there is; `deep` also runs the real search path on passages that must be found."""
     canaries = run_canaries(backend) if deep else ()
     index, spec, settings = backend.index, backend.embedding.spec, backend.settings
-    corpus = index.corpus()
+    corpus, choice = index.corpus(), backend.embedding.choice
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
@@ -61,16 +61,18 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         vector_engine=index.engine,
         scoring=settings.search.scoring,
         backend="builtin",
-        leaves_machine=False,
+        leaves_machine=choice.leaves_machine if choice else False,
         background=background_of(index, spec).figures if spec else None,
         health=backend.health(),
         skipped=backend.workspace.scan().skipped,
         canaries=canaries,
         oversampling=index.oversampling,
+        endpoint=choice.endpoint if choice else "",
+        key_source=choice.key_source if choice else "",
     )
 
 
-def estimate_of(sync: Sync) -> Estimate:
+def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
     """Read and cut what is new, without writing anything."""
     scan, known, index = sync.workspace.scan(), sync.index.files(), sync.index
     plan = make_plan(scan.sources, known)
@@ -82,14 +84,17 @@ def estimate_of(sync: Sync) -> Estimate:
     chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, sync.settings.cutting)]
     waiting = () if anew else index.missing(index.corpus().chunks)
     texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in waiting))
+    tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
+    account = embedding.account(embedding.choice) if embedding.choice else None
     return Estimate(
         files=len(scan.sources),
         added=len(new),
         changed=len(changed),
         removed=len(plan.removed),
         chunks=len(chunks),
-        tokens=sum(map(estimate_tokens, texts)) if index.spec else 0,
-        price=0.0,
+        tokens=tokens,
+        price=account.price(tokens, batch=embedding.rules is not None) if account else 0.0,
+        price_seen=account.seen if account else "",
         skipped=scan.skipped,
     )
 

@@ -53,6 +53,13 @@ class Asked:
         spare_threads()
         return Memory.open(self.workspace, config=self.config, agent=self.agent)
 
+    def told(self, memory: Memory) -> Memory:
+        """The same memory, after a person was told that its notes leave the machine, if they are about to."""
+        if place := memory.leaving():
+            stay = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
+            self.screen.note(((f"Text of your notes is now sent to {place}. {stay}", "yellow"),))
+        return memory
+
 
 def given_in(context: click.Context) -> dict[str, Any]:
     """What the global options said so far; one for the whole command line."""

@@ -6,7 +6,6 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.errors import ConfigError, MemoriterError
@@ -53,7 +52,7 @@ def examine(asked: Asked) -> Iterator[Finding]:
         return
     yield _configuration(configuration)
     yield _workspace(place)
-    yield _provider(configuration.search_for(agent).provider, around)
+    yield _provider(configuration, agent, around)
     yield from _memory(asked)
 
 
@@ -104,23 +103,29 @@ def _workspace(place: Place) -> Finding:
     return Finding("workspace", "good", name)
 
 
-def _provider(name: str, around: Surroundings) -> Finding:
+def _provider(configuration: Configuration, agent: str, around: Surroundings) -> Finding:
     """Whether the configured model runs: embeds one word with it."""
-    from memoriter.backends import Embedding
+    from memoriter.app import embedding_of
 
-    embedding = Embedding(name, cache_dir=Path(around.home) / "models")
+    embedding = embedding_of(configuration, configuration.search_for(agent), around)
     try:
-        spec = embedding.spec
-        if spec is None and embedding.problem is None:
-            return Finding("provider", "note", "none is configured: words alone are searched")
-        if spec is None:
+        choice = embedding.choice
+        if choice is None or embedding.problem:
             return _broken("provider", embedding.problem)
+        if choice.kind == "none":
+            return Finding("provider", "note", "none is configured: words alone are searched")
+        started = around.monotonic()
         embedding.query_vector("ready")
+        seconds, spec = around.monotonic() - started, embedding.spec
+        assert spec is not None
     except MemoriterError as error:
         return Finding("provider", "broken", error.message, error.remedy)
     finally:
         embedding.close()
-    return Finding("provider", "good", f"{spec.provider}, {spec.model}: runs")
+    where = f" at {choice.endpoint}" if choice.endpoint else ""
+    key = f", key from {choice.key_source}" if choice.key_source else ""
+    runs = f"{spec.model}, {spec.dimensions} dimensions: answers in {seconds:.2f} s"
+    return Finding("provider", "good", f"{choice.name}{where}{key}, {runs}")
 
 
 def _broken(check: str, reason: Reason | None) -> Finding:

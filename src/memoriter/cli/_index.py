@@ -37,7 +37,7 @@ def command(*, force: bool, dry_run: bool) -> None:
                 screen.show(_estimate_lines(estimate))
             return
         with screen.progress() as progress:
-            report = memory.sync(force=force, progress=progress)
+            report = asked.told(memory).sync(force=force, progress=progress)
     if screen.as_json:
         screen.json(sync_json(report))
         return
@@ -59,8 +59,15 @@ def _report_lines(report: SyncReport) -> list[Line]:
     ]
 
 
+def _price(estimate: Estimate) -> str:
+    if estimate.price is None:
+        return "their price is not known here"
+    seen = f", by the prices of {estimate.price_seen}" if estimate.price_seen else ""
+    return f"about ${estimate.price:.4f}{seen}" if estimate.price else "free, on this machine"
+
+
 def _estimate_lines(estimate: Estimate) -> list[Line]:
-    price = f"about ${estimate.price:.4f}" if estimate.price else "free, on this machine"
+    price = _price(estimate)
     return [
         (
             (f"{estimate.files} files", "bold"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SECTIONS = {
     "Find": ("search", "get"),
     "Keep": ("remember", "index"),
-    "Look after it": ("status", "doctor", "compact", "config", "eval"),
+    "Look after it": ("status", "doctor", "cost", "compact", "config", "eval"),
 }
 
 

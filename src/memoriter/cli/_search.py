@@ -63,7 +63,7 @@ def command(
     text = " ".join(query)
     with asked.memory() as memory:
         with screen.progress(_first) as progress:
-            result = memory.search(
+            result = asked.told(memory).search(
                 text,
                 max_results=max_results,
                 min_score=min_score,

@@ -83,9 +83,10 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
     engine += f", {state.oversampling} compared for each found" if state.oversampling else ""
     yield "vectors", f"{state.vectors} ready, {state.pending} pending{failed} ({engine})"
-    where = "text is sent over the network" if state.leaves_machine else "nothing leaves this machine"
+    where = f"text is sent to {state.endpoint}" if state.leaves_machine else "nothing leaves this machine"
     model = f", {state.model}, {state.dimensions} dimensions" if state.model else ""
-    yield "provider", f"{state.provider}{model}; {where}"
+    key = f", key from {state.key_source}" if state.key_source else ""
+    yield "provider", f"{state.provider}{model}{key}; {where}"
     yield "search", f"{state.backend}, {state.scoring} scores"
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memoriter.config._search import Chunking, ExtraPathSetting, MemorySearch, Remote, SessionSync
     from memoriter.types import SourceKind
 
-BUILT_IN = ("auto", "bundled", "openai", "gemini", "voyage", "mistral", "ollama", "local", "none", "fake")
+BUILT_IN = ("auto", "bundled", "openai", "gemini", "voyage", "mistral", "ollama", "local", "onnx", "none", "fake")
 """Providers that memoriter has itself."""
 
 ELSEWHERE = ("bedrock", "deepinfra", "github-copilot", "lmstudio", "openai-compatible")

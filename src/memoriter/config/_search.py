@@ -47,6 +47,14 @@ class Batch(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DayBudget(Section):
+    """The most that is sent to paid services in a day (UTC), by all agents together."""
+
+    tokens_per_day: Annotated[Whole, About("Tokens; 0 is no limit", low=0)] = 20_000_000
+    dollars_per_day: Annotated[float, About("US dollars, where prices are known; 0 is no limit", low=0)] = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Remote(Section):
     """Embedding over the network."""
 
@@ -62,6 +70,7 @@ class Remote(Section):
         Mapping[str, str], About("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
     ] = field(default_factory=dict[str, str], repr=False)
     batch: Annotated[Batch, About("The provider's batch interface")] = Batch()
+    budget: Annotated[DayBudget, About("The most that may be spent in a day")] = DayBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +79,10 @@ class Local(Section):
 
     elsewhere: ClassVar[frozenset[str]] = frozenset({"contextSize"})
 
-    model_path: Annotated[str | None, About("A GGUF file, for the provider `local`")] = None
+    model_path: Annotated[
+        str | None,
+        About("A GGUF file or an `hf:` address, for the provider `local`; a folder with an ONNX export, for `onnx`"),
+    ] = None
     model_cache_dir: Annotated[str | None, About("Folder where models are kept")] = None
 
 

@@ -1,35 +1,70 @@
-"""Text to vectors: providers behind one Protocol, and the batches that feed them."""
+"""Text to vectors: providers behind one Protocol, the choice between them, and the batches that feed them."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from memoriter.embed._choice import (
+    Choice,
+    ProviderSettings,
+    Service,
+    choose,
+    choose_fallback,
+    provider_choices,
+)
 from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
+from memoriter.embed._open import Outside, batch_of, open_choice, spec_at_hand
 from memoriter.embed._provider import EmbeddingProvider
 from memoriter.embed._registry import open_provider, provider_names, spec_of
 from memoriter.embed._vectors import cosine, normalise
 
 if TYPE_CHECKING:
     from memoriter.embed._batches import Embedded, Failure, embed_in_batches
+    from memoriter.embed.remote._batch_run import Collected, batch_vendors
+    from memoriter.embed.remote._batch_state import BatchJob, BatchRules
+    from memoriter.embed.remote._prices import price_of, price_row
 
 __all__ = [
+    "BatchJob",
+    "BatchRules",
+    "Choice",
+    "Collected",
     "Embedded",
     "EmbeddingProvider",
     "Failure",
+    "Outside",
+    "ProviderSettings",
+    "Service",
+    "batch_of",
+    "batch_vendors",
+    "choose",
+    "choose_fallback",
     "cosine",
     "embed_in_batches",
     "group_by_budget",
     "max_input_tokens",
     "normalise",
+    "open_choice",
     "open_provider",
+    "price_of",
+    "price_row",
+    "provider_choices",
     "provider_names",
+    "spec_at_hand",
     "spec_of",
     "split_within",
 ]
 
+_LATER = {
+    "_batches": ("Embedded", "Failure", "embed_in_batches"),
+    "remote._batch_run": ("Collected", "batch_vendors"),
+    "remote._batch_state": ("BatchJob", "BatchRules"),
+    "remote._prices": ("price_of", "price_row"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Load what embeds many texts when it is first asked for: most searches embed nothing but the question."""
-    if name in {"Embedded", "Failure", "embed_in_batches"}:
-        from memoriter.embed import _batches
-
-        return getattr(_batches, name)
+    """Load what embeds many texts, or asks services, when it is first asked for: most searches need none of it."""
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(f"memoriter.embed.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 from memoriter.index._engines import ENGINES, EngineName
 from memoriter.index._index import Index
+from memoriter.index._ledger import Ledger
 from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, Row
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "Entry",
     "Index",
     "IndexedFile",
+    "Ledger",
     "Row",
 ]

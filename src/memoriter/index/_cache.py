@@ -241,7 +241,7 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
 
 
 def carry_over(connection: Database, old: str) -> None:
-    """Copy the vector sets of another index file into this empty one, in one transaction."""
+    """Copy the vector sets of another index file into this empty one, and the batches under way, in one transaction."""
     connection.execute("ATTACH ? AS old", (old,))
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -250,6 +250,9 @@ def carry_over(connection: Database, old: str) -> None:
             ("embedding_cache", "id, set_id, key, used_at, vector"),
         ):
             connection.execute(f"INSERT INTO main.{table}({columns}) SELECT {columns} FROM old.{table}")  # noqa: S608 (fixed text)
+        connection.execute(
+            "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta WHERE key GLOB 'batch:*'"
+        )
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

@@ -53,6 +53,18 @@ class Index(OpenFile):
             )
             connection.execute(statement, (key, value))
 
+    def metas(self, prefix: str) -> dict[str, str]:
+        """All remembered settings whose names begin so, by name."""
+        with self._reading() as connection:
+            statement = "SELECT key, value FROM meta WHERE substr(key, 1, ?) = ? ORDER BY key"
+            found = connection.execute(statement, (len(prefix), prefix))
+            return {str(key): str(value) for key, value in found}
+
+    def drop_meta(self, key: str) -> None:
+        """Forget a setting; an unknown one is fine."""
+        with self._writing() as connection:
+            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+
     # files and chunks
 
     def files(self) -> dict[str, IndexedFile]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.errors import IndexDamaged, PathRefused
 from memoriter.ids import fingerprint
@@ -13,9 +13,9 @@ from memoriter.sync._plan import make_plan
 from memoriter.types import Reason, SyncReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from memoriter.embed import EmbeddingProvider
+    from memoriter.embed import Collected, EmbeddingProvider
     from memoriter.index import Index, IndexedFile
     from memoriter.search import Deadline
     from memoriter.sync._plan import Plan
@@ -26,6 +26,8 @@ CUTTING = "cutting"
 BATCH_TOKENS = 8_000
 FETCH = 512
 """Chunks that are taken from the index at a time to be embedded."""
+WORTH_A_BATCH = 64
+"""Chunks from which a batch interface is used: it is half the price, and may take hours."""
 BACKGROUND_SAMPLE = 2_000
 """Chunks that say what unrelated chunks look like."""
 
@@ -37,6 +39,14 @@ class Progress:
     stage: Literal["read", "embed"]
     done: int
     total: int
+
+
+class Batches(Protocol):
+    """A service's batch interface; texts go by the hex of their keys."""
+
+    @property
+    def under_way(self) -> frozenset[str]: ...
+    def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,8 @@ class Sync:
     settings: SyncSettings
     monotonic: Callable[[], float]
     progress: Callable[[Progress], None] = lambda _: None
+    batches: Callable[[EmbeddingProvider], Batches | None] = lambda _: None
+    """The batch interface of an opened provider, where it is to be used."""
 
     def run(
         self,
@@ -172,18 +184,44 @@ class Sync:
         if total:
             opened = provider()
             opened.expect(total)
-            while not (deadline and deadline.passed) and (batch := self.index.missing(FETCH)):
-                for vectors, failures in self._batches(opened, batch):
-                    embedded, failed = embedded + vectors, failed + failures
-                    self.progress(Progress("embed", total - self.index.pending(), total))
-                    if deadline and deadline.passed:
-                        break
+            spec = opened.spec
+            if spec != self.index.spec:
+                self.index.use_vectors(spec)
+            for vectors, failures in self._vectors(opened, total, deadline):
+                embedded, failed = embedded + vectors, failed + failures
+                self.progress(Progress("embed", total - self.index.pending(), total))
+                if deadline and deadline.passed:
+                    break
             opened.expect(0)
         if (spec := self.index.spec) and (embedded or report.added or report.changed or report.removed):
             learn_background(self.index, spec)
         return replace(report, embedded=embedded, failed=failed, pending=self.index.pending())
 
-    def _batches(self, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]) -> Iterator[tuple[int, int]]:
+    def _vectors(self, provider: EmbeddingProvider, total: int, deadline: Deadline | None) -> Iterator[tuple[int, int]]:
+        """Everything that waits; yields how many vectors and how many failures each step brought."""
+        batches = self.batches(provider)
+        if batches is None:
+            while not (deadline and deadline.passed) and (some := self.index.missing(FETCH)):
+                yield from self._at_once(provider, some)
+            return
+        waiting = self.index.missing(total)
+        plain = {key.hex() for key, _ in waiting if key.hex() not in batches.under_way}
+        texts = {key.hex(): text for key, text in waiting if key.hex() in plain} if len(plain) >= WORTH_A_BATCH else {}
+        plain -= texts.keys()
+        for done in batches.run(texts, wait=deadline is None):
+            if done.keys:
+                self.index.put_vectors([bytes.fromhex(key) for key in done.keys], done.vectors)
+            for key, error in done.failures.items():
+                self.index.put_failure(bytes.fromhex(key), error.message)
+            plain.update(done.again)
+            yield len(done.keys), len(done.failures)
+        left = [(key, text) for key, text in waiting if key.hex() in plain]
+        for start in range(0, len(left), FETCH):
+            if deadline and deadline.passed:
+                return
+            yield from self._at_once(provider, left[start : start + FETCH])
+
+    def _at_once(self, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]) -> Iterator[tuple[int, int]]:
         """Store batch after batch; yields how many vectors and how many failures each brought."""
         from memoriter.embed import embed_in_batches
 

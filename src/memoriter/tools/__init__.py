@@ -5,6 +5,7 @@ from memoriter.tools._get import GET, get_tool
 from memoriter.tools._json import (
     appended_json,
     compact_json,
+    cost_json,
     error_json,
     estimate_json,
     excerpt_json,
@@ -29,6 +30,7 @@ __all__ = [
     "chat_kind",
     "citations_on",
     "compact_json",
+    "cost_json",
     "error_json",
     "estimate_json",
     "excerpt_json",

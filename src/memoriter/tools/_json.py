@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from memoriter.tools._citations import with_footer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from memoriter.types import (
@@ -19,9 +20,20 @@ if TYPE_CHECKING:
         Reason,
         SearchResult,
         Skipped,
+        Spending,
+        Spent,
         Status,
         SyncReport,
     )
+
+
+class DayLimits(Protocol):
+    """The most that may be spent in a day; 0 is no limit."""
+
+    @property
+    def tokens_per_day(self) -> int: ...
+    @property
+    def dollars_per_day(self) -> float: ...
 
 
 class Written(Protocol):
@@ -167,6 +179,7 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
         "chunks": estimate.chunks,
         "tokens": estimate.tokens,
         "price": estimate.price,
+        "priceSeen": estimate.price_seen,
         "skipped": [skipped_json(skipped) for skipped in estimate.skipped],
     }
 
@@ -195,6 +208,8 @@ def status_json(status: Status) -> dict[str, Any]:
         "scoring": status.scoring,
         "backend": status.backend,
         "leavesMachine": status.leaves_machine,
+        "endpoint": status.endpoint,
+        "keySource": status.key_source,
         "background": _background_json(status.background),
         "health": health_json(status.health),
         "skipped": [skipped_json(skipped) for skipped in status.skipped],
@@ -206,6 +221,26 @@ def status_json(status: Status) -> dict[str, Any]:
             {"citation": canary.citation, "query": canary.query, "found": canary.found} for canary in status.canaries
         ]
     return answer
+
+
+def cost_json(rows: Sequence[Spending], today: Spent, budget: DayLimits) -> dict[str, Any]:
+    """What was spent at services, the newest day first; `unpriced` counts tokens whose price is not known."""
+    return {
+        "days": [
+            {
+                "day": row.day.isoformat(),
+                "provider": row.provider,
+                "model": row.model,
+                "calls": row.calls,
+                "tokens": row.tokens,
+                "unpriced": row.unpriced,
+                "dollars": row.dollars,
+            }
+            for row in rows
+        ],
+        "today": {"tokens": today.tokens, "dollars": today.dollars},
+        "budget": {"tokensPerDay": budget.tokens_per_day, "dollarsPerDay": budget.dollars_per_day},
+    }
 
 
 def _background_json(background: tuple[float, float] | None) -> dict[str, float] | None:

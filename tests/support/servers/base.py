@@ -277,11 +277,11 @@ def provider_of(
     *,
     breakers: Any = None,
     real_time: bool = False,
-    spent: Any = None,
+    account: Any = None,
     **settings: Any,
 ) -> RemoteProvider:
     """A provider of a scripted service; settings stand in for the usual ones."""
     values = {"vendor": server.vendor, "model": server.model, "base_url": server.base_url, "api_key": KEY} | settings
     watch = watch or Watch()
     http = client(server, None if real_time else watch)
-    return RemoteProvider(RemoteSettings(**values), http, wall=watch, breakers=breakers, spent=spent)
+    return RemoteProvider(RemoteSettings(**values), http, wall=watch, breakers=breakers, account=account)

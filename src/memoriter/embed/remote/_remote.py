@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memoriter.embed._limits import split_within
 from memoriter.embed._vectors import normalise
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-__all__ = ["BreakerStore", "RemoteProvider", "RemoteSettings", "Resolved", "remote_names", "vendor_of"]
+__all__ = ["Account", "BreakerStore", "RemoteProvider", "RemoteSettings", "Resolved", "remote_names", "vendor_of"]
 
 _VENDORS = {vendor.VENDOR.name: vendor.VENDOR for vendor in (_gemini, _mistral, _ollama, _openai, _voyage)}
 
@@ -45,6 +45,18 @@ _USAGE_BYTES = 1000
 _PIECES = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 _WIDE = re.compile(r"[\u1100-\uffff]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+
+
+class Account(Protocol):
+    """Who pays."""
+
+    def check(self, tokens: int) -> None:
+        """Hear that about so many tokens are to be sent. Raises OverBudget."""
+        ...
+
+    def add(self, tokens: int) -> None:
+        """Hear what an answer took."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +93,12 @@ class RemoteProvider:
         *,
         wall: Callable[[], float],
         breakers: BreakerStore | None = None,
-        spent: Callable[[int], None] | None = None,
+        account: Account | None = None,
     ) -> None:
         """`wall` gives seconds since 1970; `breakers` keeps what a next process must know. Nothing is sent yet.
 
-        `spent` hears of the tokens of each answer, from any thread: as the service counts them, or our estimate.
+        `account` is asked before each request, and hears of the tokens of each answer: as the service counts them, or
+        our estimate; from any thread.
 
         Raises:
             ConfigError: the settings do not fit the vendor.
@@ -100,8 +113,12 @@ class RemoteProvider:
                 f"there is no key for {vendor.title}",
                 remedy=f"set remote.apiKey, models.providers.{vendor.name}.apiKey or {vendor.name.upper()}_API_KEY",
             )
-        self._http = http
-        self._spent = spent
+        self.http = http
+        self.asked = settings
+        """As they were given."""
+        self.known = self._model.dimensions is not None
+        """Whether a table of ours has the model."""
+        self._account = account
         self.guard = Guard((vendor.name, self._endpoint, *settings.secrets), wall=wall, store=breakers)
         """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
@@ -173,7 +190,7 @@ class RemoteProvider:
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self.http.close()
 
     def _spec_with(self, dimensions: int | None, background: tuple[float, float] | None) -> ModelSpec | None:
         if dimensions is None:
@@ -244,8 +261,8 @@ class RemoteProvider:
         dimensions = self._spec.dimensions if self._spec is not None else None
 
         def read(response: Response) -> NDArray[np.float64]:
-            if self._spent is not None:
-                self._spent(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
+            if self._account is not None:
+                self._account.add(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
             return self._vendor.parse_response(response.body, len(texts), dimensions)
 
         def error_of(response: Response) -> EmbeddingError:
@@ -253,8 +270,10 @@ class RemoteProvider:
 
         def call() -> NDArray[np.float64]:
             tries = _QUERY_TRIES if role == "query" else _DOCUMENT_TRIES
-            return self._http.send(request, timeout=self._seconds(role), read=read, error_of=error_of, tries=tries)
+            return self.http.send(request, timeout=self._seconds(role), read=read, error_of=error_of, tries=tries)
 
+        if self._account is not None:
+            self._account.check(sum(map(self.count_tokens, texts)))
         with self._slots:
             return self.guard.call(call)
 

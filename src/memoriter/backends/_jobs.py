@@ -1,0 +1,72 @@
+"""Batch jobs of a service, kept in the index so that another process collects what this one has sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memoriter.embed import BatchJob, BatchRules, batch_of, batch_vendors
+from memoriter.ids import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from memoriter.backends._account import Account
+    from memoriter.embed import Collected, EmbeddingProvider, Outside
+    from memoriter.index import Index
+
+
+__all__ = ["Batches", "JobStore", "batch_vendors"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobStore:
+    """The jobs of one set of vectors."""
+
+    index: Index
+    prefix: str
+
+    @classmethod
+    def of(cls, index: Index, provider: EmbeddingProvider) -> JobStore:
+        return cls(index, f"batch:{fingerprint(provider.spec)}:")
+
+    def load(self) -> Sequence[BatchJob]:
+        found = (BatchJob.from_json(text) for text in self.index.metas(self.prefix).values())
+        return [job for job in found if job is not None]
+
+    def save(self, job: BatchJob) -> None:
+        self.index.set_meta(self.prefix + job.name, job.to_json())
+
+    def drop(self, job: BatchJob) -> None:
+        self.index.drop_meta(self.prefix + job.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The batch interface of a provider, for one run of indexing."""
+
+    index: Index
+    provider: EmbeddingProvider
+    outside: Outside
+    rules: BatchRules
+    account: Account | None
+
+    @property
+    def under_way(self) -> frozenset[str]:
+        """Keys of the texts that were sent and are not back."""
+        return frozenset(key for job in JobStore.of(self.index, self.provider).load() for key in job.keys)
+
+    def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]:
+        """Vectors by key as jobs end; without `wait` only what is ready now. Raises EmbeddingError."""
+        store = JobStore.of(self.index, self.provider)
+        run = batch_of(self.provider, store, self.outside, replace(self.rules, wait=wait and self.rules.wait))
+        assert run is not None
+        fresh = [key for key in texts if key not in self.under_way]
+        if fresh and self.account is not None:
+            tokens = sum(self.provider.count_tokens(texts[key]) for key in fresh)
+            self.account.check(tokens)
+        for collected in run.run(texts):
+            if self.account is not None and collected.keys:
+                known = [texts[key] for key in collected.keys if key in texts]
+                self.account.add(sum(map(self.provider.count_tokens, known)), batch=True)
+            yield collected

@@ -1,0 +1,67 @@
+"""`memoriter cost`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.tools import cost_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memoriter.cli._render import Line
+    from memoriter.config import DayBudget
+    from memoriter.types import Spending
+
+
+@click.command(cls=Command, name="cost")
+@click.option("--days", metavar="N", type=click.IntRange(1, 3660), default=30, show_default=True, help="How far back.")
+def command(*, days: int) -> None:
+    """Show what was spent on embedding at services, by day and model.
+
+        memoriter cost
+        memoriter cost --days 7 --json
+
+    Tokens are as the services count them; dollars come from a table with its date, without discounts or free tiers of
+    an account. Days begin at midnight UTC. Models on this machine cost nothing and are not listed. The most that may be
+    spent in a day is memorySearch.remote.budget. Next: memoriter index --dry-run.
+    """
+    from memoriter.app import ledger_of, settle, surroundings
+
+    asked, screen = Asked.now(), Asked.now().screen
+    around = surroundings()
+    _, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
+    budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(around)
+    try:
+        rows, today = ledger.rows(days=days), ledger.today()
+    finally:
+        ledger.close()
+    if screen.as_json:
+        screen.json(cost_json(rows, today, budget))
+        return
+    screen.show(list(_lines(rows, days)))
+    limits = " and ".join(_limits(budget)) or "no limit"
+    screen.note(((f"Today {today.tokens:,} tokens, ${today.dollars:.4f}; a day may take {limits}.", "dim"),))
+
+
+def _lines(rows: Sequence[Spending], days: int) -> Iterator[Line]:
+    if not rows:
+        yield ((f"Nothing was spent at a service in {days} days.", ""),)
+        return
+    for row in rows:
+        price = f"${row.dollars:.4f}" + (f" and {row.unpriced:,} tokens without a price" if row.unpriced else "")
+        took = f"  {row.tokens:,} tokens in {row.calls:,} calls, {price}"
+        yield ((f"{row.day}  ", "dim"), (f"{row.provider} {row.model}", "bold"), (took, ""))
+    total, unpriced = sum(row.dollars for row in rows), sum(row.unpriced for row in rows)
+    more = f", and {unpriced:,} tokens whose price is not known" if unpriced else ""
+    yield ((f"${total:.4f} in all{more}.", "bold"),)
+
+
+def _limits(budget: DayBudget) -> Iterator[str]:
+    if budget.dollars_per_day:
+        yield f"${budget.dollars_per_day:g}"
+    if budget.tokens_per_day:
+        yield f"{budget.tokens_per_day:,} tokens"

@@ -1,0 +1,217 @@
+"""Which provider serves: what a configuration says and what is there, made into one choice. Nothing is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.embed.remote._keys import REMOTE_ORDER, ConfiguredKeys, choose_auto, key_for
+from memoriter.errors import ConfigError, ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+
+AUTO, NONE = "auto", "none"
+HERE = ("bundled", "fake", "local", "onnx")
+"""Providers that run on this machine."""
+SERVICES = ("gemini", "mistral", "ollama", "openai", "voyage")
+"""Providers that are asked over the network."""
+COMPATIBLE = {"lmstudio": "http://127.0.0.1:1234/v1", "openai-compatible": ""}
+"""Names for whatever speaks as OpenAI does, with the address where it usually is."""
+_STAY = "set memorySearch.provider to bundled to stay on this machine"
+
+Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service of `models.providers`."""
+
+    base_url: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
+    api: str = ""
+    """`ollama`, another vendor's name, or empty for OpenAI's interface."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """What a configuration and the environment say of providers; `${NAME}` is replaced and `~` is a folder."""
+
+    cache_dir: Path
+    """For what can be made anew."""
+    name: str = AUTO
+    model: str = ""
+    fallback: str = NONE
+    base_url: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    services: Mapping[str, Service] = field(default_factory=dict[str, Service])
+    local_model: str = ""
+    """A GGUF file, an `hf:` address, or a folder with an ONNX export."""
+    model_cache_dir: Path | None = None
+    """Where downloaded models are kept; `cache_dir` if unset."""
+    offline: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def downloads(self) -> Path:
+        return self.model_cache_dir or self.cache_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One provider, ready to be opened."""
+
+    name: str
+    """As it is called in a configuration."""
+    kind: Kind
+    remote: RemoteSettings | None = None
+    endpoint: str = ""
+    """Where text is sent, without anything secret; empty where it stays in this process."""
+    leaves_machine: bool = False
+    metered: bool = False
+    """Whether somebody may send a bill."""
+    key_source: str = ""
+    """Where the key is from, as it may be shown."""
+    vendor: str = ""
+    model: str = ""
+    at_home: bool = False
+    """Whether the service is the vendor's own: there its prices hold."""
+
+
+def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
+    """Every name that can be configured here."""
+    return (AUTO, NONE, *sorted({*HERE, *SERVICES, *COMPATIBLE, *settings.services}))
+
+
+def choose(settings: ProviderSettings) -> Choice:
+    """The provider of the settings; `auto` becomes what is there.
+
+    Raises:
+        ConfigError: there is no such provider, or what is said of it does not fit.
+        ProviderUnavailable: it cannot be used here, such as a service where `offline` is set.
+    """
+    name = settings.name.strip() or AUTO
+    return _choice(_automatic(settings) if name == AUTO else name, settings, own=True)
+
+
+def choose_fallback(settings: ProviderSettings) -> Choice | None:
+    """What serves where the provider of the settings fails; None where nothing is named. Raises as `choose` does.
+
+    `memorySearch.model` and the address in `remote` are those of the first provider, not of this one.
+    """
+    name = settings.fallback.strip()
+    if name in {"", NONE}:
+        return None
+    return _choice(_automatic(settings) if name == AUTO else name, settings, own=False)
+
+
+def _automatic(settings: ProviderSettings) -> str:
+    configured = ConfiguredKeys(settings.api_key, _keys_of(settings))
+    keys = [
+        vendor
+        for vendor in REMOTE_ORDER
+        if key_for(vendor, configured=configured, environ=settings.environ, elsewhere=bool(settings.base_url))
+    ]
+    there = bool(settings.local_model) and _is_there(settings)
+    return choose_auto(local_model=there, keys=keys, bundled=True, offline=settings.offline)
+
+
+def _is_there(settings: ProviderSettings) -> bool:
+    from memoriter.embed.local._hub import is_model_uri
+
+    return is_model_uri(settings.local_model) or Path(settings.local_model).exists()
+
+
+def _keys_of(settings: ProviderSettings) -> dict[str, str]:
+    return {name: service.api_key for name, service in settings.services.items() if service.api_key}
+
+
+def _choice(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
+    if name == NONE:
+        return Choice(NONE, "none")
+    if name in {"bundled", "fake"}:
+        return Choice(name, "bundled" if name == "bundled" else "fake")
+    if name in {"local", "onnx"}:
+        return _of_a_file(name, settings)
+    if name in settings.services or name in SERVICES or name in COMPATIBLE:
+        return _of_a_service(name, settings, own=own)
+    raise ConfigError(
+        f"There is no embedding provider {name!r}; words alone are searched.",
+        remedy=f"Set memorySearch.provider to one of: {', '.join(provider_choices(settings))}.",
+    )
+
+
+def _of_a_file(name: str, settings: ProviderSettings) -> Choice:
+    model = settings.local_model
+    if not model:
+        what = "a GGUF file or an hf: address" if name == "local" else "a folder with model.onnx and tokenizer.json"
+        raise ConfigError(
+            f"memorySearch.provider is {name!r}, but no model is named.", remedy=f"Set local.modelPath to {what}."
+        )
+    exported = Path(model).is_dir() or model.endswith(".onnx")
+    return Choice(name, "onnx" if name == "onnx" or exported else "local")
+
+
+def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
+    from memoriter.embed.remote._remote import vendor_of
+    from memoriter.embed.remote._remote_settings import RemoteSettings, is_loopback, is_near
+
+    service = settings.services.get(name, Service())
+    vendor = _vendor(name, service)
+    base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")
+    if name not in SERVICES and not base_url:
+        raise ConfigError(
+            f"The service {name!r} has no address.",
+            remedy="Set memorySearch.remote.baseUrl, such as https://host/v1.",
+        )
+    spoken = vendor_of(vendor)
+    endpoint = spoken.address(base_url) if base_url else spoken.base_url
+    at_home = endpoint == spoken.base_url
+    # A key that says nothing of whose it is belongs to the provider that is asked first.
+    shared = settings.api_key if own or _is_here(settings.name) else ""
+    configured = ConfiguredKeys(shared, _keys_of(settings))
+    key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not at_home)
+    leaves = not is_loopback(endpoint)
+    if settings.offline and leaves:
+        raise ProviderUnavailable(
+            f"The provider {name!r} is at {endpoint}, and memorySearch.offline forbids the network.",
+            remedy=f"{_STAY.capitalize()}.",
+        )
+    remote = RemoteSettings(
+        vendor=vendor,
+        model=settings.model if own else "",
+        base_url=base_url,
+        api_key=key.value if key else "",
+        headers={**service.headers, **(settings.headers if own else {})},
+        offline=settings.offline,
+    )
+    source = key.source if key else ""
+    return Choice(
+        name,
+        "remote",
+        remote,
+        endpoint,
+        leaves,
+        metered=not is_near(endpoint),
+        key_source=source,
+        vendor=vendor,
+        model=spoken.resolved(remote).model,
+        at_home=at_home,
+    )
+
+
+def _vendor(name: str, service: Service) -> str:
+    if name in SERVICES:
+        return name
+    api = service.api.strip().lower()
+    spoken = next((vendor for vendor in SERVICES if api == vendor or api.startswith(f"{vendor}-")), "")
+    return spoken or ("gemini" if api.startswith("google") else "openai")
+
+
+def _is_here(name: str) -> bool:
+    return name in {*HERE, AUTO, NONE, ""}

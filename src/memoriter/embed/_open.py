@@ -1,0 +1,173 @@
+"""A choice, opened: the one place that knows how each kind of provider begins."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from memoriter.embed._registry import open_provider, spec_of
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memoriter.embed._choice import Choice, ProviderSettings
+    from memoriter.embed._provider import EmbeddingProvider
+    from memoriter.embed.remote._batch_run import BatchRun, BatchStore
+    from memoriter.embed.remote._batch_state import BatchRules
+    from memoriter.embed.remote._breaker import Breaker
+    from memoriter.embed.remote._remote import Account, RemoteProvider
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.types import ModelSpec
+
+
+class Notebook(Protocol):
+    """Where a service's provider keeps what the next process must know."""
+
+    def get(self, name: str) -> str | None: ...
+    def set(self, name: str, value: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What providers need of the world."""
+
+    wall: Callable[[], float]
+    """Seconds since 1970."""
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], object]
+    random: Callable[[], float]
+    """A number in 0..1."""
+    notebook: Notebook
+    downloading: Callable[[int, int | None], None] | None = None
+    """Bytes of a model that are here, and of all of it where that is known."""
+
+
+def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: Outside) -> ModelSpec | None:
+    """The model of a choice, if it can be known without asking or loading anything.
+
+    Raises:
+        EmbeddingError: the provider cannot be used; the message says why.
+    """
+    match choice.kind:
+        case "none":
+            return None
+        case "bundled" | "fake":
+            return spec_of(choice.kind)
+        case "local":
+            return _local_spec(settings)
+        case "onnx":
+            return None
+        case "remote":
+            provider = _remote(choice, outside, None)
+            return provider.spec if provider.settings.dimensions or provider.known else None
+
+
+def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
+    from memoriter.embed.local._gguf import gguf_spec
+    from memoriter.embed.local._hub import is_model_uri
+
+    if is_model_uri(settings.local_model):
+        return None
+    return gguf_spec(Path(settings.local_model), cache_dir=settings.cache_dir)
+
+
+def open_choice(
+    choice: Choice, settings: ProviderSettings, outside: Outside, account: Account | None = None
+) -> EmbeddingProvider:
+    """The provider, ready to embed; a service whose model nobody knows is asked once, a model of the hub downloaded.
+
+    Raises:
+        EmbeddingError: it cannot be used now; the message says why, the remedy what to do.
+        ConfigError: what is said of it does not fit.
+    """
+    match choice.kind:
+        case "none":
+            raise ProviderUnavailable("no embedding provider is configured", remedy="set memorySearch.provider")
+        case "bundled" | "fake":
+            return open_provider(choice.kind, cache_dir=settings.cache_dir)
+        case "local":
+            from memoriter.embed.local._local_model import open_local
+
+            return open_local(
+                settings.local_model,
+                cache_dir=settings.cache_dir,
+                model_cache_dir=settings.downloads,
+                token=settings.environ.get("HF_TOKEN"),
+                offline=settings.offline,
+                progress=outside.downloading,
+            )
+        case "onnx":
+            from memoriter.embed.local._onnx import open_onnx
+
+            return open_onnx(Path(settings.local_model), cache_dir=settings.cache_dir)
+        case "remote":
+            provider = _remote(choice, outside, account)
+            _remember(provider, outside.notebook)
+            return provider
+
+
+def batch_of(provider: EmbeddingProvider, store: BatchStore, outside: Outside, rules: BatchRules) -> BatchRun | None:
+    """The batch interface of an opened provider; None where its service has none."""
+    from memoriter.embed.remote._batch_run import BatchRun, batch_vendors
+    from memoriter.embed.remote._remote import RemoteProvider
+
+    if not isinstance(provider, RemoteProvider) or provider.settings.vendor not in batch_vendors():
+        return None
+    return BatchRun(provider, provider.http, store, wall=outside.wall, sleep=outside.sleep, rules=rules)
+
+
+def _remote(choice: Choice, outside: Outside, account: Account | None) -> RemoteProvider:
+    from memoriter.embed.remote._http import HttpClient
+    from memoriter.embed.remote._remote import RemoteProvider
+
+    assert choice.remote is not None
+    http = HttpClient(
+        clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
+    )
+    told = _remembered(choice.remote, choice.endpoint, outside.notebook)
+    keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}", outside.notebook)
+    return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account)
+
+
+def _name(settings: RemoteSettings, endpoint: str) -> str:
+    return f"model:{settings.vendor}:{endpoint}:{settings.model}"
+
+
+def _remembered(settings: RemoteSettings, endpoint: str, notebook: Notebook) -> RemoteSettings:
+    """The settings with what the service has told of the model before."""
+    kept = notebook.get(_name(settings, endpoint))
+    try:
+        told: Any = json.loads(kept) if kept else {}
+        dimensions, (mean, deviation) = int(told["dimensions"]), told["background"]
+        return replace(settings, dimensions=dimensions, background=(float(mean), float(deviation)))
+    except (ValueError, TypeError, KeyError):
+        return settings
+
+
+def _remember(provider: RemoteProvider, notebook: Notebook) -> None:
+    """Ask a model that nobody knows for its dimensions, and keep them: the next process asks nothing."""
+    if provider.settings.dimensions or provider.known:
+        return
+    told, asked = provider.resolve(), provider.asked
+    notebook.set(
+        _name(asked, provider.spec.endpoint),
+        json.dumps({"dimensions": told.dimensions, "background": told.background}),
+    )
+
+
+class _Breakers:
+    """A breaker, kept in a notebook."""
+
+    def __init__(self, name: str, notebook: Notebook) -> None:
+        self._name, self._notebook = name, notebook
+
+    def load(self) -> Breaker:
+        from memoriter.embed.remote._breaker import Breaker
+
+        return Breaker.from_json(self._notebook.get(self._name) or "")
+
+    def save(self, breaker: Breaker) -> None:
+        self._notebook.set(self._name, breaker.to_json())
