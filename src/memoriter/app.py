@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
 from memoriter.config import find_workspace, home_of, in_home, index_path, load
-from memoriter.embed import Outside, ProviderSettings, Service
+from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import WorkspaceNotFound
 from memoriter.index import Ledger
 from memoriter.search import SearchSettings
@@ -126,7 +126,7 @@ def embedding_of(configuration: Configuration, settings: MemorySearch, around: S
     """The provider that the settings name; nothing is opened or asked yet."""
     remote, local, ledger = settings.remote, settings.local, ledger_of(around)
     services = {
-        name: Service(row.base_url or "", row.api_key or "", row.api or "", row.headers)
+        name: Address(row.base_url or "", row.api_key or "", row.api or "", row.headers)
         for name, row in configuration.settings.models.providers.items()
     }
     told = ProviderSettings(

@@ -19,7 +19,7 @@ from memoriter.app import Surroundings, assemble
 from memoriter.backends import _embedding
 from memoriter.cli._status import _rows as status_rows
 from memoriter.embed._fake import FakeProvider
-from memoriter.errors import ConfigError, IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
+from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index
 from memoriter.tools import status_json
 
@@ -201,20 +201,14 @@ def test_a_daily_note_is_that_of_the_local_day(
 # without vectors, or with few
 
 
-def test_a_provider_that_this_version_lacks_leaves_the_words_and_says_what_to_set(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unknown(*_: Any, **__: Any) -> Any:
-        raise ConfigError("there is no such embedding provider")
-
-    monkeypatch.setattr(_embedding, "spec_of", unknown)
-    memory = desk.open("mistral")
+def test_a_provider_that_this_version_lacks_leaves_the_words_and_says_what_to_set(desk: Desk) -> None:
+    memory = desk.open("bedrock")
     result = memory.search("ledger database PostgreSQL")
     assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
     assert result.health.legs == {"keyword": True, "vector": False}
     (reason,) = result.health.reasons
     assert reason.code == "provider_unknown"
-    assert "mistral" in reason.message
+    assert "bedrock" in reason.message
     assert "bundled" in reason.remedy
     assert result.fallback == reason
     assert memory.sync().files == len(NOTES)
@@ -233,7 +227,7 @@ def absent(*_: Any, **__: Any) -> Any:
 def test_a_provider_that_cannot_start_leaves_the_words_and_says_why(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_embedding, "open_provider", absent)
+    monkeypatch.setattr(_embedding, "open_choice", absent)
     memory = desk.open()
     for _ in range(2):
         result = memory.search("ledger database PostgreSQL")
@@ -255,7 +249,7 @@ def test_a_provider_that_went_away_leaves_the_words_and_its_vectors(
 ) -> None:
     desk.open().sync()
     with monkeypatch.context() as patch:
-        patch.setattr(_embedding, "open_provider", absent)
+        patch.setattr(_embedding, "open_choice", absent)
         result = desk.open().search("ledger database PostgreSQL")
         assert (result.mode, codes(result), result.health.pending) == ("keyword", ["provider_unavailable"], 0)
     assert desk.open().sync().embedded == 0

@@ -94,6 +94,7 @@ def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
         "chunks": done["chunks"],
         "tokens": counted["tokens"],
         "price": 0.0,
+        "priceSeen": "",
         "skipped": [],
     }
     assert done == {
@@ -148,6 +149,8 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         "scoring": "calibrated",
         "backend": "builtin",
         "leavesMachine": False,
+        "endpoint": "",
+        "keySource": "",
         "background": state["background"],
         "health": {
             "ok": True,

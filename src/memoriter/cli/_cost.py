@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @click.command(cls=Command, name="cost")
 @click.option("--days", metavar="N", type=click.IntRange(1, 3660), default=30, show_default=True, help="How far back.")
 def command(*, days: int) -> None:
-    """Show what was spent on embedding at services, by day and model.
+    """Show what was spent at embedding services.
 
         memoriter cost
         memoriter cost --days 7 --json
 
-    Tokens are as the services count them; dollars come from a table with its date, without discounts or free tiers of
-    an account. Days begin at midnight UTC. Models on this machine cost nothing and are not listed. The most that may be
-    spent in a day is memorySearch.remote.budget. Next: memoriter index --dry-run.
+    By day and model, tokens as the services count them; dollars come from a table with its date, without discounts or
+    free tiers of an account. Days begin at midnight UTC. Models on this machine cost nothing and are not listed. The
+    most that may be spent in a day is memorySearch.remote.budget. Next: memoriter index --dry-run.
     """
     from memoriter.app import ledger_of, settle, surroundings
 

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from memoriter.embed._choice import (
+    Address,
     Choice,
     ProviderSettings,
-    Service,
     choose,
     choose_fallback,
     provider_choices,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._prices import price_of, price_row
 
 __all__ = [
+    "Address",
     "BatchJob",
     "BatchRules",
     "Choice",
@@ -33,7 +34,6 @@ __all__ = [
     "Failure",
     "Outside",
     "ProviderSettings",
-    "Service",
     "batch_of",
     "batch_vendors",
     "choose",
@@ -54,17 +54,16 @@ __all__ = [
     "split_within",
 ]
 
-_LATER = {
-    "_batches": ("Embedded", "Failure", "embed_in_batches"),
-    "remote._batch_run": ("Collected", "batch_vendors"),
-    "remote._batch_state": ("BatchJob", "BatchRules"),
-    "remote._prices": ("price_of", "price_row"),
-}
-
 
 def __getattr__(name: str) -> Any:
     """Load what embeds many texts, or asks services, when it is first asked for: most searches need none of it."""
-    for module, names in _LATER.items():
+    later = {
+        "_batches": ("Embedded", "Failure", "embed_in_batches"),
+        "remote._batch_run": ("Collected", "batch_vendors"),
+        "remote._batch_state": ("BatchJob", "BatchRules"),
+        "remote._prices": ("price_of", "price_row"),
+    }
+    for module, names in later.items():
         if name in names:
             return getattr(import_module(f"memoriter.embed.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.embed.remote._keys import REMOTE_ORDER, ConfiguredKeys, choose_auto, key_for
+from memoriter.embed.remote import REMOTE_ORDER, ConfiguredKeys, choose_auto, key_for
 from memoriter.errors import ConfigError, ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """A service of `models.providers`."""
+class Address:
+    """A service by a name of the user's: an entry of `models.providers`."""
 
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
@@ -49,7 +49,7 @@ class ProviderSettings:
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    services: Mapping[str, Service] = field(default_factory=dict[str, Service])
+    services: Mapping[str, Address] = field(default_factory=dict[str, Address])
     local_model: str = ""
     """A GGUF file, an `hf:` address, or a folder with an ONNX export."""
     model_cache_dir: Path | None = None
@@ -122,7 +122,7 @@ def _automatic(settings: ProviderSettings) -> str:
 
 
 def _is_there(settings: ProviderSettings) -> bool:
-    from memoriter.embed.local._hub import is_model_uri
+    from memoriter.embed.local import is_model_uri
 
     return is_model_uri(settings.local_model) or Path(settings.local_model).exists()
 
@@ -161,7 +161,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     from memoriter.embed.remote._remote import vendor_of
     from memoriter.embed.remote._remote_settings import RemoteSettings, is_loopback, is_near
 
-    service = settings.services.get(name, Service())
+    service = settings.services.get(name, Address())
     vendor = _vendor(name, service)
     base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")
     if name not in SERVICES and not base_url:
@@ -205,7 +205,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     )
 
 
-def _vendor(name: str, service: Service) -> str:
+def _vendor(name: str, service: Address) -> str:
     if name in SERVICES:
         return name
     api = service.api.strip().lower()

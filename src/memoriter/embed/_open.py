@@ -66,8 +66,8 @@ def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: Outside) -
 
 
 def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
+    from memoriter.embed.local import is_model_uri
     from memoriter.embed.local._gguf import gguf_spec
-    from memoriter.embed.local._hub import is_model_uri
 
     if is_model_uri(settings.local_model):
         return None

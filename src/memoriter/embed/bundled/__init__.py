@@ -1,1 +1,5 @@
-"""The model that comes with memoriter."""
+"""The model that comes with memoriter; its engines are opened by the registry."""
+
+from memoriter.embed.bundled._bundled import SPEC, open_bundled
+
+__all__ = ["SPEC", "open_bundled"]

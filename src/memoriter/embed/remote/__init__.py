@@ -1,1 +1,5 @@
-"""Models behind a network address: one file a vendor, one HTTP client."""
+"""Models behind an address: one file a vendor, one HTTP client."""
+
+from memoriter.embed.remote._keys import REMOTE_ORDER, ConfiguredKeys, Key, choose_auto, key_for
+
+__all__ = ["REMOTE_ORDER", "ConfiguredKeys", "Key", "choose_auto", "key_for"]
