@@ -181,7 +181,10 @@ class SearchResult:
     mode: Mode
     health: Health
     fallback: Reason | None = None
+    """Why the provider that was to serve did not, for this answer."""
     truncated_by: str | None = None
+    fallback_from: str = ""
+    """The provider that was to serve, where there is a `fallback`."""
 
     @property
     def results(self) -> tuple[Hit, ...]:

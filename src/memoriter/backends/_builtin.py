@@ -81,7 +81,8 @@ class BuiltinBackend:
         hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
-        health = self._health([*reasons, *([trouble] if trouble else [])], serving=vector is not None)
+        told = [each for each in (self.embedding.failed, trouble) if each]
+        health = self._health([*reasons, *told], serving=vector is not None)
         return SearchResult(
             hits=hits,
             outcome=outcome_of(hits),
@@ -90,6 +91,7 @@ class BuiltinBackend:
             mode=self._mode(vector),
             health=health,
             fallback=trouble,
+            fallback_from=self.embedding.first_name if trouble else "",
             truncated_by="deadline" if deadline.passed else None,
         )
 
@@ -128,7 +130,7 @@ class BuiltinBackend:
         index, now = self.index, self.clocks.monotonic()
         first = not index.files()
         if not first and not self._freshness.due(now, self.settings):
-            return []
+            return self._acquainted() if self._freshness.looked_at is None else []
         look = None if first or self.embedding.unknown else self._sync(None).look()
         if look is not None and not look.needed:
             self._freshness = Freshness(self.clocks.monotonic())
@@ -141,6 +143,18 @@ class BuiltinBackend:
             return [Reason(error.code, error.message, error.remedy)]
         self._freshness = Freshness(self.clocks.monotonic())
         return list(report.reasons)
+
+    def _acquainted(self) -> list[Reason]:
+        """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
+        if not self.embedding.unknown:
+            return []
+        try:
+            self.embedding.open()
+        except EmbeddingError as error:
+            if not self.embedding.fall_back(error):
+                return [Reason(error.code, error.message, error.remedy)]
+        self._follow_provider()
+        return []
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
@@ -182,6 +196,9 @@ class BuiltinBackend:
         look: Look | None = None,
     ) -> SyncReport:
         sync, told = self._sync(progress), list[Reason]()
+        self._follow_provider()
+        if force:
+            self.embedding.renew()
         while True:
             try:
                 self._follow_provider()
@@ -234,7 +251,12 @@ class BuiltinBackend:
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""
-        return self._surviving(lambda: estimate_of(self._sync(None), self.embedding))
+
+        def act() -> Estimate:
+            self._follow_provider()
+            return estimate_of(self._sync(None), self.embedding)
+
+        return self._surviving(act)
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
@@ -249,7 +271,12 @@ class BuiltinBackend:
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""
-        return self._surviving(lambda: builtin_status(self, deep=deep))
+
+        def act() -> Status:
+            self._follow_provider()
+            return builtin_status(self, deep=deep)
+
+        return self._surviving(act)
 
     def health(self) -> Health:
         """The state of both legs, without loading a model."""

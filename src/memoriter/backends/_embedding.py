@@ -35,6 +35,8 @@ class _Slot:
     choice: Choice | None
     problem: Reason | None = None
     """Why it cannot be used, whoever asks."""
+    since: float = 0.0
+    """When that was found."""
     spec: ModelSpec | None = None
     looked: bool = False
     opened: EmbeddingProvider | None = None
@@ -66,8 +68,14 @@ class Embedding:
 
     @property
     def provider_name(self) -> str:
-        """As it is configured; what `auto` has become."""
+        """The provider that serves now, as it is configured; what `auto` has become."""
         return self.choice.name if self.choice else self.settings.name
+
+    @property
+    def first_name(self) -> str:
+        """The provider that is to serve before any other."""
+        choice = self._slot_of(standing_in=False).choice
+        return choice.name if choice else self.settings.name
 
     @property
     def problem(self) -> Reason | None:
@@ -89,7 +97,7 @@ class Embedding:
             try:
                 slot.spec = spec_at_hand(slot.choice, self.settings, self.outside)
             except MemoriterError as error:
-                slot.problem = Reason(error.code, error.message, error.remedy)
+                self._give_up(slot, error)
         return slot.spec
 
     def open(self) -> EmbeddingProvider:
@@ -103,14 +111,28 @@ class Embedding:
                 slot.opened = open_choice(slot.choice, self.settings, self.outside, self.account(slot.choice))
                 slot.spec = slot.opened.spec
             except ProviderUnavailable as error:
-                slot.problem = Reason(error.code, error.message, error.remedy)
+                self._give_up(slot, error)
                 raise
             except EmbeddingError:
                 raise
             except MemoriterError as error:
-                slot.problem = Reason(error.code, error.message, error.remedy)
+                self._give_up(slot, error)
                 raise ProviderUnavailable(error.message, remedy=error.remedy) from error
         return slot.opened
+
+    def renew(self) -> None:
+        """Ask a service anew for its model: another one may stand behind the name by now. No answer changes nothing."""
+        slot = self._slot
+        if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
+            return
+        try:
+            opened = open_choice(slot.choice, self.settings, self.outside, self.account(slot.choice), anew=True)
+        except MemoriterError:
+            return
+        if slot.opened is not None:
+            slot.opened.close()
+        slot.opened, slot.spec, slot.looked = opened, opened.spec, True
+        self._queries.clear()
 
     def query_vector(self, text: str) -> NDArray[np.float32]:
         """The question's vector (dims,). Raises EmbeddingError."""
@@ -131,19 +153,21 @@ class Embedding:
         other = self._slot_of(standing_in=True)
         if other.choice is None:
             return False
-        first = self.provider_name
         self._standing_in, self._since = True, self.outside.monotonic()
-        message = f"{first} does not serve now; {other.choice.name} does meanwhile. {error.message}"
+        message = f"{self.first_name} does not serve now; {other.choice.name} does meanwhile. {error.message}"
         self.failed = Reason("provider_fallback", message, error.remedy)
         return True
 
     def look(self) -> None:
-        """Go back to the first provider when the fallback has served for some time."""
-        if self._standing_in and self.outside.monotonic() - self._since >= STANDING_IN_SECONDS:
+        """Let the fallback serve where the first provider cannot even begin, and try that one again after some time."""
+        now = self.outside.monotonic()
+        if self._standing_in and now - self._since >= STANDING_IN_SECONDS:
             self._standing_in, self.failed = False, None
-            first = self._slot
-            if first.opened is None:
-                first.problem, first.looked = None, False
+        for standing_in, slot in list(self._slots.items()):
+            if slot.problem is not None and now - slot.since >= STANDING_IN_SECONDS:
+                del self._slots[standing_in]
+        if (problem := self.problem) is not None:
+            self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
     def leaving(self) -> str | None:
         """Where text is about to be sent for the first time; None if nowhere, or if it was told before."""
@@ -188,13 +212,16 @@ class Embedding:
     def _slot_of(self, *, standing_in: bool) -> _Slot:
         if standing_in not in self._slots:
             pick: Callable[[ProviderSettings], Choice | None] = choose_fallback if standing_in else choose
-            self._slots[standing_in] = _picked(pick, self.settings)
+            self._slots[standing_in] = _picked(pick, self.settings, now=self.outside.monotonic())
         return self._slots[standing_in]
 
+    def _give_up(self, slot: _Slot, error: MemoriterError) -> None:
+        slot.problem, slot.since = Reason(error.code, error.message, error.remedy), self.outside.monotonic()
 
-def _picked(pick: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings) -> _Slot:
+
+def _picked(pick: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings, *, now: float) -> _Slot:
     try:
         return _Slot(pick(settings))
     except MemoriterError as error:
         code = error.code if isinstance(error, EmbeddingError) else UNKNOWN
-        return _Slot(None, Reason(code, error.message, error.remedy), looked=True)
+        return _Slot(None, Reason(code, error.message, error.remedy), now, looked=True)

@@ -75,9 +75,11 @@ def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
 
 
 def open_choice(
-    choice: Choice, settings: ProviderSettings, outside: Outside, account: Account | None = None
+    choice: Choice, settings: ProviderSettings, outside: Outside, account: Account | None = None, *, anew: bool = False
 ) -> EmbeddingProvider:
     """The provider, ready to embed; a service whose model nobody knows is asked once, a model of the hub downloaded.
+
+    `anew`: what the service has told of its model before does not count.
 
     Raises:
         EmbeddingError: it cannot be used now; the message says why, the remedy what to do.
@@ -104,8 +106,12 @@ def open_choice(
 
             return open_onnx(Path(settings.local_model), cache_dir=settings.cache_dir)
         case "remote":
-            provider = _remote(choice, outside, account)
-            _remember(provider, outside.notebook)
+            provider = _remote(choice, outside, account, anew=anew)
+            try:
+                _remember(provider, outside.notebook)
+            except BaseException:
+                provider.close()
+                raise
             return provider
 
 
@@ -119,7 +125,7 @@ def batch_of(provider: EmbeddingProvider, store: BatchStore, outside: Outside, r
     return BatchRun(provider, provider.http, store, wall=outside.wall, sleep=outside.sleep, rules=rules)
 
 
-def _remote(choice: Choice, outside: Outside, account: Account | None) -> RemoteProvider:
+def _remote(choice: Choice, outside: Outside, account: Account | None, *, anew: bool = False) -> RemoteProvider:
     from memoriter.embed.remote._http import HttpClient
     from memoriter.embed.remote._remote import RemoteProvider
 
@@ -127,7 +133,7 @@ def _remote(choice: Choice, outside: Outside, account: Account | None) -> Remote
     http = HttpClient(
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
-    told = _remembered(choice.remote, choice.endpoint, outside.notebook)
+    told = choice.remote if anew else _remembered(choice.remote, choice.endpoint, outside.notebook)
     keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}", outside.notebook)
     return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account)
 

@@ -59,7 +59,7 @@ def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, An
         "health": health_json(result.health),
     }
     if result.fallback is not None:
-        answer["fallback"] = {"from": result.provider, "reason": result.fallback.message}
+        answer["fallback"] = {"from": result.fallback_from or result.provider, "reason": result.fallback.message}
     if result.truncated_by is not None:
         answer["truncatedBy"] = result.truncated_by
     return answer

@@ -1,0 +1,351 @@
+"""Providers behind `Memory`: chosen by a configuration, asked on 127.0.0.1, replaced when they fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from desk import NOTES, QUESTION, Desk, codes, compatible, paths
+from memoriter.index import Index
+from servers import KEY, OllamaServer, altered, html_page
+from servers.compatible import WIDTH, CompatibleServer, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+TEN_MINUTES = 600.0
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk.at(tmp_path)
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def server() -> Iterator[CompatibleServer]:
+    with CompatibleServer() as server:
+        yield server
+
+
+@pytest.fixture
+def other() -> Iterator[CompatibleServer]:
+    """Another model of the same length, whose vectors have nothing in common with the first."""
+    with CompatibleServer(place=WIDTH) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def unmixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail as soon as a question of one model meets vectors of another."""
+
+    def checked(ask: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(self: Index, query: Any, *rest: Any, **more: Any) -> Any:
+            _, stored = self.vectors_at(self.all_ids())
+            assert stored.shape[1] == query.shape[0]
+            models = {int(np.flatnonzero(vector)[0]) // WIDTH for vector in (query, *stored)}
+            assert len(models) == 1
+            return ask(self, query, *rest, **more)
+
+        return asked
+
+    monkeypatch.setattr(Index, "vector_search", checked(Index.vector_search))
+    monkeypatch.setattr(Index, "cosines", checked(Index.cosines))
+
+
+# services by a name of the user's
+
+
+@pytest.mark.parametrize("unknown", [False, True], ids=["named by models.providers", "openai-compatible"])
+def test_a_model_that_nobody_knows_is_asked_once_and_the_next_process_asks_and_embeds_nothing(
+    desk: Desk, server: CompatibleServer, *, unknown: bool
+) -> None:
+    if unknown:
+        desk.configure(**compatible(server))
+    else:
+        row = {"baseUrl": server.base_url, "apiKey": KEY, "headers": {"x-team": "notes"}}
+        desk.configure({"my-gateway": row}, provider="my-gateway", model=server.model)
+    memory = desk.open()
+    assert memory.sync().embedded == len(NOTES)
+    assert (server.probes, len(server.documents)) == (1, len(NOTES))
+    found = memory.search(QUESTION)
+    assert (found.mode, paths(found)[0], found.health.ok) == ("hybrid", "MEMORY.md", True)
+    memory.close()
+    calls = len(server.calls)
+    status = desk.run("--json", "status").json[0]
+    assert (status["vectors"], status["dimensions"], status["model"]) == (len(NOTES), 2 * WIDTH, server.model)
+    assert desk.run("--json", "index").json["embedded"] == 0
+    assert len(server.calls) == calls
+    answer = desk.run("--json", "search", "hotel by the river").json
+    assert (answer["mode"], answer["results"][0]["path"]) == ("hybrid", "memory/2026-03-05.md")
+    assert len(server.calls) == calls + 1
+    assert unknown or {call.headers.get("x-team") for call in server.calls} == {"notes"}
+
+
+def test_ollama_by_a_name_of_the_users_is_asked_by_its_own_interface(desk: Desk) -> None:
+    with OllamaServer() as server:
+        rows = {"attic": {"baseUrl": server.base_url, "api": "ollama"}}
+        desk.configure(rows, provider="attic", model=server.model)
+        memory = desk.open()
+        assert memory.sync().embedded == len(NOTES)
+        assert memory.search(QUESTION).mode == "hybrid"
+        assert {call.path for call in server.calls} == {"/api/embed"}
+        status = memory.status()
+        assert (status.provider, status.endpoint, status.leaves_machine) == ("attic", server.root, False)
+
+
+def test_without_looking_at_files_before_a_search_a_model_that_nobody_knows_still_answers(
+    desk: Desk, server: CompatibleServer
+) -> None:
+    desk.configure(**compatible(server))
+    desk.open().sync()
+    (desk.home / "memory" / "ledger.sqlite").unlink()
+    desk.configure(**compatible(server), sync={"onSearch": False})
+    assert desk.open().search(QUESTION).mode == "hybrid"
+    assert len(server.documents) == len(NOTES)
+
+
+def test_a_service_without_an_address_is_told_of(desk: Desk) -> None:
+    desk.configure(provider="openai-compatible", model="m")
+    result = desk.open().search(QUESTION)
+    assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["provider_unknown"])
+    assert "baseUrl" in result.health.reasons[0].remedy
+
+
+# from one model to another and back
+
+
+@pytest.mark.parametrize("dimensions", [2 * WIDTH, 3 * WIDTH], ids=["same length", "another length"])
+def test_back_at_the_first_model_nothing_is_embedded_again(
+    desk: Desk, server: CompatibleServer, dimensions: int
+) -> None:
+    with CompatibleServer(dimensions, WIDTH) as other:
+        for turn in (server, other):
+            desk.configure(**compatible(turn))
+            with desk.open() as memory:
+                assert memory.sync().embedded == len(NOTES)
+                assert memory.search(QUESTION).mode == "hybrid"
+        for turn in (server, other, server):
+            desk.configure(**compatible(turn))
+            before = len(turn.documents), turn.probes
+            with desk.open() as memory:
+                assert (memory.sync().embedded, memory.sync(force=True).embedded) == (0, 0)
+                assert (len(turn.documents), turn.probes - before[1] <= 1) == (before[0], True)
+                result = memory.search(QUESTION)
+                assert (result.mode, paths(result)[0]) == ("hybrid", "MEMORY.md")
+
+
+def test_until_the_new_model_has_vectors_words_answer_and_say_why(
+    desk: Desk, server: CompatibleServer, other: CompatibleServer
+) -> None:
+    desk.configure(**compatible(server))
+    desk.open().sync()
+    desk.configure(**compatible(other))
+    other.down = other.throttled()
+    other.down.headers["retry-after"] = "9999"
+    result = desk.open().search(QUESTION)
+    assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
+    assert "throttled" in codes(result)
+    assert not other.questions
+
+
+# the fallback
+
+
+def failing(server: CompatibleServer) -> None:
+    server.down = server.quota()
+
+
+def test_when_a_question_fails_the_fallback_of_another_model_is_built_beside_and_words_serve_meanwhile(
+    desk: Desk, server: CompatibleServer
+) -> None:
+    desk.configure(**compatible(server), fallback="fake")
+    memory = desk.open()
+    memory.sync()
+    failing(server)
+    first = memory.search(QUESTION)
+    assert (first.mode, paths(first)[0], first.health.pending) == ("keyword", "MEMORY.md", len(NOTES))
+    assert "provider_fallback" in codes(first)
+    assert first.fallback is not None
+    assert "quota" in first.fallback.message
+    assert first.fallback.remedy
+    desk.wait()
+    second = memory.search(QUESTION)
+    assert (second.mode, second.provider, paths(second)[0]) == ("hybrid", "fake", "MEMORY.md")
+    assert codes(second) == ["provider_fallback"]
+    assert second.fallback == first.fallback
+
+
+def test_when_indexing_fails_the_fallback_indexes(desk: Desk, server: CompatibleServer) -> None:
+    failing(server)
+    desk.configure(**compatible(server), fallback="fake")
+    memory = desk.open()
+    report = memory.sync()
+    assert (report.embedded, codes(report)) == (len(NOTES), ["provider_fallback"])
+    assert (memory.search(QUESTION).mode, memory.status().provider) == ("hybrid", "fake")
+    assert codes(memory.status()) == ["provider_fallback"]
+    assert len(server.calls) == 1
+
+
+def test_a_fallback_that_serves_the_same_model_at_another_address_has_vectors_of_its_own(
+    desk: Desk, server: CompatibleServer, other: CompatibleServer
+) -> None:
+    spare = {"spare": {"baseUrl": other.base_url, "apiKey": KEY}}
+    desk.configure(spare, **compatible(server), fallback="spare")
+    memory = desk.open()
+    memory.sync()
+    failing(server)
+    assert memory.search(QUESTION).mode == "keyword"
+    reasons = memory.sync().reasons
+    assert [reason.code for reason in reasons][0] == "provider_fallback"
+
+
+def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(desk: Desk, tmp_path: Path) -> None:
+    for settings in ({"provider": "voyage"}, {"provider": "local", "local": {"modelPath": str(tmp_path / "no.gguf")}}):
+        desk.configure(**settings, fallback="fake")
+        memory = desk.open()
+        result = memory.search(QUESTION)
+        assert (result.mode, result.provider, codes(result)) == ("hybrid", "fake", ["provider_fallback"])
+        assert settings["provider"] in result.health.reasons[0].message
+        desk.wait(TEN_MINUTES)
+        later = memory.search(QUESTION)
+        assert (later.mode, later.provider, codes(later)) == ("hybrid", "fake", ["provider_fallback"])
+
+
+def test_after_ten_minutes_the_first_provider_is_tried_again(desk: Desk, server: CompatibleServer) -> None:
+    desk.configure(**compatible(server), fallback="fake")
+    memory = desk.open()
+    memory.sync()
+    server.down = server.too_long()
+    server.faults.extend([html_page()] * 2)
+    assert "provider_fallback" in codes(memory.search(QUESTION))
+    server.down = None
+    desk.wait(TEN_MINUTES - 1)
+    assert memory.search(QUESTION).provider == "fake"
+    asked = len(server.questions)
+    desk.wait(1)
+    result = memory.search(QUESTION)
+    assert (result.mode, result.provider, codes(result)) == ("hybrid", "openai-compatible", [])
+    assert len(server.questions) == asked + 1
+
+
+def test_a_server_that_is_started_later_is_found_without_a_restart(desk: Desk, server: CompatibleServer) -> None:
+    with CompatibleServer() as gone:
+        address = gone.base_url
+    desk.configure(**compatible(server, remote={"baseUrl": address}))
+    memory = desk.open()
+    result = memory.search(QUESTION)
+    assert (result.mode, codes(result)) == ("keyword", ["provider_unavailable"])
+    memory._backend.embedding.settings = desk_settings(memory, server.base_url)
+    desk.wait(TEN_MINUTES)
+    assert memory.search(QUESTION).mode == "hybrid"
+
+
+def desk_settings(memory: Any, address: str) -> Any:
+    """The settings of a memory, as if the server at this address had been at theirs."""
+    from dataclasses import replace
+
+    return replace(memory._backend.embedding.settings, base_url=address)
+
+
+def test_an_answer_names_the_provider_that_failed_as_the_one_it_falls_back_from(
+    desk: Desk, server: CompatibleServer
+) -> None:
+    failing(server)
+    desk.configure(**compatible(server), fallback="fake")
+    answer = desk.run("--json", "search", QUESTION).json
+    assert (answer["provider"], answer["fallback"]["from"]) == ("fake", "openai-compatible")
+
+
+# what a service may not do
+
+
+def test_vectors_of_another_length_are_an_error_that_names_both_and_change_nothing(
+    desk: Desk, server: CompatibleServer
+) -> None:
+    desk.configure(**compatible(server))
+    memory = desk.open()
+    memory.sync()
+    server.dimensions = 3 * WIDTH
+    result = memory.search(QUESTION)
+    assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["bad_vector"])
+    assert "768 dimensions instead of 512" in result.health.reasons[0].message
+    desk.write("memory/new.md", "A tenth planet was found.\n")
+    desk.wait()
+    report = memory.sync()
+    assert (report.embedded, report.pending, codes(report)) == (0, 1, ["bad_vector"])
+    assert (memory.status().dimensions, memory.status().vectors) == (2 * WIDTH, len(NOTES))
+    server.dimensions = 2 * WIDTH
+    assert memory.sync().embedded == 1
+
+
+def test_a_rebuild_asks_a_model_that_has_changed_anew_and_gives_it_vectors_of_its_own(
+    desk: Desk, server: CompatibleServer
+) -> None:
+    desk.configure(**compatible(server))
+    desk.open().sync()
+    server.dimensions = 3 * WIDTH
+    with desk.open() as memory:
+        report = memory.sync(force=True)
+        assert (report.embedded, memory.status().dimensions) == (len(NOTES), 3 * WIDTH)
+        assert memory.search(QUESTION).mode == "hybrid"
+    with desk.open() as memory:
+        assert (memory.search(QUESTION).mode, server.probes) == ("hybrid", 2)
+
+
+def test_a_rebuild_while_the_service_is_away_keeps_the_vectors(desk: Desk, server: CompatibleServer) -> None:
+    desk.configure(**compatible(server))
+    memory = desk.open()
+    memory.sync()
+    failing(server)
+    report = memory.sync(force=True)
+    assert (report.chunks, memory.status().vectors) == (len(NOTES), len(NOTES))
+    assert codes(report) in ([], ["out_of_quota"])
+
+
+def fewer(answer: Any) -> None:
+    answer["data"].pop()
+
+
+def not_a_number(answer: Any) -> None:
+    for row in answer["data"]:
+        row["embedding"][0] = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (altered(fewer), "bad_vector"),
+        (altered(not_a_number), "provider_unavailable input_rejected bad_vector"),
+        (html_page(), "transient"),
+        (html_page(502), "transient"),
+    ],
+    ids=["a vector too few", "no numbers", "a page of a proxy", "an error of a proxy"],
+)
+def test_an_answer_that_is_none_leaves_the_words_and_says_why(
+    desk: Desk, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, fault: Any, code: str
+) -> None:
+    monkeypatch.setattr("memoriter.app.time.sleep", lambda _: None)
+    desk.configure(**compatible(server))
+    memory = desk.open()
+    memory.sync()
+    server.always = fault
+    result = memory.search(QUESTION)
+    assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
+    (reason,) = result.health.reasons
+    assert reason.code in code.split()
+    assert result.fallback == reason
+    desk.write("memory/new.md", "A tenth planet was found.\n")
+    desk.wait()
+    assert (memory.sync().embedded, memory.status().vectors) == (0, len(NOTES))
+
+
+def test_all_texts_of_a_service_are_of_notes_questions_or_our_own(desk: Desk, server: CompatibleServer) -> None:
+    desk.configure(**compatible(server))
+    desk.open().search(QUESTION)
+    sent = {text for call in server.calls for text in texts_of(call)}
+    assert len(sent) == 12 + len(NOTES) + 1
