@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
-from memoriter.config import find_workspace, home_of, in_home, index_path, load
+from memoriter.config import expand, find_workspace, home_of, in_home, index_path, load
 from memoriter.embed import Address, Outside, ProviderSettings
-from memoriter.errors import WorkspaceNotFound
+from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger
 from memoriter.search import SearchSettings
 from memoriter.sync import Cutting, SyncSettings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memoriter.backends import MemoryBackend
-    from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
 
 
@@ -125,18 +125,18 @@ def ledger_of(around: Surroundings) -> Ledger:
 def embedding_of(configuration: Configuration, settings: MemorySearch, around: Surroundings) -> Embedding:
     """The provider that the settings name; nothing is opened or asked yet."""
     remote, local, ledger = settings.remote, settings.local, ledger_of(around)
-    services = {
-        name: Address(row.base_url or "", row.api_key or "", row.api or "", row.headers)
-        for name, row in configuration.settings.models.providers.items()
-    }
+    entries = configuration.settings.models.providers
+    services = {name: _address(entry, entry.api, around) for name, entry in entries.items()}
+    own = _address(remote, None, around)
     told = ProviderSettings(
         cache_dir=around.home / "models",
         name=settings.provider,
         model=settings.model,
         fallback=settings.fallback,
-        base_url=remote.base_url or "",
-        api_key=remote.api_key or "",
-        headers=remote.headers,
+        base_url=own.base_url,
+        api_key=own.api_key,
+        headers=own.headers,
+        problem=own.problem,
         services=services,
         local_model=_model_place(local.model_path, around.user_home),
         model_cache_dir=in_home(local.model_cache_dir, around.user_home) if local.model_cache_dir else None,
@@ -148,10 +148,25 @@ def embedding_of(configuration: Configuration, settings: MemorySearch, around: S
     return Embedding(told, outside, ledger, budget, _batch_rules(settings))
 
 
+def _address(written: Remote | ModelProvider, api: str | None, around: Surroundings) -> Address:
+    """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
+    try:
+        return Address(
+            expand(written.base_url or "", around.environ),
+            expand(written.api_key or "", around.environ),
+            api or "",
+            {name: expand(value, around.environ) for name, value in written.headers.items()},
+        )
+    except ConfigError as error:
+        return Address(api=api or "", problem=error)
+
+
 def _model_place(written: str | None, user_home: Path) -> str:
-    if not written or written.startswith("hf:"):
-        return written or ""
-    return str(in_home(written, user_home))
+    if not written:
+        return ""
+    from memoriter.embed import is_model_uri
+
+    return written if is_model_uri(written) else str(in_home(written, user_home))
 
 
 def _batch_rules(settings: MemorySearch) -> BatchRules | None:

@@ -9,7 +9,7 @@ import pytest
 
 from desk import NOTES, QUESTION, Desk, codes, compatible, paths
 from memoriter.index import Index
-from servers import KEY, OllamaServer, altered, html_page
+from servers import KEY, OllamaServer, OpenAIServer, altered, html_page
 from servers.compatible import WIDTH, CompatibleServer, texts_of
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def test_a_fallback_that_serves_the_same_model_at_another_address_has_vectors_of
     failing(server)
     assert memory.search(QUESTION).mode == "keyword"
     reasons = memory.sync().reasons
-    assert [reason.code for reason in reasons][0] == "provider_fallback"
+    assert reasons[0].code == "provider_fallback"
 
 
 def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(desk: Desk, tmp_path: Path) -> None:
@@ -349,3 +349,138 @@ def test_all_texts_of_a_service_are_of_notes_questions_or_our_own(desk: Desk, se
     desk.open().search(QUESTION)
     sent = {text for call in server.calls for text in texts_of(call)}
     assert len(sent) == 12 + len(NOTES) + 1
+
+
+# out of quota, unauthorised, over budget
+
+
+def refusing(server: CompatibleServer, fault: str) -> None:
+    server.down = server.quota() if fault == "out_of_quota" else server.wrong_key()
+
+
+@pytest.mark.parametrize("fault", ["out_of_quota", "unauthorised"])
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
+    desk: Desk, server: CompatibleServer, fault: str, *, indexed: bool
+) -> None:
+    desk.configure(**compatible(server))
+    if indexed:
+        desk.open().sync()
+    refusing(server, fault)
+    first = len(server.calls)
+    for minute in range(60):
+        memory = desk.open() if minute % 3 == 0 else desk.opened[-1]
+        assert fault in codes(memory.search(f"{QUESTION} {minute}"))
+        assert fault in codes(memory.status())
+        assert indexed or fault in codes(memory.sync())
+        result = memory.search(QUESTION + "?")
+        assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
+        (reason,) = [reason for reason in result.health.reasons if reason.code == fault]
+        assert ("429" if fault == "out_of_quota" else "401") in reason.message
+        assert reason.remedy
+        desk.wait(60)
+    assert 1 <= len(server.calls) - first <= 3
+    server.down = None
+    desk.wait(3_600)
+    memory = desk.open()
+    memory.sync()
+    result = memory.search(QUESTION)
+    assert (result.mode, codes(result), codes(memory.status())) == ("hybrid", [], [])
+
+
+def test_two_keys_at_one_address_have_an_account_each_and_share_the_vectors(
+    desk: Desk, server: CompatibleServer
+) -> None:
+    rows = {name: {"baseUrl": server.base_url, "apiKey": key} for name, key in {"a": "wrong-key", "b": KEY}.items()}
+    desk.configure(rows, provider="b")
+    assert desk.open().sync().embedded == len(NOTES)
+    desk.configure(rows, provider="a", fallback="b")
+    refused = 0
+    for _ in range(8):
+        result = desk.open().search(QUESTION)
+        assert (result.mode, result.provider, codes(result)) == ("hybrid", "b", ["provider_fallback"])
+        refused = sum(call.headers["authorization"].endswith("wrong-key") for call in server.calls)
+        desk.wait(60)
+    assert refused == 1
+    assert len(server.documents) == 0
+
+
+class Metered:
+    """Lets a server of this machine count as the vendor's own, far away."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, server: Any) -> None:
+        from dataclasses import replace
+
+        from memoriter.embed.remote import _remote, _remote_settings
+
+        vendor = replace(_remote.vendor_of(server.vendor), base_url=server.base_url)
+        monkeypatch.setitem(_remote._VENDORS, server.vendor, vendor)
+        monkeypatch.setattr(_remote_settings, "is_near", lambda _: False)
+
+
+@pytest.fixture
+def vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """OpenAI, which counts one token for each text."""
+    with OpenAIServer() as server:
+        Metered(monkeypatch, server)
+        yield server
+
+
+DAY = 86_400
+
+
+def test_a_budget_of_tokens_refuses_before_anything_is_sent_until_the_next_day(
+    desk: Desk, vendor: OpenAIServer
+) -> None:
+    def settings(tokens: int) -> dict[str, Any]:
+        return {"provider": "openai", "remote": {"apiKey": KEY, "budget": {"tokensPerDay": tokens}}}
+
+    desk.configure(**settings(20))
+    memory = desk.open()
+    report = memory.sync()
+    assert (report.embedded, codes(report), vendor.calls) == (0, ["over_budget"], [])
+    assert "20 tokens" in report.reasons[0].message
+    assert "budget" in report.reasons[0].remedy
+    result = memory.search(QUESTION)
+    assert (result.mode, paths(result)[0], "over_budget" in codes(result)) == ("keyword", "MEMORY.md", True)
+    assert "over_budget" in codes(desk.open().status())
+    assert vendor.calls == []
+    memory.close()
+    desk.configure(**settings(200))
+    memory = desk.open()
+    assert (memory.sync().embedded, memory.search(QUESTION).mode) == (len(NOTES), "hybrid")
+    spent = memory._backend.embedding.ledger.today()
+    assert spent.tokens == len(NOTES) + 1
+    desk.configure(**settings(spent.tokens + 9))
+    memory = desk.open()
+    asked = len(vendor.calls)
+    result = memory.search("where is the hotel by the river")
+    assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], asked)
+    desk.wait(DAY)
+    result = memory.search("where is the hotel by the river")
+    assert (result.mode, codes(result), len(vendor.calls)) == ("hybrid", [], asked + 1)
+
+
+def test_a_budget_of_dollars_refuses_before_anything_is_sent_until_the_next_day(
+    desk: Desk, vendor: OpenAIServer
+) -> None:
+    budget = {"dollarsPerDay": 0.000_002}
+    desk.configure(provider="openai", remote={"apiKey": KEY, "budget": budget})
+    memory = desk.open()
+    assert memory.sync().embedded == len(NOTES)
+    ledger = memory._backend.embedding.ledger
+    assert ledger.today() == pytest.approx((len(NOTES), len(NOTES) * 0.02e-6))
+    ledger.add("voyage", "voyage-4", 100, budget["dollarsPerDay"])
+    asked = len(vendor.calls)
+    result = memory.search(QUESTION)
+    assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], asked)
+    assert "$" in result.health.reasons[0].message
+    desk.wait(DAY)
+    assert memory.search(QUESTION).mode == "hybrid"
+
+
+def test_a_service_nearby_takes_nothing_of_the_budget(desk: Desk, server: CompatibleServer) -> None:
+    desk.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1, "dollarsPerDay": 0.000_001}}))
+    memory = desk.open()
+    assert (memory.sync().embedded, memory.search(QUESTION).mode) == (len(NOTES), "hybrid")
+    assert memory._backend.embedding.ledger.today() == (0, 0)

@@ -132,7 +132,6 @@ def test_the_readme_shows_how_to_stay_on_this_machine(tmp_path: Path) -> None:
     assert Shown.of(chosen(shown, tmp_path, KEYS)) == Shown("bundled", "bundled")
 
 
-@pytest.mark.xfail(reason="${NAME} is documented and not replaced yet: app.py gives what the file says", strict=True)
 def test_a_key_that_the_page_takes_from_the_environment_is_the_one_that_is_sent(tmp_path: Path) -> None:
     sent = [choice for _, content in CONFIGURATIONS if "${" in content for choice in [chosen(content, tmp_path, KEYS)]]
     assert {choice.name: choice.remote.api_key for choice in sent if choice.remote} == SECRETS

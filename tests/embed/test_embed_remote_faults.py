@@ -177,6 +177,12 @@ class Kept:
     def save(self, breaker: Breaker) -> None:
         self.text = breaker.to_json()
 
+    def swap(self, old: Breaker, new: Breaker) -> bool:
+        if self.text != old.to_json():
+            return False
+        self.save(new)
+        return True
+
 
 def test_a_new_process_has_no_more_calls_and_a_new_key_has(server: ScriptedServer) -> None:
     server.always = refused(server.quota())
@@ -189,6 +195,25 @@ def test_a_new_process_has_no_more_calls_and_a_new_key_has(server: ScriptedServe
     with pytest.raises(EmbeddingError):
         known(server, watch, breakers=kept, api_key="sk-another-key-00000000").embed(["tea"], role="query")
     assert len(server.calls) == 2
+
+
+class Overtaken(Kept):
+    """Another process is always faster."""
+
+    def swap(self, old: Breaker, new: Breaker) -> bool:
+        return False
+
+
+def test_of_processes_that_would_try_again_at_once_one_does(server: ScriptedServer) -> None:
+    server.always = refused(server.quota())
+    watch, kept = Watch(), Overtaken()
+    provider = known(server, watch, breakers=kept)
+    with pytest.raises(OutOfQuota):
+        provider.embed(["tea"], role="query")
+    watch.now += 2_000
+    with pytest.raises(OutOfQuota, match="not asked again"):
+        provider.embed(["tea"], role="query")
+    assert len(server.calls) == 1
 
 
 def test_a_text_over_the_limit_is_too_large(server: ScriptedServer) -> None:

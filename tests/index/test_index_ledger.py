@@ -72,3 +72,11 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path):
     with pytest.raises(IndexDamaged, match="ledger") as caught:
         ledger.add("openai", "small", 1, None)
     assert str(file) in caught.value.remedy
+
+
+def test_of_two_who_replace_a_value_the_first_wins(tmp_path, ledger, now):
+    other = Ledger(tmp_path / "memory" / "ledger.sqlite", wall=lambda: now[0])
+    ledger.set("breaker", "open")
+    assert (ledger.swap("breaker", "open", "mine"), other.swap("breaker", "open", "theirs")) == (True, False)
+    assert (other.get("breaker"), ledger.swap("unknown", "", "x")) == ("mine", False)
+    other.close()

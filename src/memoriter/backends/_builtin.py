@@ -13,6 +13,7 @@ from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import Sync, background_of
 from memoriter.types import Health, Reason, SearchResult
+from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
+REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
+"""About what goes into one request of indexing."""
 _T = TypeVar("_T")
 
 
@@ -169,11 +172,19 @@ class BuiltinBackend:
             jobs = len(index.metas("batch:")) if self.embedding.rules else 0
             sent = f" {jobs} batches are under way at the service." if jobs else ""
             reasons.append(Reason("vectors_pending", message + sent, "Run: memoriter index"))
+        if pending or not serving:
+            refusal = self.embedding.refusal(self._waiting(pending))
+            reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
         if failed := (index.failures() if self.embedding.spec else 0):
             message = f"{failed} chunks could not be embedded; words alone find them."
             reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
         legs = {"keyword": True, "vector": serving}
         return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
+
+    def _waiting(self, pending: int) -> int:
+        """Tokens of the next request of indexing, about."""
+        texts = self.index.missing(min(pending, REQUEST_TEXTS)) if pending else []
+        return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
     def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         """Make the index say what the files say. Raises IndexBusy."""
@@ -282,7 +293,8 @@ class BuiltinBackend:
         """The state of both legs, without loading a model."""
         spec = self.embedding.spec
         problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
-        serving = spec is not None and not self.embedding.problem and self.index.vectors() > 0
+        able = not self.embedding.problem and not self.embedding.refusal(0)
+        serving = spec is not None and able and self.index.vectors() > 0
         return self._health([*self.index.notices, *problem], serving=serving)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memoriter.backends._account import Account, Budget
-from memoriter.embed import choose, choose_fallback, open_choice, spec_at_hand
+from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import EmbeddingError, InputRejected, InputTooLarge, MemoriterError, ProviderUnavailable
 from memoriter.types import Reason
 
@@ -169,16 +169,34 @@ class Embedding:
         if (problem := self.problem) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
-    def leaving(self) -> str | None:
-        """Where text is about to be sent for the first time; None if nowhere, or if it was told before."""
+    def refusal(self, tokens: int) -> Reason | None:
+        """Why the service that serves would not be asked now about so many tokens. Nothing is sent."""
         choice = self.choice
-        if choice is None or not choice.leaves_machine:
+        if choice is None or choice.remote is None or self.problem is not None:
             return None
-        told = f"told:{choice.vendor}:{choice.endpoint}"
-        if self.ledger.get(told):
-            return None
-        self.ledger.set(told, "yes")
-        return f"{choice.name} at {choice.endpoint}" + (f" ({choice.key_source})" if choice.key_source else "")
+        try:
+            if tokens and (account := self.account(choice)) is not None:
+                account.check(tokens)
+            error = refusal_of(choice, self.outside)
+        except EmbeddingError as over:
+            error = over
+        return Reason(error.code, error.message, error.remedy) if error else None
+
+    def leaving(self) -> str | None:
+        """Where text may be sent from now on; None if nowhere, or if it was told before."""
+        first, other = (self._slot_of(standing_in=standing_in).choice for standing_in in (False, True))
+        places = [place for place in (first, other) if place and place.leaves_machine and self._is_news(place)]
+        told = [f"{at.name} at {at.endpoint}" + (f" ({at.key_source})" if at.key_source else "") for at in places]
+        if other in places:
+            told[-1] += f" whenever {self.first_name} fails"
+        return " and to ".join(told) or None
+
+    def _is_news(self, choice: Choice) -> bool:
+        name = f"told:{choice.vendor}:{choice.endpoint}"
+        if self.ledger.get(name):
+            return False
+        self.ledger.set(name, "yes")
+        return True
 
     def account(self, choice: Choice) -> Account | None:
         """Who pays for a choice; None where nobody does."""

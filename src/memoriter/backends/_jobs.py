@@ -59,14 +59,7 @@ class Batches:
     def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]:
         """Vectors by key as jobs end; without `wait` only what is ready now. Raises EmbeddingError."""
         store = JobStore.of(self.index, self.provider)
-        run = batch_of(self.provider, store, self.outside, replace(self.rules, wait=wait and self.rules.wait))
+        rules = replace(self.rules, wait=wait and self.rules.wait)
+        run = batch_of(self.provider, store, self.outside, rules, self.account)
         assert run is not None
-        fresh = [key for key in texts if key not in self.under_way]
-        if fresh and self.account is not None:
-            tokens = sum(self.provider.count_tokens(texts[key]) for key in fresh)
-            self.account.check(tokens)
-        for collected in run.run(texts):
-            if self.account is not None and collected.keys:
-                known = [texts[key] for key in collected.keys if key in texts]
-                self.account.add(sum(map(self.provider.count_tokens, known)), batch=True)
-            yield collected
+        yield from run.run(texts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.errors import PathRefused
 from memoriter.search import query_terms
-from memoriter.sync import background_of, chunks_of, make_plan
+from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan
 from memoriter.types import Canary, Estimate, Query, Status
 from memoriter.workspace import estimate_tokens
 
@@ -86,6 +86,7 @@ def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
     texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in waiting))
     tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
     account = embedding.account(embedding.choice) if embedding.choice else None
+    in_batches = embedding.rules is not None and len(texts) >= WORTH_A_BATCH
     return Estimate(
         files=len(scan.sources),
         added=len(new),
@@ -93,7 +94,7 @@ def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
         removed=len(plan.removed),
         chunks=len(chunks),
         tokens=tokens,
-        price=account.price(tokens, batch=embedding.rules is not None) if account else 0.0,
+        price=account.price(tokens, batch=in_batches) if account else 0.0,
         price_seen=account.seen if account else "",
         skipped=scan.skipped,
     )

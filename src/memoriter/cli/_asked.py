@@ -55,7 +55,7 @@ class Asked:
 
     def told(self, memory: Memory) -> Memory:
         """The same memory, after a person was told that its notes leave the machine, if they are about to."""
-        if place := memory.leaving():
+        if not self.quiet and (place := memory.leaving()):
             stay = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
             self.screen.note(((f"Text of your notes is now sent to {place}. {stay}", "yellow"),))
         return memory

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.app import Surroundings
+    from memoriter.backends import Embedding
     from memoriter.cli._asked import Asked
     from memoriter.config import Configuration, Place
+    from memoriter.embed import Choice
     from memoriter.types import Reason, Status
 
 State = Literal["good", "note", "broken"]
@@ -52,8 +54,9 @@ def examine(asked: Asked) -> Iterator[Finding]:
         return
     yield _configuration(configuration)
     yield _workspace(place)
-    yield _provider(configuration, agent, around)
-    yield from _memory(asked)
+    provider, near = _provider(configuration, agent, around)
+    yield provider
+    yield from _memory(asked, deep=near)
 
 
 def _python() -> Finding:
@@ -103,25 +106,34 @@ def _workspace(place: Place) -> Finding:
     return Finding("workspace", "good", name)
 
 
-def _provider(configuration: Configuration, agent: str, around: Surroundings) -> Finding:
-    """Whether the configured model runs: embeds one word with it."""
+def _provider(configuration: Configuration, agent: str, around: Surroundings) -> tuple[Finding, bool]:
+    """Whether the configured model runs: embeds one word with it. And whether it runs in this process."""
     from memoriter.app import embedding_of
 
     embedding = embedding_of(configuration, configuration.search_for(agent), around)
+    near = True
     try:
         choice = embedding.choice
         if choice is None or embedding.problem:
-            return _broken("provider", embedding.problem)
+            return _broken("provider", embedding.problem), near
+        near = choice.kind != "remote"
         if choice.kind == "none":
-            return Finding("provider", "note", "none is configured: words alone are searched")
-        started = around.monotonic()
-        embedding.query_vector("ready")
-        seconds, spec = around.monotonic() - started, embedding.spec
-        assert spec is not None
+            return Finding("provider", "note", "none is configured: words alone are searched"), near
+        return _runs(embedding, choice, around), near
     except MemoriterError as error:
-        return Finding("provider", "broken", error.message, error.remedy)
+        return Finding("provider", "broken", error.message, error.remedy), near
     finally:
         embedding.close()
+
+
+def _runs(embedding: Embedding, choice: Choice, around: Surroundings) -> Finding:
+    """What one call says. Raises MemoriterError."""
+    started, known = around.monotonic(), embedding.spec is not None
+    embedding.open()
+    if known or choice.kind != "remote":
+        embedding.query_vector("ready")
+    seconds, spec = around.monotonic() - started, embedding.spec
+    assert spec is not None
     where = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f", key from {choice.key_source}" if choice.key_source else ""
     runs = f"{spec.model}, {spec.dimensions} dimensions: answers in {seconds:.2f} s"
@@ -132,15 +144,20 @@ def _broken(check: str, reason: Reason | None) -> Finding:
     return Finding(check, "broken", reason.message if reason else "unknown", reason.remedy if reason else "")
 
 
-def _memory(asked: Asked) -> Iterator[Finding]:
+def _memory(asked: Asked, *, deep: bool) -> Iterator[Finding]:
+    """The index; `deep` also searches it, which a service would be asked for."""
     try:
         with asked.memory() as memory:
-            status = memory.status(deep=True)
+            status = memory.status(deep=deep)
     except MemoriterError as error:
         yield Finding("index", "broken", error.message, error.remedy)
         return
     yield from _index(status)
-    yield _canaries(status)
+    if deep:
+        yield _canaries(status)
+    else:
+        said = f"not tried, since each question is sent to {status.provider}"
+        yield Finding("search", "note", said, "To search for known passages, run: memoriter status --deep")
 
 
 def _index(status: Status) -> Iterator[Finding]:

@@ -60,10 +60,12 @@ def _report_lines(report: SyncReport) -> list[Line]:
 
 
 def _price(estimate: Estimate) -> str:
+    if not estimate.tokens:
+        return "nothing to pay"
     if estimate.price is None:
         return "their price is not known here"
     seen = f", by the prices of {estimate.price_seen}" if estimate.price_seen else ""
-    return f"about ${estimate.price:.4f}{seen}" if estimate.price else "free, on this machine"
+    return f"about ${estimate.price:.4f}{seen}" if estimate.price else "free"
 
 
 def _estimate_lines(estimate: Estimate) -> list[Line]:

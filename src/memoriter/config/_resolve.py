@@ -11,10 +11,24 @@ if TYPE_CHECKING:
     from memoriter.config._search import Chunking, ExtraPathSetting, MemorySearch, Remote, SessionSync
     from memoriter.types import SourceKind
 
-BUILT_IN = ("auto", "bundled", "openai", "gemini", "voyage", "mistral", "ollama", "local", "onnx", "none", "fake")
+BUILT_IN = (
+    "auto",
+    "bundled",
+    "openai",
+    "gemini",
+    "voyage",
+    "mistral",
+    "ollama",
+    "lmstudio",
+    "openai-compatible",
+    "local",
+    "onnx",
+    "none",
+    "fake",
+)
 """Providers that memoriter has itself."""
 
-ELSEWHERE = ("bedrock", "deepinfra", "github-copilot", "lmstudio", "openai-compatible")
+ELSEWHERE = ("bedrock", "deepinfra", "github-copilot")
 """Providers that a later OpenClaw has; such a configuration loads, and the provider says that it is not here."""
 
 MODELS = {

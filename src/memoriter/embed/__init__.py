@@ -12,10 +12,11 @@ from memoriter.embed._choice import (
     provider_choices,
 )
 from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
-from memoriter.embed._open import Outside, batch_of, open_choice, spec_at_hand
+from memoriter.embed._open import Outside, batch_of, open_choice, refusal_of, spec_at_hand
 from memoriter.embed._provider import EmbeddingProvider
 from memoriter.embed._registry import open_provider, provider_names, spec_of
 from memoriter.embed._vectors import cosine, normalise
+from memoriter.embed.local import is_model_uri
 
 if TYPE_CHECKING:
     from memoriter.embed._batches import Embedded, Failure, embed_in_batches
@@ -41,6 +42,7 @@ __all__ = [
     "cosine",
     "embed_in_batches",
     "group_by_budget",
+    "is_model_uri",
     "max_input_tokens",
     "normalise",
     "open_choice",
@@ -49,6 +51,7 @@ __all__ = [
     "price_row",
     "provider_choices",
     "provider_names",
+    "refusal_of",
     "spec_at_hand",
     "spec_of",
     "split_within",

@@ -35,6 +35,8 @@ class Address:
     api: str = ""
     """`ollama`, another vendor's name, or empty for OpenAI's interface."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    problem: ConfigError | None = None
+    """Why what is written cannot be used, such as a variable that is not set; raised when somebody needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class ProviderSettings:
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    problem: ConfigError | None = None
+    """What is wrong with address, key or headers."""
     services: Mapping[str, Address] = field(default_factory=dict[str, Address])
     local_model: str = ""
     """A GGUF file, an `hf:` address, or a folder with an ONNX export."""
@@ -95,8 +99,7 @@ def choose(settings: ProviderSettings) -> Choice:
         ConfigError: there is no such provider, or what is said of it does not fit.
         ProviderUnavailable: it cannot be used here, such as a service where `offline` is set.
     """
-    name = settings.name.strip() or AUTO
-    return _choice(_automatic(settings) if name == AUTO else name, settings, own=True)
+    return _choice(_first(settings), settings, own=True)
 
 
 def choose_fallback(settings: ProviderSettings) -> Choice | None:
@@ -115,16 +118,23 @@ def _automatic(settings: ProviderSettings) -> str:
     keys = [
         vendor
         for vendor in REMOTE_ORDER
-        if key_for(vendor, configured=configured, environ=settings.environ, elsewhere=bool(settings.base_url))
+        if key_for(vendor, configured=configured, environ=settings.environ, elsewhere=_has_address(vendor, settings))
     ]
     there = bool(settings.local_model) and _is_there(settings)
     return choose_auto(local_model=there, keys=keys, bundled=True, offline=settings.offline)
 
 
-def _is_there(settings: ProviderSettings) -> bool:
-    from memoriter.embed.local import is_model_uri
+def _has_address(vendor: str, settings: ProviderSettings) -> bool:
+    """Whether another address than the vendor's own is to be asked."""
+    return bool(settings.base_url or settings.services.get(vendor, Address()).base_url)
 
-    return is_model_uri(settings.local_model) or Path(settings.local_model).exists()
+
+def _is_there(settings: ProviderSettings) -> bool:
+    from memoriter.embed.local import is_downloaded, is_model_uri
+
+    if is_model_uri(settings.local_model):
+        return not settings.offline or is_downloaded(settings.local_model, settings.downloads)
+    return Path(settings.local_model).exists()
 
 
 def _keys_of(settings: ProviderSettings) -> dict[str, str]:
@@ -162,6 +172,9 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     from memoriter.embed.remote._remote_settings import RemoteSettings, is_loopback, is_near
 
     service = settings.services.get(name, Address())
+    problem = (settings.problem if own else None) or service.problem
+    if problem is not None:
+        raise problem
     vendor = _vendor(name, service)
     base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")
     if name not in SERVICES and not base_url:
@@ -173,7 +186,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
     at_home = endpoint == spoken.base_url
     # A key that says nothing of whose it is belongs to the provider that is asked first.
-    shared = settings.api_key if own or _is_here(settings.name) else ""
+    shared = settings.api_key if own or _first(settings) in {*HERE, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
     key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not at_home)
     leaves = not is_loopback(endpoint)
@@ -213,5 +226,7 @@ def _vendor(name: str, service: Address) -> str:
     return spoken or ("gemini" if api.startswith("google") else "openai")
 
 
-def _is_here(name: str) -> bool:
-    return name in {*HERE, AUTO, NONE, ""}
+def _first(settings: ProviderSettings) -> str:
+    """The name of the provider that is asked first."""
+    name = settings.name.strip() or AUTO
+    return _automatic(settings) if name == AUTO else name

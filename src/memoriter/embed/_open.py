@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._breaker import Breaker
     from memoriter.embed.remote._remote import Account, RemoteProvider
     from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.errors import EmbeddingError
     from memoriter.types import ModelSpec
 
 
@@ -28,6 +29,7 @@ class Notebook(Protocol):
 
     def get(self, name: str) -> str | None: ...
     def set(self, name: str, value: str) -> None: ...
+    def swap(self, name: str, old: str, new: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +61,25 @@ def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: Outside) -
         case "local":
             return _local_spec(settings)
         case "onnx":
-            return None
+            from memoriter.embed.local._onnx import onnx_spec
+
+            return onnx_spec(Path(settings.local_model), cache_dir=settings.cache_dir)
         case "remote":
             provider = _remote(choice, outside, None)
             return provider.spec if provider.settings.dimensions or provider.known else None
 
 
-def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
-    from memoriter.embed.local import is_model_uri
-    from memoriter.embed.local._gguf import gguf_spec
+def refusal_of(choice: Choice, outside: Outside) -> EmbeddingError | None:
+    """Why a service is not asked for a while; None where it would be. Nothing is sent."""
+    return _remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
 
-    if is_model_uri(settings.local_model):
-        return None
-    return gguf_spec(Path(settings.local_model), cache_dir=settings.cache_dir)
+
+def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
+    from memoriter.embed.local._gguf import gguf_spec
+    from memoriter.embed.local._local_model import file_at_hand
+
+    file = file_at_hand(settings.local_model, settings.downloads)
+    return gguf_spec(file, cache_dir=settings.cache_dir) if file else None
 
 
 def open_choice(
@@ -91,12 +99,14 @@ def open_choice(
         case "bundled" | "fake":
             return open_provider(choice.kind, cache_dir=settings.cache_dir)
         case "local":
+            from memoriter.embed.local._hub import HUB
             from memoriter.embed.local._local_model import open_local
 
             return open_local(
                 settings.local_model,
                 cache_dir=settings.cache_dir,
                 model_cache_dir=settings.downloads,
+                hub=settings.environ.get("HF_ENDPOINT") or HUB,
                 token=settings.environ.get("HF_TOKEN"),
                 offline=settings.offline,
                 progress=outside.downloading,
@@ -115,17 +125,26 @@ def open_choice(
             return provider
 
 
-def batch_of(provider: EmbeddingProvider, store: BatchStore, outside: Outside, rules: BatchRules) -> BatchRun | None:
+def batch_of(
+    provider: EmbeddingProvider,
+    store: BatchStore,
+    outside: Outside,
+    rules: BatchRules,
+    account: Account | None = None,
+) -> BatchRun | None:
     """The batch interface of an opened provider; None where its service has none."""
     from memoriter.embed.remote._batch_run import BatchRun, batch_vendors
     from memoriter.embed.remote._remote import RemoteProvider
 
     if not isinstance(provider, RemoteProvider) or provider.settings.vendor not in batch_vendors():
         return None
-    return BatchRun(provider, provider.http, store, wall=outside.wall, sleep=outside.sleep, rules=rules)
+    return BatchRun(
+        provider, provider.http, store, wall=outside.wall, sleep=outside.sleep, rules=rules, account=account
+    )
 
 
 def _remote(choice: Choice, outside: Outside, account: Account | None, *, anew: bool = False) -> RemoteProvider:
+    from memoriter.embed.remote._guard import owner_of
     from memoriter.embed.remote._http import HttpClient
     from memoriter.embed.remote._remote import RemoteProvider
 
@@ -134,7 +153,8 @@ def _remote(choice: Choice, outside: Outside, account: Account | None, *, anew: 
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
     told = choice.remote if anew else _remembered(choice.remote, choice.endpoint, outside.notebook)
-    keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}", outside.notebook)
+    owner = owner_of((choice.endpoint, *choice.remote.secrets))
+    keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.notebook)
     return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account)
 
 
@@ -177,3 +197,6 @@ class _Breakers:
 
     def save(self, breaker: Breaker) -> None:
         self._notebook.set(self._name, breaker.to_json())
+
+    def swap(self, old: Breaker, new: Breaker) -> bool:
+        return self._notebook.swap(self._name, old.to_json(), new.to_json())

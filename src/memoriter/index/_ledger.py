@@ -107,6 +107,13 @@ class Ledger:
                 (name, value),
             )
 
+    def swap(self, name: str, old: str, new: str) -> bool:
+        """Remember a value in place of another one; False if it is not that one any more."""
+        with self._opened(create=True) as connection:
+            assert connection is not None
+            statement = "UPDATE kept SET value = ? WHERE name = ? AND value = ? RETURNING 1"
+            return connection.execute(statement, (new, name, old)).get is not None
+
     def close(self) -> None:
         """Let go of the file; it is opened again when it is needed."""
         with self._turn:

@@ -204,9 +204,10 @@ class Sync:
             while not (deadline and deadline.passed) and (some := self.index.missing(FETCH)):
                 yield from self._at_once(provider, some)
             return
-        waiting = self.index.missing(total)
-        plain = {key.hex() for key, _ in waiting if key.hex() not in batches.under_way}
-        texts = {key.hex(): text for key, text in waiting if key.hex() in plain} if len(plain) >= WORTH_A_BATCH else {}
+        waiting, under_way = self.index.missing(total), batches.under_way
+        plain = {key.hex() for key, _ in waiting} - under_way
+        batched = under_way if len(plain) < WORTH_A_BATCH else under_way | plain
+        texts = {key.hex(): text for key, text in waiting if key.hex() in batched}
         plain -= texts.keys()
         for done in batches.run(texts, wait=deadline is None):
             if done.keys:

@@ -118,6 +118,17 @@ def place_of(model: HubModel, model_cache_dir: Path) -> Path:
     return folder.joinpath(*model.file.split("/"))
 
 
+def is_downloaded(uri: str, model_cache_dir: Path) -> bool:
+    """Whether a file that the address may mean is here."""
+    try:
+        model = parse_model_uri(uri)
+    except ConfigError:
+        return False
+    if model.file:
+        return place_of(model, model_cache_dir).is_file()
+    return any((model_cache_dir / model.owner / model.repo).rglob("*.gguf"))
+
+
 def _has_size(file: str, quant: str) -> bool:
     return re.search(rf"(^|[-._/]){re.escape(quant or _PREFERRED)}([-._/]|$)", file, re.IGNORECASE) is not None
 

@@ -7,12 +7,25 @@ from typing import TYPE_CHECKING
 
 from memoriter.embed.local._download import download_model
 from memoriter.embed.local._gguf import open_gguf
-from memoriter.embed.local._hub import HUB, is_model_uri
+from memoriter.embed.local._hub import HUB, is_model_uri, parse_model_uri, place_of
 from memoriter.embed.local._llama import usable_package
 
 if TYPE_CHECKING:
     from memoriter.embed.local._download import Progress
     from memoriter.embed.local._local import LocalProvider
+
+
+def file_at_hand(model: str, model_cache_dir: Path) -> Path | None:
+    """The file that `open_local` would open, without asking the hub; None where only the hub can tell.
+
+    Raises:
+        ConfigError: the address is not one of the hub's.
+    """
+    if not is_model_uri(model):
+        return Path(model)
+    named = parse_model_uri(model)
+    file = place_of(named, model_cache_dir) if named.file else None
+    return file if file is not None and file.is_file() else None
 
 
 def open_local(

@@ -45,6 +45,16 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     return LocalProvider(_spec(model, dimensions, cache_dir), "NFC", load)
 
 
+def onnx_spec(path: Path, *, cache_dir: Path) -> ModelSpec | None:
+    """The model in a folder, known without loading it; None where its configuration does not tell its dimensions.
+
+    Raises:
+        ProviderUnavailable: the folder does not hold an embedding model.
+    """
+    model = read_onnx_folder(path)
+    return _spec(model, model.dimensions, cache_dir) if model.dimensions else None
+
+
 def _spec(model: OnnxFolder, dimensions: int, cache_dir: Path) -> ModelSpec:
     return ModelSpec(
         provider="onnx",

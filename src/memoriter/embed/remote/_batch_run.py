@@ -18,6 +18,7 @@ from memoriter.errors import (
     ConfigError,
     EmbeddingError,
     InputRejected,
+    OverBudget,
     Throttled,
     TransientFailure,
 )
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._batch_api import BatchApi
     from memoriter.embed.remote._batch_state import Row
     from memoriter.embed.remote._http import HttpClient
-    from memoriter.embed.remote._remote import RemoteProvider
+    from memoriter.embed.remote._remote import Account, RemoteProvider
     from memoriter.embed.remote._wire import Request, Response
 
 T = TypeVar("T")
@@ -83,8 +84,9 @@ class BatchRun:
         wall: Callable[[], float],
         sleep: Callable[[float], object],
         rules: BatchRules = BatchRules(),  # noqa: B008 - frozen
+        account: Account | None = None,
     ) -> None:
-        """`wall` gives seconds since 1970.
+        """`wall` gives seconds since 1970. `account` is asked before each job, and hears of it when it is sent.
 
         Raises:
             ConfigError: the vendor has no batch interface.
@@ -101,6 +103,7 @@ class BatchRun:
         self._wall = wall
         self._sleep = sleep
         self._rules = rules
+        self._account = account
 
     def run(self, texts: Mapping[str, str]) -> Iterator[Collected]:
         """Vectors of documents by key, as jobs end, also of jobs of earlier processes.
@@ -122,6 +125,7 @@ class BatchRun:
         if long:
             yield self._nothing(again=long)
         queue = deque((group, 1) for group in self._groups([key for key in fresh if key not in set(long)], texts))
+        refused: OverBudget | None = None
         while jobs or queue:
             ended = False
             for job in list(jobs):
@@ -143,11 +147,17 @@ class BatchRun:
                 yield self._with_again(collected, tuple(key for key in again if key not in set(back)))
                 self._forget(moved)
             while queue and len(jobs) < max(self._rules.concurrency, 1):
-                jobs.append(self._submitted(*queue.popleft(), texts))
+                try:
+                    jobs.append(self._submitted(*queue.popleft(), texts))
+                except OverBudget as error:  # what is under way is paid for: it is collected all the same
+                    refused = error
+                    queue.clear()
             if jobs and not ended:
                 if not self._rules.wait:
-                    return
+                    break
                 self._sleep(max(self._rules.poll_seconds, 0.01))
+        if refused is not None:
+            raise refused
 
     def _groups(self, keys: Sequence[str], texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
         """Keys in order, as many as fit into one job."""
@@ -165,7 +175,10 @@ class BatchRun:
 
     def _submitted(self, keys: tuple[str, ...], tries: int, texts: Mapping[str, str]) -> BatchJob:
         now = self._wall()
-        job = BatchJob(job_name(keys, now), keys, now, tries=tries)
+        tokens = sum(self._provider.count_tokens(texts[key]) for key in keys)
+        if self._account is not None:
+            self._account.check(tokens)
+        job = BatchJob(job_name(keys, now), keys, now, tokens=tokens, tries=tries)
         self._store.save(job)
         items = [(key, self._provider.framed(texts[key], "document")) for key in keys]
         api, settings, who = self._api, self._provider.settings, self._api.vendor.title
@@ -182,7 +195,13 @@ class BatchRun:
         except EmbeddingError:
             self._forget(job)
             raise
+        return self._sold(job)
+
+    def _sold(self, job: BatchJob) -> BatchJob:
+        """The job, kept, after it is known that the service has it."""
         self._store.save(job)
+        if self._account is not None:
+            self._account.add(job.tokens, batch=True)
         return job
 
     def _moved(self, job: BatchJob) -> BatchJob:
@@ -210,7 +229,7 @@ class BatchRun:
             number = self._sent(self._api.find(self._provider.settings), lambda body: self._api.found(body, job.name))
         except (Throttled, TransientFailure):
             return job.unanswered(now)
-        return job.submitted(number) if number else job.given_up("it was never created")
+        return self._sold(job.submitted(number)) if number else job.given_up("it was never created")
 
     def _asked(self, job: BatchJob, now: float) -> BatchJob:
         try:

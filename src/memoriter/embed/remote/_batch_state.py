@@ -55,6 +55,8 @@ class BatchJob:
     reason: str = ""
     polled: float | None = None
     cancelled: float = 0.0
+    tokens: int = 0
+    """Of its texts, by our estimate."""
     tries: int = 1
 
     def step(self, now: float, rules: BatchRules) -> Step:

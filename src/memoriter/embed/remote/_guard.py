@@ -20,6 +20,9 @@ class BreakerStore(Protocol):
 
     def load(self) -> Breaker: ...
     def save(self, breaker: Breaker) -> None: ...
+    def swap(self, old: Breaker, new: Breaker) -> bool:
+        """Save the new one if the old one is still what is kept; whether it was."""
+        ...
 
 
 class _Memory:
@@ -34,6 +37,15 @@ class _Memory:
     def save(self, breaker: Breaker) -> None:
         self._breaker = breaker
 
+    def swap(self, old: Breaker, new: Breaker) -> bool:
+        same, self._breaker = self._breaker == old, new
+        return same
+
+
+def owner_of(identity: tuple[str, ...]) -> str:
+    """Stands for a service and a key: a hash of all of it, from which no key can be found."""
+    return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
+
 
 class Guard:
     """Lets calls through while that makes sense. Threads may share it."""
@@ -42,8 +54,7 @@ class Guard:
         self, identity: tuple[str, ...], *, wall: Callable[[], float], store: BreakerStore | None = None
     ) -> None:
         """`identity` is service, address and key: another one starts anew. `wall` is seconds since 1970."""
-        # Kept and shown as a hash of all of it, from which no key can be found.
-        self._owner = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
+        self._owner = owner_of(identity)
         self._wall = wall
         self._store = store or _Memory()
         self._gate = threading.RLock()
@@ -60,9 +71,16 @@ class Guard:
             if not breaker.allows(now):
                 raise breaker.refusal(now)
             if breaker.is_open:
-                self._store.save(breaker.begun(now))
+                begun = breaker.begun(now)
+                if not self._store.swap(breaker, begun):  # another process makes the trial
+                    raise begun.refusal(now)
                 return self._noted(call, trial=True)
         return self._noted(call, trial=False)
+
+    def refusal(self) -> EmbeddingError | None:
+        """Why a call would not be made now, if it would not."""
+        breaker, now = self._store.load().of(self._owner), self._wall()
+        return None if breaker.allows(now) else breaker.refusal(now)
 
     def _noted(self, call: Callable[[], T], *, trial: bool) -> T:
         try:

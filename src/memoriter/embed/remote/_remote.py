@@ -54,8 +54,8 @@ class Account(Protocol):
         """Hear that about so many tokens are to be sent. Raises OverBudget."""
         ...
 
-    def add(self, tokens: int) -> None:
-        """Hear what an answer took."""
+    def add(self, tokens: int, *, batch: bool = False) -> None:
+        """Hear what an answer took, or a batch."""
         ...
 
 
