@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from memoriter.errors import IndexDamaged
+from memoriter.errors import ProviderUnavailable
 from memoriter.index import Ledger
 
 DAY = 86_400.0
@@ -69,7 +69,7 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path):
     file = tmp_path / "ledger.sqlite"
     file.write_bytes(b"not a database" * 500)
     ledger = Ledger(file, wall=lambda: 0.0)
-    with pytest.raises(IndexDamaged, match="ledger") as caught:
+    with pytest.raises(ProviderUnavailable, match="ledger") as caught:
         ledger.add("openai", "small", 1, None)
     assert str(file) in caught.value.remedy
 

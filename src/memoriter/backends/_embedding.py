@@ -193,9 +193,12 @@ class Embedding:
 
     def _is_news(self, choice: Choice) -> bool:
         name = f"told:{choice.vendor}:{choice.endpoint}"
-        if self.ledger.get(name):
+        try:
+            if self.ledger.get(name):
+                return False
+            self.ledger.set(name, "yes")
+        except ProviderUnavailable:  # nothing is sent without a ledger
             return False
-        self.ledger.set(name, "yes")
         return True
 
     def account(self, choice: Choice) -> Account | None:

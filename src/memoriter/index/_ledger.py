@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import IndexDamaged
+from memoriter.errors import IndexDamaged, IndexUnavailable, ProviderUnavailable
 from memoriter.index import _connection
 from memoriter.index._errors import translated
 from memoriter.index._network import on_network
@@ -36,20 +36,21 @@ CREATE TABLE IF NOT EXISTS kept(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRI
 
 @contextmanager
 def _named(path: Path) -> Generator[None]:
-    """Say of a damaged ledger what is lost with it: it cannot be made again from the notes."""
+    """Without a ledger no service may be asked; the index has nothing to do with it."""
     try:
         yield
-    except IndexDamaged as error:
+    except IndexUnavailable as error:
         message = error.message.replace("The index", "The ledger", 1)
-        remedy = f"Delete {str(path)!r}: only the record of what was spent is lost."
-        raise IndexDamaged(message, remedy=remedy) from error
+        damaged = isinstance(error, IndexDamaged)
+        lost = f"Delete {str(path)!r}: only the record of what was spent is lost."
+        raise ProviderUnavailable(message, remedy=lost if damaged else error.remedy) from error
 
 
 class Ledger:
     """A small database of its own, made when it is first written. Threads and processes may share it."""
 
     def __init__(self, path: Path, *, wall: Callable[[], float]) -> None:
-        """`wall` gives seconds since 1970. Methods raise IndexUnavailable where the file cannot be used."""
+        """`wall` gives seconds since 1970. Methods raise ProviderUnavailable where the file cannot be used."""
         self._path = path
         self._wall = wall
         self._turn = threading.RLock()

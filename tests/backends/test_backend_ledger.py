@@ -1,0 +1,32 @@
+"""A ledger that cannot be read costs the services, never the index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from desk import QUESTION, Desk, compatible
+from servers.compatible import CompatibleServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_damaged_ledger_leaves_the_words_and_the_index_and_says_what_to_delete(tmp_path: Path) -> None:
+    desk = Desk.at(tmp_path)
+    with CompatibleServer() as server:
+        desk.configure(**compatible(server))
+        before = desk.open().sync()
+        desk.close()
+        ledger = desk.home / "memory" / "ledger.sqlite"
+        for part in ledger.parent.glob("ledger.sqlite*"):
+            part.unlink()
+        ledger.write_bytes(b"no database" * 1000)
+        result = desk.open().search(QUESTION)
+        desk.close()
+    assert before.embedded == before.chunks
+    assert result.mode == "keyword"
+    assert result.hits
+    (reason,) = result.health.reasons
+    assert "ledger" in reason.message
+    assert str(ledger) in reason.remedy
+    assert not list(ledger.parent.glob("*damaged*"))
