@@ -11,7 +11,7 @@ from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
-from memoriter.sync import Sync, background_of
+from memoriter.sync import Progress, Sync, background_of
 from memoriter.types import Health, Reason, SearchResult
 from memoriter.workspace import estimate_tokens
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.search import SearchSettings
-    from memoriter.sync import Look, Progress
+    from memoriter.sync import Look
     from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
@@ -207,6 +207,9 @@ class BuiltinBackend:
         look: Look | None = None,
     ) -> SyncReport:
         sync, told = self._sync(progress), list[Reason]()
+        if progress is not None:
+            hears = progress
+            self.embedding.downloading = lambda here, whole: hears(Progress("download", here, whole or here))
         self._follow_provider()
         if force:
             self.embedding.renew()

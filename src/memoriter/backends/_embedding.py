@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._account import Account, Budget
@@ -54,6 +54,8 @@ class Embedding:
     """How to use batch interfaces; None: not at all."""
     failed: Reason | None = None
     """Why the fallback serves."""
+    downloading: Callable[[int, int | None], None] | None = None
+    """Hears how many bytes of a model are here, and how many there are."""
     _slots: dict[bool, _Slot] = field(default_factory=dict[bool, _Slot])
     _standing_in: bool = False
     _since: float = 0.0
@@ -108,7 +110,8 @@ class Embedding:
                 raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
             assert slot.choice is not None
             try:
-                slot.opened = open_choice(slot.choice, self.settings, self.outside, self.account(slot.choice))
+                outside = replace(self.outside, downloading=self.downloading)
+                slot.opened = open_choice(slot.choice, self.settings, outside, self.account(slot.choice))
                 slot.spec = slot.opened.spec
             except ProviderUnavailable as error:
                 self._give_up(slot, error)

@@ -26,7 +26,7 @@ Line = tuple[Span, ...]
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What could move the cursor, repaint the screen or reverse the text: a note may hold anything."""
-WORK = {"read": "Reading notes", "embed": "Computing vectors"}
+WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 
 
 class Screen:

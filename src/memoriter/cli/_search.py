@@ -95,6 +95,8 @@ def _days(since: date | None, until: date | None, on: date | None) -> tuple[date
 
 
 def _first(progress: Progress) -> str:
+    if progress.stage == "download":
+        return f"Downloading the model first, {progress.total / 1e6:,.0f} MB."
     if progress.stage == "embed":
         return "Computing the vectors that are missing in the index first."
     notes = "1 new or changed file" if progress.total == 1 else f"{progress.total} new or changed files"

@@ -36,7 +36,8 @@ BACKGROUND_SAMPLE = 2_000
 class Progress:
     """How far a run has come."""
 
-    stage: Literal["read", "embed"]
+    stage: Literal["read", "embed", "download"]
+    """`download`: bytes of a model; `read`: files; `embed`: chunks."""
     done: int
     total: int
 
