@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from memoriter.errors import IndexDamaged, PathRefused
+from memoriter.errors import IndexDamaged, PathRefused, ProviderUnavailable
 from memoriter.ids import fingerprint
 from memoriter.search import Background, measure
 from memoriter.sync._entries import Cutting, entries_of
@@ -59,6 +59,29 @@ class SyncSettings:
     max_bytes: int = 2**31
 
 
+@dataclass(slots=True)
+class Tally:
+    """What the runs of one `Sync` have done so far, those that ended with an error too."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    cached: int = 0
+    embedded: int = 0
+    failed: int = 0
+
+    def take(self, report: SyncReport) -> None:
+        """Count what was read."""
+        self.added += report.added
+        self.changed += report.changed
+        self.removed += report.removed
+        self.cached += report.cached
+
+    def told(self, report: SyncReport) -> SyncReport:
+        """The report of the last run, as one of all of them."""
+        return replace(report, **asdict(self))
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a look at the files found."""
@@ -81,6 +104,7 @@ class Sync:
     progress: Callable[[Progress], None] = lambda _: None
     batches: Callable[[EmbeddingProvider], Batches | None] = lambda _: None
     """The batch interface of an opened provider, where it is to be used."""
+    tally: Tally = field(default_factory=Tally)
 
     def run(
         self,
@@ -104,10 +128,11 @@ class Sync:
         started = self.monotonic()
         with self.index.lease():
             report = self._read(look, force=force)
+            self.tally.take(report)
             if provider is not None:
                 report = self._embed(provider, report, deadline)
             self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
-        return replace(report, seconds=self.monotonic() - started)
+        return replace(self.tally.told(report), seconds=self.monotonic() - started)
 
     @property
     def outdated(self) -> bool:
@@ -180,8 +205,7 @@ class Sync:
         self, provider: Callable[[], EmbeddingProvider], report: SyncReport, deadline: Deadline | None
     ) -> SyncReport:
         """Give vectors to the chunks that have none, storing each batch as it comes."""
-        embedded = failed = 0
-        total = self.index.pending()
+        before, total = self.tally.embedded, self.index.pending()
         if total:
             opened = provider()
             opened.expect(total)
@@ -189,14 +213,16 @@ class Sync:
             if spec != self.index.spec:
                 self.index.use_vectors(spec)
             for vectors, failures in self._vectors(opened, total, deadline):
-                embedded, failed = embedded + vectors, failed + failures
+                self.tally.embedded += vectors
+                self.tally.failed += failures
                 self.progress(Progress("embed", total - self.index.pending(), total))
                 if deadline and deadline.passed:
                     break
             opened.expect(0)
-        if (spec := self.index.spec) and (embedded or report.added or report.changed or report.removed):
+        news = self.tally.embedded > before or report.added or report.changed or report.removed
+        if (spec := self.index.spec) and news:
             learn_background(self.index, spec)
-        return replace(report, embedded=embedded, failed=failed, pending=self.index.pending())
+        return replace(report, pending=self.index.pending())
 
     def _vectors(self, provider: EmbeddingProvider, total: int, deadline: Deadline | None) -> Iterator[tuple[int, int]]:
         """Everything that waits; yields how many vectors and how many failures each step brought."""
@@ -210,13 +236,16 @@ class Sync:
         batched = under_way if len(plain) < WORTH_A_BATCH else under_way | plain
         texts = {key.hex(): text for key, text in waiting if key.hex() in batched}
         plain -= texts.keys()
-        for done in batches.run(texts, wait=deadline is None):
-            if done.keys:
-                self.index.put_vectors([bytes.fromhex(key) for key in done.keys], done.vectors)
-            for key, error in done.failures.items():
-                self.index.put_failure(bytes.fromhex(key), error.message)
-            plain.update(done.again)
-            yield len(done.keys), len(done.failures)
+        try:
+            for done in batches.run(texts, wait=deadline is None):
+                if done.keys:
+                    self.index.put_vectors([bytes.fromhex(key) for key in done.keys], done.vectors)
+                for key, error in done.failures.items():
+                    self.index.put_failure(bytes.fromhex(key), error.message)
+                plain.update(done.again)
+                yield len(done.keys), len(done.failures)
+        except ProviderUnavailable:  # no batch interface at this address, or nobody there: the plain way tells which
+            plain |= texts.keys() - batches.under_way
         left = [(key, text) for key, text in waiting if key.hex() in plain]
         for start in range(0, len(left), FETCH):
             if deadline and deadline.passed:

@@ -1,0 +1,24 @@
+"""Services that speak OpenAI's interface without its batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from desk import QUESTION, Desk, compatible
+from servers.compatible import CompatibleServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_where_a_service_has_no_batch_interface_texts_are_sent_in_the_plain_way(tmp_path: Path) -> None:
+    desk = Desk.at(tmp_path)
+    desk.many(80)
+    with CompatibleServer() as server:
+        desk.configure(**compatible(server, remote={"batch": {"enabled": True}}))
+        memory = desk.open()
+        report = memory.sync()
+        found = memory.search(QUESTION)
+        desk.close()
+    assert (report.embedded, report.pending) == (report.chunks, 0)
+    assert found.mode == "hybrid"
