@@ -277,7 +277,7 @@ def test_vectors_of_another_length_are_an_error_that_names_both_and_change_nothi
     desk.write("memory/new.md", "A tenth planet was found.\n")
     desk.wait()
     report = memory.sync()
-    assert (report.embedded, report.pending, codes(report)) == (0, 1, ["bad_vector"])
+    assert (report.added, report.embedded, report.pending, codes(report)) == (1, 0, 1, ["bad_vector"])
     assert (memory.status().dimensions, memory.status().vectors) == (2 * WIDTH, len(NOTES))
     server.dimensions = 2 * WIDTH
     assert memory.sync().embedded == 1
