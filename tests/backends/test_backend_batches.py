@@ -135,7 +135,7 @@ class Killed(BaseException):
     """Ends a process in the middle."""
 
 
-@pytest.mark.parametrize("polls", [0, 1, 2])
+@pytest.mark.parametrize("polls", [0, 2])
 def test_a_process_that_ends_in_the_middle_costs_nothing(
     desk: Desk, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int
 ) -> None:
@@ -171,7 +171,7 @@ def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: Desk, 
             reports.append(memory.sync())
     assert sum(report.embedded for report in reports) == NOTES - 1
     assert (sum(report.failed for report in reports), reports[-1].pending) == (1, 0)
-    assert sorted(in_batches(server).values())[-1] == 2
+    assert max(in_batches(server).values()) == 2
     assert sent(server) == NOTES + 2
 
 

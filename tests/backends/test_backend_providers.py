@@ -139,6 +139,22 @@ def test_back_at_the_first_model_nothing_is_embedded_again(
                 assert (result.mode, paths(result)[0]) == ("hybrid", "MEMORY.md")
 
 
+def test_a_rebuild_under_another_model_changes_no_answer_of_the_first(
+    desk: Desk, server: CompatibleServer, other: CompatibleServer
+) -> None:
+    def scores() -> list[tuple[str, float]]:
+        desk.configure(**compatible(server))
+        with desk.open() as memory:
+            return [(hit.citation, hit.score) for hit in memory.search(QUESTION, min_score=0.0).results]
+
+    before = scores()
+    desk.configure(**compatible(other))
+    with desk.open() as memory:
+        memory.sync(force=True)
+    assert scores() == before
+    assert len(server.documents) == len(NOTES)
+
+
 def test_until_the_new_model_has_vectors_words_answer_and_say_why(
     desk: Desk, server: CompatibleServer, other: CompatibleServer
 ) -> None:

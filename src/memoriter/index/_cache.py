@@ -241,7 +241,7 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
 
 
 def carry_over(connection: Database, old: str) -> None:
-    """Copy the vector sets of another index file into this empty one, and the batches under way, in one transaction."""
+    """Copy the vector sets of another index file into this empty one with what is known of them, in one transaction."""
     connection.execute("ATTACH ? AS old", (old,))
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -251,7 +251,8 @@ def carry_over(connection: Database, old: str) -> None:
         ):
             connection.execute(f"INSERT INTO main.{table}({columns}) SELECT {columns} FROM old.{table}")  # noqa: S608 (fixed text)
         connection.execute(
-            "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta WHERE key GLOB 'batch:*'"
+            "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
+            " WHERE key GLOB 'batch:*' OR key GLOB 'background:*'"
         )
         connection.execute("COMMIT")
     finally:

@@ -175,14 +175,14 @@ class Sync:
         for done, source in enumerate(todo, start=1):
             changes.append(self._index_file(index, source, known.get(source.path)))
             self.progress(Progress("read", done, len(todo)))
-        corpus, pending = index.corpus(), index.pending()
+        corpus, pending, taken = index.corpus(), index.pending(), sum(change.chunks for change in changes)
         return SyncReport(
             files=corpus.files,
             added=sum(change.kind == "added" for change in changes),
             changed=sum(change.kind == "changed" for change in changes),
             removed=len(plan.removed),
             chunks=corpus.chunks,
-            cached=max(sum(change.chunks for change in changes) - max(pending - waiting, 0), 0),
+            cached=max(taken - max(pending - waiting, 0), 0) if index.spec else 0,
             pending=pending,
             reasons=tuple(change.reason for change in changes if change.reason),
         )
@@ -220,7 +220,7 @@ class Sync:
                     break
             opened.expect(0)
         news = self.tally.embedded > before or report.added or report.changed or report.removed
-        if (spec := self.index.spec) and news:
+        if (spec := self.index.spec) and (news or self.index.get_meta(background_key(spec)) is None):
             learn_background(self.index, spec)
         return replace(report, pending=self.index.pending())
 
