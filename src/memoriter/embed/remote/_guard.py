@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memoriter.embed.remote._breaker import Breaker
+from memoriter.embed.remote._wire import masked
 from memoriter.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -51,10 +52,19 @@ class Guard:
     """Lets calls through while that makes sense. Threads may share it."""
 
     def __init__(
-        self, identity: tuple[str, ...], *, wall: Callable[[], float], store: BreakerStore | None = None
+        self,
+        place: tuple[str, ...],
+        secrets: tuple[str, ...],
+        *,
+        wall: Callable[[], float],
+        store: BreakerStore | None = None,
     ) -> None:
-        """`identity` is service, address and key: another one starts anew. `wall` is seconds since 1970."""
-        self._owner = owner_of(identity)
+        """`place` is service and address: with another one, or another key, all starts anew; `wall` since 1970.
+
+        No error of a call holds one of the `secrets`, whatever the service repeats.
+        """
+        self._owner = owner_of((*place, *secrets))
+        self._secrets = secrets
         self._wall = wall
         self._store = store or _Memory()
         self._gate = threading.RLock()
@@ -86,6 +96,8 @@ class Guard:
         try:
             answer = call()
         except EmbeddingError as error:
+            error.message = masked(error.message, self._secrets)
+            error.args = (error.message,)
             self._note(error, trial=trial)
             raise
         self._note(None, trial=trial)

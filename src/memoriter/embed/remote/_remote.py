@@ -119,7 +119,7 @@ class RemoteProvider:
         self.known = self._model.dimensions is not None
         """Whether a table of ours has the model."""
         self._account = account
-        self.guard = Guard((vendor.name, self._endpoint, *settings.secrets), wall=wall, store=breakers)
+        self.guard = Guard((vendor.name, self._endpoint), settings.secrets, wall=wall, store=breakers)
         """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
         self._asking = threading.Lock()

@@ -62,7 +62,9 @@ class RemoteSettings:
     def secrets(self) -> tuple[str, ...]:
         """What must never be seen, whoever repeats it."""
         user, _, password = urlsplit(self.base_url).netloc.rpartition("@")[0].partition(":")
-        return tuple(filter(None, (self.api_key, *self.headers.values(), unquote(password or user))))
+        headers = (*self.headers.values(), *credentials_of(self.base_url).values())
+        parts = (part for value in headers for part in value.split()[1:])
+        return tuple(filter(None, (self.api_key, *headers, *parts, unquote(password or user), password)))
 
 
 def endpoint_of(base_url: str) -> str:

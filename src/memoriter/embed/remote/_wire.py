@@ -184,13 +184,18 @@ def heard(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -
 
 def shown(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
     """One short line without anything that looks like a key, or like one of these secrets or its beginning."""
+    text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, masked(text, secrets))).strip()
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def masked(text: str, secrets: Sequence[str]) -> str:
+    """The text without these secrets, or what begins like one of them."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, _MASK)
         if len(secret) >= 12:
             text = re.sub(re.escape(secret[:8]) + r"\S*", _MASK, text)
-    text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, text)).strip()
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text
 
 
 def _sentence(value: Any) -> str:
