@@ -18,7 +18,7 @@ from benchmarks._report import Row, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -437,3 +437,26 @@ def test_an_index_that_moved_to_the_network_changes_its_log(opened, make):
     with index._reading() as connection:
         assert connection.pragma("journal_mode") == "delete"
     assert found(index, "alpha") == ["a.md"]
+
+
+def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(index, make, monkeypatch):
+    from memoriter.index import _home
+
+    make.put(index, "a.md", "alpha")
+    before, remove = index.path.resolve(), _home._remove
+
+    def failing(path):
+        if path == before:
+            raise OSError(5, "the disk fails")
+        remove(path)
+
+    def rebuilt():
+        with index.rebuild() as fresh:
+            make.put(fresh, "b.md", "beta")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(_home, "_remove", failing)
+        with pytest.raises(IndexUnavailable, match="the disk fails"):
+            rebuilt()
+    index.refresh()
+    assert list(index.files()) == ["b.md"]

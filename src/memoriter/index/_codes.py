@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 FEW = 2048
 """Chunks that are all compared exactly: there codes save nothing."""
-_BREADTH = 4
-"""Codes whose cosines are estimated for each vector that is read. Measured on real vectors: more finds hardly more."""
+_BREADTH = 8
+"""Codes whose cosines are estimated for each vector that is looked at: at 100,000 chunks half as many find 98 % of the
+nearest where these find 99.5 %, for .5 ms more."""
 _REMEMBERED = 8
 """Filters whose chunks are remembered."""
 

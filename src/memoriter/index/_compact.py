@@ -69,9 +69,7 @@ def rewrite(home: Home, *, after: int, network: bool) -> None:
             connection.execute("VACUUM INTO ?", (str(fresh),)).fetchall()
             home.publish(fresh)
         except BaseException:
-            # What already serves must stay, whatever went wrong after that.
-            if home.target() != fresh:
-                home.discard(fresh)
+            home.discard(fresh)
             raise
 
 

@@ -89,8 +89,9 @@ class Home:
                 _unlink(self.path.with_name(self.path.name + companion))
 
     def discard(self, generation: Path) -> None:
-        """Remove a generation that was not published."""
-        _remove(generation)
+        """Remove a generation that was made in vain: not one that serves already, whatever went wrong afterwards."""
+        if self.target() != generation:
+            _remove(generation)
 
     def set_aside(self, seen: tuple[int, int] | None, suffix: str) -> Path | None:
         """Rename the serving file and its logs to `<name>.<suffix>`, unless it is another one than the one `seen`."""

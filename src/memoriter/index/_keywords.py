@@ -149,11 +149,12 @@ def _alike(connection: Database, asked: _Asked, filters: Filters, limit: int) ->
         met = proposed is not None and asked.terms[word].chunks > SHORT * len(proposed)
         listed = _listed(connection, f"{rare} AND {word}" if met else word, filters)
         bit = 1 << place
+        known = held.get
         for row in listed if proposed is None else proposed.intersection(listed):
-            had = held.get(row, 0)
-            held[row] = had | bit
-            if had | bit not in totals:
-                totals[had | bit] = totals[had] + weight
+            had = known(row, 0)
+            held[row] = has = had | bit
+            if has not in totals:
+                totals[has] = totals[had] + weight
     classes: dict[int, list[int]] = {}
     for row, bits in held.items():
         classes.setdefault(bits, []).append(row)

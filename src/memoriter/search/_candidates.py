@@ -71,7 +71,7 @@ def gather(
     vector_leg = _nearest(reader, question.vector, background, limit=limit, filters=filters)
     proposed = {*keyword_leg, *vector_leg}
     near_words = {row + step for row in keyword_leg[: limit // 2] for step in (-1, 1)} if filters.empty else set[int]()
-    known = reader.briefs({row + step for row in proposed | near_words for step in (-1, 0, 1)})
+    known = reader.briefs({row + step for row in proposed for step in (-1, 0, 1)} | near_words)
     chosen = {row: known[row] for row in known if row in proposed or _beside(known, row, keyword_leg, near_words)}
     cosines, scores = _vector_scores(reader, question, background, chosen)
     return Candidates(

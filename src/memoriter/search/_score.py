@@ -117,10 +117,10 @@ def keyword_score(own: Saturations, before: Saturations, after: Saturations, que
         idf = query.idf[term]
         covered += idf
         saturated += idf * share
-        lent += ECHO_SHARE * idf * (_worth(before.get(term)) + _worth(after.get(term)))
-    if before or after:
-        for term in (before.keys() | after.keys()) - own.keys():
-            lent += NEIGHBOUR_SHARE * query.idf[term] * max(_worth(before.get(term)), _worth(after.get(term)))
+    for term in sorted(before.keys() | after.keys()) if before or after else ():
+        left, right = _worth(before.get(term)), _worth(after.get(term))
+        share = ECHO_SHARE * (left + right) if term in own else NEIGHBOUR_SHARE * max(left, right)
+        lent += share * query.idf[term]
     held = tuple([query.terms[term] for term in own])
     return KeywordScore(covered / query.total, saturated / query.total, lent / query.total, held)
 
