@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from desk import NOTES, QUESTION, Desk, codes, compatible, paths
+from memoriter import Memory
 from memoriter.index import Index
-from servers import KEY, OllamaServer, OpenAIServer, altered, html_page
+from servers import KEY, OllamaServer, OpenAIServer, altered, dripping, html_page
 from servers.compatible import WIDTH, CompatibleServer, texts_of
 
 if TYPE_CHECKING:
@@ -358,6 +360,23 @@ def test_an_answer_that_is_none_leaves_the_words_and_says_why(
     desk.write("memory/new.md", "A tenth planet was found.\n")
     desk.wait()
     assert (memory.sync().embedded, memory.status().vectors) == (0, len(NOTES))
+
+
+@pytest.mark.parametrize("fallback", ["none", "fake"])
+def test_a_service_that_hangs_does_not_hold_an_answer_longer_than_it_may_take(
+    desk: Desk, server: CompatibleServer, fallback: str
+) -> None:
+    desk.configure(**compatible(server), fallback=fallback)
+    desk.open().sync()
+    server.always = dripping
+    with Memory.open(desk.notes, home=desk.home) as memory:
+        started = time.monotonic()
+        result = memory.search(QUESTION, deadline_ms=500)
+        assert time.monotonic() - started < 1.5
+        assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["transient"])
+        assert "did not answer within" in result.health.reasons[0].message
+        server.always = None
+        assert memory.search(QUESTION).mode == "hybrid"
 
 
 def test_all_texts_of_a_service_are_of_notes_questions_or_our_own(desk: Desk, server: CompatibleServer) -> None:

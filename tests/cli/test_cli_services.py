@@ -224,7 +224,7 @@ def test_the_cost_is_told_by_day_and_model(program: Program, desk: Desk) -> None
     ],
 )
 def test_a_dry_run_prices_the_run_by_provider_with_the_date_of_the_price(
-    program: Program, desk: Desk, provider: str, batch: bool, dollars_of_a_million: float, batched: float
+    program: Program, desk: Desk, *, provider: str, batch: bool, dollars_of_a_million: float, batched: float
 ) -> None:
     desk.configure(provider=provider, remote={"apiKey": KEY, "batch": {"enabled": batch}})
     told = program("--json", "index", "--dry-run").json

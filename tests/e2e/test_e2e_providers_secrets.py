@@ -128,7 +128,7 @@ LETTERS = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 KEYS = st.tuples(st.sampled_from(["sk-", ""]), LETTERS).map("".join)
 
 
-@settings(max_examples=12, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(
     secret=KEYS,
     place=st.sampled_from(PLACES),

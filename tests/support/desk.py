@@ -87,7 +87,9 @@ class Desk:
         told: dict[str, Any] = {"agents": {"defaults": {"memorySearch": search}}}
         if models:
             told["models"] = {"providers": models}
-        self.config.write_text(json5.dumps(told), encoding="utf-8")
+        part = self.config.with_suffix(".part")
+        part.write_text(json5.dumps(told), encoding="utf-8")
+        part.replace(self.config)  # whoever reads meanwhile sees the old one or the new one, and never half of it
 
     def open(self) -> Memory:
         """A memory as it is configured now."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
-from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import Progress, Sync, background_of
@@ -72,14 +73,18 @@ class BuiltinBackend:
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
         text = clean_query(query.text)
-        return self._surviving(lambda: self._search(text, query, progress))
+        try:
+            return self._surviving(lambda: self._search(text, query, progress))
+        finally:
+            self.embedding.left = lambda: inf
 
     def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
+        self.embedding.left = lambda: deadline.left * INDEXING_SHARE
         self._follow_provider()
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
-        vector, trouble = self._vector(text, deadline)
+        vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         settings = self._settings(query)
         hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
         if not query.explain:
@@ -114,15 +119,21 @@ class BuiltinBackend:
             return "keyword"
         return "hybrid" if self.settings.search.hybrid else "vector"
 
-    def _vector(self, text: str, deadline: Deadline) -> tuple[NDArray[np.float32] | None, Reason | None]:
-        """The question's vector, and what is wrong with the provider that was to give it."""
+    def _vector(
+        self, text: str, deadline: Deadline, *, hasty: bool
+    ) -> tuple[NDArray[np.float32] | None, Reason | None]:
+        """The question's vector, and what is wrong with the provider that was to give it.
+
+        `hasty`: there is less time than usual, so that a late answer says nothing about the provider.
+        """
         while self.embedding.spec is not None and self.index.vectors():
             if deadline.passed:
                 return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
             try:
                 return self.embedding.query_vector(text), self.embedding.failed
             except EmbeddingError as error:
-                if not self.embedding.fall_back(error):
+                late = hasty and isinstance(error, TransientFailure)
+                if late or not self.embedding.fall_back(error):
                     return None, Reason(error.code, error.message, error.remedy)
             # Never a question of one model to the vectors of another.
             self._follow_provider()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.backends._account import Account, Budget
@@ -26,6 +27,10 @@ REMEMBERED_QUERIES = 256
 STANDING_IN_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
 UNKNOWN = "provider_unknown"
+
+
+def _for_ever() -> float:
+    return inf
 
 
 @dataclass(slots=True)
@@ -56,6 +61,8 @@ class Embedding:
     """Why the fallback serves."""
     downloading: Callable[[int, int | None], None] | None = None
     """Hears how many bytes of a model are here, and how many there are."""
+    left: Callable[[], float] = _for_ever
+    """Seconds that whoever asks now will wait."""
     _slots: dict[bool, _Slot] = field(default_factory=dict[bool, _Slot])
     _standing_in: bool = False
     _since: float = 0.0
@@ -110,8 +117,7 @@ class Embedding:
                 raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
             assert slot.choice is not None
             try:
-                outside = replace(self.outside, downloading=self.downloading)
-                slot.opened = open_choice(slot.choice, self.settings, outside, self.account(slot.choice))
+                slot.opened = open_choice(slot.choice, self.settings, self._world, self.account(slot.choice))
                 slot.spec = slot.opened.spec
             except ProviderUnavailable as error:
                 self._give_up(slot, error)
@@ -129,7 +135,7 @@ class Embedding:
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
         try:
-            opened = open_choice(slot.choice, self.settings, self.outside, self.account(slot.choice), anew=True)
+            opened = open_choice(slot.choice, self.settings, self._world, self.account(slot.choice), anew=True)
         except MemoriterError:
             return
         if slot.opened is not None:
@@ -228,6 +234,14 @@ class Embedding:
                 slot.opened.close()
                 slot.opened = None
         self.ledger.close()
+
+    @property
+    def _world(self) -> Outside:
+        return replace(self.outside, downloading=self.downloading, left=self._seconds_left)
+
+    def _seconds_left(self) -> float:
+        """As it is when it is asked for: a provider lives longer than a search."""
+        return self.left()
 
     @property
     def _slot(self) -> _Slot:

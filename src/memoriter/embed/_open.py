@@ -43,6 +43,8 @@ class Outside:
     random: Callable[[], float]
     """A number in 0..1."""
     notebook: Notebook
+    left: Callable[[], float] | None = None
+    """Seconds that whoever asks now will wait."""
     downloading: Callable[[int, int | None], None] | None = None
     """Bytes of a model that are here, and of all of it where that is known."""
 
@@ -155,7 +157,7 @@ def _remote(choice: Choice, outside: Outside, account: Account | None, *, anew: 
     told = choice.remote if anew else _remembered(choice.remote, choice.endpoint, outside.notebook)
     owner = owner_of((choice.endpoint, *choice.remote.secrets))
     keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.notebook)
-    return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account)
+    return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account, left=outside.left)
 
 
 def _name(settings: RemoteSettings, endpoint: str) -> str:

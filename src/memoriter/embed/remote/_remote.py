@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.embed._limits import split_within
@@ -37,6 +38,8 @@ CONCURRENCY = 2
 """Calls at once. Few, so that no more than these can be lost when a quota ends."""
 _QUERY_SECONDS, _DOCUMENT_SECONDS = 60.0, 120.0
 _NEAR_QUERY_SECONDS, _NEAR_DOCUMENT_SECONDS = 300.0, 600.0
+_LEAST_QUERY_SECONDS, _LEAST_DOCUMENT_SECONDS = 0.05, 10.0
+"""However little time is left: documents that are sent are paid for, and not sent twice out of impatience."""
 _QUERY_TRIES, _DOCUMENT_TRIES = 2, 3
 """Somebody waits for a query."""
 _NORMALISER = "control characters to spaces; '.' for nothing"
@@ -94,8 +97,11 @@ class RemoteProvider:
         wall: Callable[[], float],
         breakers: BreakerStore | None = None,
         account: Account | None = None,
+        left: Callable[[], float] | None = None,
     ) -> None:
         """`wall` gives seconds since 1970; `breakers` keeps what a next process must know. Nothing is sent yet.
+
+        `left` gives the seconds that whoever asks will wait.
 
         `account` is asked before each request, and hears of the tokens of each answer: as the service counts them, or
         our estimate; from any thread.
@@ -119,6 +125,7 @@ class RemoteProvider:
         self.known = self._model.dimensions is not None
         """Whether a table of ours has the model."""
         self._account = account
+        self._left = left or (lambda: inf)
         self.guard = Guard((vendor.name, self._endpoint), settings.secrets, wall=wall, store=breakers)
         """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
@@ -280,8 +287,10 @@ class RemoteProvider:
     def _seconds(self, role: Role) -> float:
         near = is_near(self._endpoint)
         if role == "query":
-            return self._settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
-        return self._settings.document_seconds or (_NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS)
+            most, least = _NEAR_QUERY_SECONDS if near else _QUERY_SECONDS, _LEAST_QUERY_SECONDS
+            return min(self._settings.query_seconds or most, max(self._left(), least))
+        most, least = _NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS, _LEAST_DOCUMENT_SECONDS
+        return min(self._settings.document_seconds or most, max(self._left(), least))
 
 
 def tokens_in(body: bytes) -> int | None:
