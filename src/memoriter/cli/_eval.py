@@ -68,7 +68,7 @@ def _ask(questions: Path, unanswerable: Path | None) -> None:
     asked, screen = Asked.now(), Asked.now().screen
     files = [load_questions(questions), load_questions(unanswerable) if unanswerable else ()]
     with asked.memory() as memory, screen.progress() as progress:
-        answerable, others = (ask(memory, part, progress=progress) for part in files)
+        answerable, others = (ask(asked.told(memory), part, progress=progress) for part in files)
     report = QuestionsReport(answerable, others)
     if screen.as_json:
         screen.json(report.values())

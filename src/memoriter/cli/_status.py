@@ -44,7 +44,7 @@ def command(*, deep: bool) -> None:
 
 def _status(asked: Asked, *, deep: bool) -> Status:
     with asked.memory() as memory:
-        return memory.status(deep=deep)
+        return (asked.told(memory) if deep else memory).status(deep=deep)
 
 
 def _agents(asked: Asked) -> list[Asked]:
