@@ -27,7 +27,7 @@ _KEY_LIKE = re.compile(
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _UNSAID = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
-_UNSENT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_UNSENT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NOTHING = "."
 """Sent for a text without a character to embed: several services refuse an empty one."""
 
@@ -56,7 +56,7 @@ def sendable(text: str) -> str:
     text = _UNSENT.sub(" ", text)
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text if text.strip(" \t\r\n\u200b\ufeff") else _NOTHING
+    return text if text.strip().strip("\u200b\ufeff") else _NOTHING
 
 
 def json_body(value: object) -> bytes:
