@@ -171,11 +171,10 @@ def _settled(held: Mapping[int, int], totals: Mapping[int, float], left: float, 
 
 def _listed(connection: Database, match: str, filters: Filters) -> list[int]:
     """Every chunk that matches, ascending."""
-    where, values = condition(filters)
-    join = "" if filters.empty else "CROSS JOIN chunks ON chunks.id = chunks_fts.rowid"
-    statement = f"SELECT json_group_array(chunks_fts.rowid) FROM chunks_fts {join} WHERE chunks_fts MATCH ? AND {where}"  # noqa: S608 (fixed text; values are bound)
-    # One text instead of a row for each chunk: four times as fast.
-    return cast("list[int]", json.loads(connection.execute(statement, (match, *values)).get))
+    matching, values = _matching(match, filters)
+    # One text is read faster than a row for each chunk.
+    statement = f"SELECT json_group_array(chunks_fts.rowid) {matching}"
+    return cast("list[int]", json.loads(connection.execute(statement, values).get))
 
 
 def _best_of(connection: Database, alike: _Alike, count: int, filters: Filters) -> list[int]:
@@ -216,19 +215,22 @@ def _ranked(
     """The best chunks that match, or the best of the newest that do, lowest rank first."""
     if not match or limit <= 0:
         return []
-    where, values = condition(filters)
+    matching, values = _matching(match, filters)
     # Sorting the function instead of FTS5's own `rank` column keeps only `limit` rows in the sorter: a quarter faster.
+    statement = f"SELECT chunks_fts.rowid AS id, bm25(chunks_fts) AS score {matching}"
+    if newest is not None:
+        statement = f"SELECT id, score FROM ({statement} ORDER BY chunks_fts.rowid DESC LIMIT ?)"  # noqa: S608 (fixed text)
+        values = (*values, newest)
+    ordered = f"{statement} ORDER BY score, id LIMIT ?"
+    return cast("list[tuple[int, float]]", connection.execute(ordered, (*values, limit)).fetchall())
+
+
+def _matching(match: str, filters: Filters) -> tuple[str, tuple[str | int, ...]]:
+    """The end of a statement over the chunks that match and pass the filters, and its values."""
+    where, values = condition(filters)
     # The cross join makes the filter a look-up for each match instead of the other way round.
     join = "" if filters.empty else "CROSS JOIN chunks ON chunks.id = chunks_fts.rowid"
-    statement = (
-        f"SELECT chunks_fts.rowid AS id, bm25(chunks_fts) AS score FROM chunks_fts {join}"  # noqa: S608 (fixed text; values are bound)
-        f" WHERE chunks_fts MATCH ? AND {where}"
-    )
-    if newest is not None:
-        statement = f"SELECT id, score FROM ({statement} ORDER BY chunks_fts.rowid DESC LIMIT {newest:d})"  # noqa: S608 (a number)
-    bindings = (match, *values, limit)
-    ordered = f"{statement} ORDER BY score, id LIMIT ?"
-    return cast("list[tuple[int, float]]", connection.execute(ordered, bindings).fetchall())
+    return f"FROM chunks_fts {join} WHERE chunks_fts MATCH ? AND {where}", (match, *values)
 
 
 def _quoted(terms: Iterable[str]) -> dict[str, str]:
