@@ -30,9 +30,7 @@ _FOLD = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), 
 """The tokenizer folds ASCII and nothing else."""
 LISTED = 4_096
 """Chunks in the lists of the terms that propose, which are the rarest. With words of natural frequency 99 of 100
-answers are those of no bound at 20,000 chunks (a test holds it)."""
-REACHED = 0.75
-"""How much of all the common terms' weight a chunk that holds none but them is taken to reach."""
+answers are those without any of these bounds at 20,000 chunks (a test holds it)."""
 SHORT = 4
 """Times the chunks that are held already: a list that is no longer is read whole, a longer one only where both meet."""
 ALONE = 16_384
@@ -163,10 +161,10 @@ def _alike(connection: Database, asked: _Asked, filters: Filters, limit: int) ->
 
 
 def _settled(held: Mapping[int, int], totals: Mapping[int, float], left: float, limit: int) -> bool:
-    """Whether `limit` chunks hold so much that few of the others can reach it with what is left."""
+    """Whether `limit` chunks hold so much that none of the others can pass them with what is left."""
     if len(held) < limit:
         return False
-    return sorted(map(totals.__getitem__, held.values()), reverse=True)[limit - 1] >= REACHED * left
+    return sorted(map(totals.__getitem__, held.values()), reverse=True)[limit - 1] >= left
 
 
 def _listed(connection: Database, match: str, filters: Filters) -> list[int]:
