@@ -656,6 +656,22 @@ def test_an_estimate_passes_over_a_note_that_is_gone_before_it_is_read(
     assert (report.added, [reason.code for reason in report.reasons]) == (len(NOTES) - 1, ["unreadable"])
 
 
+def test_a_search_looks_at_the_files_once_whether_or_not_they_changed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = desk.open(sync={"watchDebounceMs": 0})
+    memory.sync()
+    workspace, scans = memory._workspace, []
+    scan = workspace.scan
+    monkeypatch.setattr(type(workspace), "scan", lambda _: scans.append(1) or scan())
+    for text in ("", "The heron stands by the lock."):
+        if text:
+            desk.write("memory/2026-03-11.md", f"{text}\n")
+        scans.clear()
+        result = memory.search("heron lock")
+        assert ("memory/2026-03-11.md" in paths(result), len(scans)) == (bool(text), 1)
+
+
 def test_a_deep_look_finds_every_known_passage_of_the_examples(desk: Desk, tmp_path: Path) -> None:
     workspace = Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
     for provider in ("fake", "none"):

@@ -142,6 +142,22 @@ def test_codes_find_what_stands_out_in_each_script_as_a_comparison_of_all_does(c
     assert np.mean(shares) >= 0.97
 
 
+def test_a_vector_in_the_place_of_one_that_is_gone_is_not_taken_for_it(codes, make):
+    rows = rows_of(np.random.default_rng(9), 3001)
+    fill(codes, make, "a.md", 2999, seed=0, rows=rows[:2999])
+    (old,) = fill(codes, make, "gone.md", 1, seed=0, rows=rows[2999:3000])
+    with codes.lease():
+        pass
+    assert codes.oversampling < 128
+    assert found(codes, rows[2999], 1) == [old]
+    codes.remove_files(["gone.md"])
+    codes.evict(max_entries=0, max_bytes=0)
+    ((last,),) = cells(codes, "SELECT max(id) FROM embedding_cache")
+    (new,) = fill(codes, make, "new.md", 1, seed=0, rows=rows[3000:])
+    assert cells(codes, "SELECT max(id) FROM embedding_cache") == [(last + 1,)]
+    assert found(codes, rows[3000], 1) == [new]
+
+
 @pytest.mark.parametrize(
     ("limit", "expected"), [(1, 80), (10, 80), (40, 160), (1000, 2000)], ids=["one", "measured", "more", "many"]
 )

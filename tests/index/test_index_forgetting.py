@@ -29,6 +29,25 @@ def test_removed_text_leaves_every_byte_of_the_index(index, make, path):
     assert CANARY not in bytes_on_disk(path)
 
 
+def test_in_a_large_index_words_leave_the_file_once_many_were_deleted_or_when_asked(index, make, path, monkeypatch):
+    monkeypatch.setattr("memoriter.index._lifecycle.CHEAP", 0)
+    monkeypatch.setattr("memoriter.index._lifecycle.WORTH", 50)
+    crowd(index, make)
+
+    def edited_out(chunks):
+        with index.lease():
+            make.put(index, "note.md", CANARY.decode(), *(f"{n}" for n in range(chunks - 1)))
+        with index.lease():
+            make.put(index, "note.md")
+        assert index.keyword_search([CANARY.decode()], limit=5) == []
+        return CANARY in bytes_on_disk(path)
+
+    assert edited_out(1)
+    index.purge()
+    assert CANARY not in bytes_on_disk(path)
+    assert not edited_out(5)
+
+
 def test_text_edited_out_of_a_note_leaves_every_byte_of_the_index(index, make, path):
     crowd(index, make)
     make.put(index, "note.md", f"first {CANARY.decode()}", "second")

@@ -215,7 +215,7 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
     monkeypatch.setattr(_keywords, "_parted", watched)
     found = answers()
     assert sum(1 for count in left_out if count) > len(left_out) / 10
-    for name in ("LISTED", "ALONE", "WALKED"):
+    for name in ("LISTED", "ALONE", "WALKED", "ALIKE"):
         monkeypatch.setattr(_keywords, name, 2**40)
     everything = answers()
     same = sum(1 for one, other in zip(found, everything, strict=True) if one == other)

@@ -129,6 +129,7 @@ def same_where_both(left: Sequence[Hit], right: Sequence[Hit]) -> bool:
 
 @few
 @given(corpora, questions, st.integers(1, 30), st.booleans())
+@example([[[0]], [[0], [0]], [[0], [0], [0]]], [0], 1, False)
 def test_a_score_does_not_depend_on_how_many_hits_are_wanted(new_index, corpus, question, wanted, by_meaning):
     index, text = new_index(notes_of(corpus)), text_of(question)
     vector = vector_of(text) if by_meaning else None

@@ -382,3 +382,22 @@ def test_after_any_edits_the_index_is_that_of_someone_who_indexes_for_the_first_
     }
     for index in (desk.index, fresh.index):
         index.close()
+
+
+def test_files_that_were_just_looked_at_are_not_looked_at_again_unless_somebody_else_has_written(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.run()
+    sync, scan, scans = Sync(desk.workspace, desk.index, SyncSettings(), lambda: 0.0), desk.workspace.scan, count()
+    monkeypatch.setattr(type(desk.workspace), "scan", lambda _: (next(scans), scan())[1])
+    assert not sync.look().needed
+    desk.write("memory/one.md", long_note("changed"))
+    look = sync.look()
+    assert look.needed
+    assert (desk.run(look=look).changed, next(scans)) == (1, 2)
+    desk.write("memory/two.md", long_note("changed too"))
+    look = sync.look()
+    with Index.open(desk.index.path, clock=lambda: NOW, network=False) as other:
+        other.remove_files(["memory/three.md"])
+    report = desk.run(look=look)
+    assert (report.added, report.changed) == (1, 1)

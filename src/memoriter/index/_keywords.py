@@ -30,9 +30,7 @@ _FOLD = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), 
 """The tokenizer folds ASCII and nothing else."""
 LISTED = 4_096
 """Chunks in the lists of the terms that propose, which are the rarest. With words of natural frequency 99 of 100
-answers are those of no bound at 20,000 chunks (a test holds it)."""
-REACHED = 0.75
-"""How much of all the common terms' weight a chunk that holds none but them is taken to reach."""
+answers are those without any of these bounds at 20,000 chunks (a test holds it)."""
 SHORT = 4
 """Times the chunks that are held already: a list that is no longer is read whole, a longer one only where both meet."""
 ALONE = 16_384
@@ -163,19 +161,18 @@ def _alike(connection: Database, asked: _Asked, filters: Filters, limit: int) ->
 
 
 def _settled(held: Mapping[int, int], totals: Mapping[int, float], left: float, limit: int) -> bool:
-    """Whether `limit` chunks hold so much that few of the others can reach it with what is left."""
+    """Whether `limit` chunks hold so much that none of the others can pass them with what is left."""
     if len(held) < limit:
         return False
-    return sorted(map(totals.__getitem__, held.values()), reverse=True)[limit - 1] >= REACHED * left
+    return sorted(map(totals.__getitem__, held.values()), reverse=True)[limit - 1] >= left
 
 
 def _listed(connection: Database, match: str, filters: Filters) -> list[int]:
     """Every chunk that matches, ascending."""
-    where, values = condition(filters)
-    join = "" if filters.empty else "CROSS JOIN chunks ON chunks.id = chunks_fts.rowid"
-    statement = f"SELECT json_group_array(chunks_fts.rowid) FROM chunks_fts {join} WHERE chunks_fts MATCH ? AND {where}"  # noqa: S608 (fixed text; values are bound)
-    # One text instead of a row for each chunk: four times as fast.
-    return cast("list[int]", json.loads(connection.execute(statement, (match, *values)).get))
+    matching, values = _matching(match, filters)
+    # One text is read faster than a row for each chunk.
+    statement = f"SELECT json_group_array(chunks_fts.rowid) {matching}"
+    return cast("list[int]", json.loads(connection.execute(statement, values).get))
 
 
 def _best_of(connection: Database, alike: _Alike, count: int, filters: Filters) -> list[int]:
@@ -216,19 +213,22 @@ def _ranked(
     """The best chunks that match, or the best of the newest that do, lowest rank first."""
     if not match or limit <= 0:
         return []
-    where, values = condition(filters)
+    matching, values = _matching(match, filters)
     # Sorting the function instead of FTS5's own `rank` column keeps only `limit` rows in the sorter: a quarter faster.
+    statement = f"SELECT chunks_fts.rowid AS id, bm25(chunks_fts) AS score {matching}"
+    if newest is not None:
+        statement = f"SELECT id, score FROM ({statement} ORDER BY chunks_fts.rowid DESC LIMIT ?)"  # noqa: S608 (fixed text)
+        values = (*values, newest)
+    ordered = f"{statement} ORDER BY score, id LIMIT ?"
+    return cast("list[tuple[int, float]]", connection.execute(ordered, (*values, limit)).fetchall())
+
+
+def _matching(match: str, filters: Filters) -> tuple[str, tuple[str | int, ...]]:
+    """The end of a statement over the chunks that match and pass the filters, and its values."""
+    where, values = condition(filters)
     # The cross join makes the filter a look-up for each match instead of the other way round.
     join = "" if filters.empty else "CROSS JOIN chunks ON chunks.id = chunks_fts.rowid"
-    statement = (
-        f"SELECT chunks_fts.rowid AS id, bm25(chunks_fts) AS score FROM chunks_fts {join}"  # noqa: S608 (fixed text; values are bound)
-        f" WHERE chunks_fts MATCH ? AND {where}"
-    )
-    if newest is not None:
-        statement = f"SELECT id, score FROM ({statement} ORDER BY chunks_fts.rowid DESC LIMIT {newest:d})"  # noqa: S608 (a number)
-    bindings = (match, *values, limit)
-    ordered = f"{statement} ORDER BY score, id LIMIT ?"
-    return cast("list[tuple[int, float]]", connection.execute(ordered, bindings).fetchall())
+    return f"FROM chunks_fts {join} WHERE chunks_fts MATCH ? AND {where}", (match, *values)
 
 
 def _quoted(terms: Iterable[str]) -> dict[str, str]:

@@ -181,11 +181,15 @@ class OpenFile:
             if self._closed:
                 return
             with self._reading() as connection:
-                deleted, chunks = _connection.counter(connection, "deleted"), _files.corpus(connection).chunks
-                if deleted and (always or chunks <= CHEAP or deleted * WORTH >= chunks):
+                deleted = _connection.counter(connection, "deleted")
+                if deleted and (always or self._worth_purging(connection, deleted)):
                     with _connection.transaction(connection):
                         _keywords.purge(connection)
                 _connection.shrink(connection)
+
+    def _worth_purging(self, connection: Database, deleted: int) -> bool:
+        chunks = self._counts.corpus(connection, self.version()).chunks
+        return chunks <= CHEAP or deleted * WORTH >= chunks
 
     @contextmanager
     def rebuild(self) -> Generator[Self]:

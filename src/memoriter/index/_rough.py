@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memoriter.index._ranking import SLACK
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -12,9 +14,10 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 512 * 1024 * 1024
 """Room for so many bytes of vectors; what lies beyond is read each time."""
-ERROR = 2e-3
-"""More than a cosine told from eight bits a dimension is off: some 1e-4 with vectors of a model."""
 _STEPS = 127
+_SURE = 6.0 / 12**0.5
+"""Rounding is off by up to half a step, evenly, in each dimension: so many steps are six deviations of the product with
+a unit vector, whatever the dimensions."""
 _ROOM = 1024
 
 
@@ -33,8 +36,8 @@ class Rough:
         numbers: NDArray[np.int64],
         query: NDArray[np.float32],
         read: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.float32]]],
-    ) -> NDArray[np.float32]:
-        """With each of the vectors, (n,), off by `ERROR` at most; -2 for one that `read` does not find."""
+    ) -> tuple[NDArray[np.float32], float]:
+        """With each of the vectors, (n,), and by how much these may be off; -2 for one that `read` does not find."""
         import numpy as np
 
         self._reserve(int(numbers.max(initial=-1)) + 1)
@@ -48,8 +51,9 @@ class Rough:
             cosines[places] = np.einsum("ij,j->i", rows, query)
             self._keep(found, rows)
         known = numbers[held]
-        cosines[held] = np.einsum("ij,j->i", self._rows[known].astype(np.float32), query) * self._scales[known]
-        return cosines
+        scales = self._scales[known]
+        cosines[held] = np.einsum("ij,j->i", self._rows[known].astype(np.float32), query) * scales
+        return cosines, _SURE * float(scales.max(initial=0)) + SLACK
 
     def forget(self, numbers: NDArray[np.int64]) -> None:
         """Read these again when they are asked for."""

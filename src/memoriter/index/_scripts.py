@@ -77,15 +77,10 @@ class Levelled:
         """Of the scripts of chunks, as `scores` wants them."""
         return self._scripts.of(ids)
 
-    def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """By the number of a script, (scripts,) each: the cosine of an unrelated chunk, and its deviation."""
-        import numpy as np
-
-        pairs = [self._levels.get(script, self._levels[""]) for script in self._scripts.names]
-        table = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
-
     def scores(self, cosines: NDArray[_Float], numbers: NDArray[np.uint8]) -> NDArray[_Float]:
         """Of chunks whose scripts have these numbers, as precise as the cosines."""
-        unrelated, deviations = (column.astype(cosines.dtype) for column in self.table())
+        import numpy as np
+
+        levels = [self._levels.get(script, self._levels[""]) for script in self._scripts.names]
+        unrelated, deviations = np.array(levels, dtype=cosines.dtype).reshape(-1, 2).T
         return cast("NDArray[_Float]", (cosines - unrelated[numbers]) / deviations[numbers])

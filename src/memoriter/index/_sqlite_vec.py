@@ -25,7 +25,7 @@ _LARGEST_K = 4096
 """vec0 refuses to return more neighbours."""
 _SLOTS = 1024
 _Where = tuple[str, tuple[str | int, ...]]
-"""An SQL condition over `chunks`, empty for all of them, and its values."""
+"""Which rows may be found, as an SQL condition that is empty for all of them, and its values."""
 """Vectors in one block of vec0; it gives back only blocks that are empty."""
 
 
@@ -86,7 +86,7 @@ class SqliteVecEngine:
 
     def _knn(self, query: bytes, count: int, where: _Where) -> list[tuple[int, float]]:
         part, values = where
-        inside = f"AND rowid IN (SELECT chunks.id FROM chunks WHERE {part})" if part else ""  # noqa: S608 (fixed text; values are bound)
+        inside = f"AND {part}" if part else ""
         statement = (
             f"SELECT rowid, distance FROM {self._table} WHERE embedding MATCH ? AND k = ? {inside} ORDER BY distance"  # noqa: S608 (fixed text; values are bound)
         )
@@ -94,7 +94,7 @@ class SqliteVecEngine:
 
     def _scan(self, query: bytes, where: _Where) -> list[tuple[int, float]]:
         part, values = where
-        inside = f"WHERE rowid IN (SELECT chunks.id FROM chunks WHERE {part})" if part else ""  # noqa: S608 (fixed text; values are bound)
+        inside = f"WHERE {part}" if part else ""
         statement = f"SELECT rowid, vec_distance_cosine(embedding, ?) FROM {self._table} {inside}"  # noqa: S608 (fixed text; values are bound)
         return cast("list[tuple[int, float]]", self._connection.execute(statement, (query, *values)).fetchall())
 
@@ -144,9 +144,14 @@ class SqliteVecEngine:
 
 def _wanted(filters: Filters, scripts: Sequence[str]) -> list[_Where]:
     """What passes the filters: as one part, or as one for each script and one for the chunks in all others."""
-    part, values = condition(filters)
-    if not scripts:
-        return [("", ()) if filters.empty else (part, values)]
-    each = [(f"{part} AND chunks.script = ?", (*values, script)) for script in scripts]
-    others = f"{part} AND chunks.script NOT IN ({', '.join('?' * len(scripts))})"
-    return [*each, (others, (*values, *scripts))]
+    if filters.empty and not scripts:
+        return [("", ())]
+    passing, values = condition(filters)
+    parts: list[_Where] = [("1", ())]
+    if scripts:
+        others = f"chunks.script NOT IN ({', '.join('?' * len(scripts))})"
+        parts = [*(("chunks.script = ?", (script,)) for script in scripts), (others, tuple(scripts))]
+    return [
+        (f"rowid IN (SELECT chunks.id FROM chunks WHERE {passing} AND {part})", (*values, *more))  # noqa: S608 (fixed text; values are bound)
+        for part, more in parts
+    ]

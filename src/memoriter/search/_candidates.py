@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from memoriter.search._score import Saturations, WeighedTerms
     from memoriter.types import Filters
 
+FEWEST_CANDIDATES = 24
+"""From each leg, as many as for the usual six hits: who wants one gets the first of the six."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -58,6 +61,7 @@ def gather(
     reader: Reader, question: Question, background: Background, *, limit: int, filters: Filters, words: bool = True
 ) -> Candidates:
     """Ask both legs for their best and let both judge all; `words` False leaves the keyword leg out."""
+    limit = max(limit, FEWEST_CANDIDATES)
     corpus, frequency = reader.corpus(), reader.document_frequency(question.terms)
     weighed = weigh(question.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_words = words and question.terms
