@@ -294,7 +294,7 @@ def test_results_in_a_file_are_read_line_by_line_in_their_places() -> None:
 
     job = BatchJob("n", ("a", "b", "c", "d"), 0.0, job_id="batches/b0")
     body = b'{"done": true, "metadata": {"state": "BATCH_STATE_SUCCEEDED"}, "response": {"responsesFile": "files/out"}}'
-    assert API.progress(body) == Progress(ended=True, outputs=("files/out",))
+    assert API.progress(body, "Gemini") == Progress(ended=True, outputs=("files/out",))
     with BATCHES["gemini"]() as server:
         request = API.results(provider_of(server).settings, job, "files/out")
         assert request.url == server.root + "/download/v1beta/files/out:download?alt=media"

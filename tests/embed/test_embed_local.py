@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -225,6 +226,15 @@ def test_without_llama_cpp_nothing_is_downloaded(tmp_path: Path, monkeypatch: py
         with pytest.raises(ProviderUnavailable, match=r"llama\.cpp is not installed"):
             open_local("hf:ada/notes-GGUF:Q8_0", cache_dir=tmp_path, model_cache_dir=tmp_path, hub=hub.url)
         assert hub.requests == []
+
+
+def test_without_a_place_for_its_socket_there_is_a_reason(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as gone:
+        pass
+    monkeypatch.setattr(tempfile, "tempdir", gone)
+    with pytest.raises(ProviderUnavailable, match="no place for its socket") as refusal:
+        LlamaServer(str(model), pooling="last", most_tokens=64, threads=1)
+    assert "TMPDIR" in (refusal.value.remedy or "")
 
 
 def test_in_a_folder_of_a_long_name_a_port_serves(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

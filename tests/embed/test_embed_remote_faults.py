@@ -331,6 +331,16 @@ def test_a_text_that_a_service_refuses_is_found_by_halving(server: ScriptedServe
     assert isinstance(batch.failures[0].error, InputRejected)
 
 
+def test_who_refuses_is_the_host_where_it_is_not_the_vendor_itself(server: ScriptedServer) -> None:
+    provider = known(server)
+    host = provider.spec.endpoint.split("/")[2]
+    for fault in (Answer(200, {"nothing": []}), Answer(401, {"error": {"message": "no"}})):
+        server.always = refused(fault)
+        with pytest.raises(EmbeddingError, match=rf"^{host} answered") as refusal:
+            provider.embed(TEXTS, role="document")
+        assert SERVERS[server.vendor].__name__.removesuffix("Server") not in str(refusal.value)
+
+
 def test_a_model_that_is_not_there_stops_everything_with_a_remedy(server: ScriptedServer) -> None:
     if server.vendor == "voyage":
         server.always = refused(Answer(400, {"detail": "Model nothing-1 is not supported. Supported models are []."}))

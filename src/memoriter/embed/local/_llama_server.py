@@ -50,7 +50,7 @@ class LlamaServer:
         """
         self._most_tokens = most_tokens
         self._key = secrets.token_urlsafe()
-        self._folder = None if tcp or not _may_listen_in_folders() else Path(tempfile.mkdtemp(prefix="llama-"))
+        self._folder = None if tcp or not _may_listen_in_folders() else _own_folder()
         if self._folder is not None:
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
@@ -115,6 +115,8 @@ class LlamaServer:
         """With the marks of start and end; a mark that is spelled out in the text is only text."""
         connection = self._connection()
         try:
+            if self._folder is not None:
+                connection.sock.connect(str(self._folder / _SOCKET))
             body = json.dumps({"content": text, "add_special": True, "parse_special": False})
             headers = {
                 "Authorization": f"Bearer {self._key}",
@@ -134,7 +136,6 @@ class LlamaServer:
         connection = http.client.HTTPConnection("localhost", timeout=_ANSWER_SECONDS)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(_ANSWER_SECONDS)
-        connection.sock.connect(str(self._folder / _SOCKET))
         return connection
 
     def _remove_folder(self) -> None:
@@ -146,6 +147,16 @@ def _may_listen_in_folders() -> bool:
     """Whether the system has such sockets, and the name of one in the folder for temporary files is not too long."""
     short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER
     return short and sys.platform != "win32" and hasattr(socket, "AF_UNIX")
+
+
+def _own_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="llama-"))
+    except OSError as error:
+        raise ProviderUnavailable(
+            f"llama.cpp has no place for its socket in {tempfile.gettempdir()}: {error.strerror}",
+            remedy="make room there, or set TMPDIR to a folder that may be written",
+        ) from error
 
 
 def _gone(why: str) -> ProviderUnavailable:

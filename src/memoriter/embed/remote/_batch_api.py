@@ -43,15 +43,16 @@ class BatchApi:
     id_field: str
     """Where the answer has the job's number."""
     poll: Callable[[RemoteSettings, str], Request]
-    progress: Callable[[bytes], Progress]
+    progress: Callable[[bytes, str], Progress]
+    """Of an answer, and who gave it (see `Vendor.called`)."""
     results: Callable[[RemoteSettings, BatchJob, str], Request]
     """One of a job's outputs."""
     rows: Callable[[bytes, BatchJob], list[Row]]
     cancel: Callable[[RemoteSettings, str], Request]
     find: Callable[[RemoteSettings], Request]
     """The latest jobs."""
-    found: Callable[[bytes, str], str | None]
-    """The number of the job with this name among them."""
+    found: Callable[[bytes, str, str], str | None]
+    """The number of the job with this name among them; the last is who answered."""
     tidy: Callable[[RemoteSettings, BatchJob], list[Request]]
     """Deletes what the vendor would keep of our texts."""
 
@@ -126,14 +127,14 @@ def of_files(
         create=create,
         id_field="id",
         poll=lambda settings, job_id: get_request(url(settings, f"/batches/{job_id}"), headers_for(settings)),
-        progress=lambda body: progress_of(body, vendor.title),
+        progress=progress_of,
         results=results,
         rows=lambda body, _: rows_of(body),
         cancel=lambda settings, job_id: json_post(
             url(settings, f"/batches/{job_id}/cancel"), headers_for(settings), {}
         ),
         find=lambda settings: get_request(url(settings, "/batches?limit=100"), headers_for(settings)),
-        found=lambda body, name: found_in(body, name, vendor.title),
+        found=found_in,
         tidy=tidy,
     )
 

@@ -39,8 +39,8 @@ def _poll(settings: RemoteSettings, job_id: str) -> Request:
     return get_request(f"{_base(settings)}/{job_id}", headers_of(settings))
 
 
-def _progress(body: bytes) -> Progress:
-    operation = json_object(body, VENDOR.title)
+def _progress(body: bytes, who: str) -> Progress:
+    operation = json_object(body, who)
     state = str(_object(operation.get("metadata")).get("state") or operation.get("state") or "")
     ended = bool(operation.get("done")) or state.endswith(_ENDED)
     if not ended:
@@ -115,8 +115,8 @@ def _find(settings: RemoteSettings) -> Request:
     return get_request(f"{_base(settings)}/batches?pageSize=100", headers_of(settings))
 
 
-def _found(body: bytes, name: str) -> str | None:
-    operations = json_object(body, VENDOR.title).get("operations")
+def _found(body: bytes, name: str, who: str) -> str | None:
+    operations = json_object(body, who).get("operations")
     for item in cast("list[Any]", operations) if isinstance(operations, list) else []:
         operation = _object(item)
         if _object(operation.get("metadata")).get("displayName") == name and operation.get("name"):

@@ -181,7 +181,7 @@ class BatchRun:
         job = BatchJob(job_name(keys, now), keys, now, tokens=tokens, tries=tries)
         self._store.save(job)
         items = [(key, self._provider.framed(texts[key], "document")) for key in keys]
-        api, settings, who = self._api, self._provider.settings, self._api.vendor.title
+        api, settings, who = self._api, self._provider.settings, self._provider.who
         try:
             if api.upload is not None:
                 request = api.upload(items, settings, job.name)
@@ -226,14 +226,20 @@ class BatchRun:
     def _found(self, job: BatchJob, now: float) -> BatchJob:
         """A job of which nobody knows whether it was created."""
         try:
-            number = self._sent(self._api.find(self._provider.settings), lambda body: self._api.found(body, job.name))
+            number = self._sent(
+                self._api.find(self._provider.settings),
+                lambda body: self._api.found(body, job.name, self._provider.who),
+            )
         except (Throttled, TransientFailure):
             return job.unanswered(now)
         return self._sold(job.submitted(number)) if number else job.given_up("it was never created")
 
     def _asked(self, job: BatchJob, now: float) -> BatchJob:
         try:
-            progress = self._sent(self._api.poll(self._provider.settings, job.job_id), self._api.progress)
+            progress = self._sent(
+                self._api.poll(self._provider.settings, job.job_id),
+                lambda body: self._api.progress(body, self._provider.who),
+            )
         except _Gone:
             return job.given_up("the service does not know it any more")
         except (Throttled, TransientFailure):
@@ -249,8 +255,7 @@ class BatchRun:
                 rows += self._sent(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS)
         outcome = applied(job, rows)
         failures: dict[str, EmbeddingError] = {
-            row.key: InputRejected(f"{self._api.vendor.title} refused this text: {row.message}")
-            for row in outcome.failed
+            row.key: InputRejected(f"{self._provider.who} refused this text: {row.message}") for row in outcome.failed
         }
         vectors = self._vectors(outcome.rows, failures)
         if outcome.rows and not vectors and len(outcome.rows) > 1:
@@ -262,7 +267,7 @@ class BatchRun:
 
     def _vectors(self, rows: Sequence[Row], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
         """The unit vector of each row; what has none goes to the failures."""
-        who, dimensions = self._api.vendor.title, self._provider.spec.dimensions
+        who, dimensions = self._provider.who, self._provider.spec.dimensions
         vectors: dict[str, NDArray[np.float32]] = {}
         for row in rows:
             try:
@@ -301,7 +306,9 @@ class BatchRun:
             if response.status == 404 and request.method == "GET":
                 return _Gone("not found")
             secrets = self._provider.settings.secrets
-            return self._api.vendor.error_of(response.status, response.headers, response.body, secrets)
+            return self._api.vendor.error_of(
+                response.status, response.headers, response.body, secrets, self._provider.who
+            )
 
         def call() -> Any:
             return self._http.send(

@@ -93,15 +93,15 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(url_of(settings, "batchEmbedContents"), headers_of(settings), body)
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
     """Vectors (count, dimensions) in the order of the texts.
 
     Raises:
         BadVector: they are not one for each text, or not of these dimensions.
         TransientFailure: it is no answer.
     """
-    rows = [values_of(item) for item in listed(json_object(body, _WHO), "embeddings", _WHO)]
-    return matrix(rows, count=count, dimensions=dimensions, who=_WHO)
+    rows = [values_of(item) for item in listed(json_object(body, who), "embeddings", who)]
+    return matrix(rows, count=count, dimensions=dimensions, who=who)
 
 
 def values_of(item: Any) -> Any:
@@ -109,9 +109,11 @@ def values_of(item: Any) -> Any:
     return cast("dict[str, Any]", item).get("values") if isinstance(item, dict) else None
 
 
-def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+def error_of(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+) -> EmbeddingError:
     """What a refusal means. "You exceeded your current quota" is said of a minute and of a day: `details` tell."""
-    refusal = Refusal(_WHO, status, headers, body, secrets)
+    refusal = Refusal(who, status, headers, body, secrets)
     details = _details(body)
     waits = [match for detail in details if (match := _DURATION.fullmatch(str(detail.get("retryDelay", ""))))]
     wait = float(waits[0][1]) if waits else None

@@ -54,20 +54,22 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
     """Vectors (count, dimensions) in the order of the texts.
 
     Raises:
         BadVector: they are not one for each text, or not of these dimensions.
         TransientFailure: it is no answer.
     """
-    rows = ordered(listed(json_object(body, _WHO), "data", _WHO), count, _WHO)
-    return matrix(rows, count=count, dimensions=dimensions, who=_WHO)
+    rows = ordered(listed(json_object(body, who), "data", who), count, who)
+    return matrix(rows, count=count, dimensions=dimensions, who=who)
 
 
-def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+def error_of(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+) -> EmbeddingError:
     """What a refusal means."""
-    refusal = Refusal(_WHO, status, headers, body, secrets)
+    refusal = Refusal(who, status, headers, body, secrets)
     too_much = str(error_object(body).get("code")) == _TOO_MUCH
     return error_for(refusal, "too_large" if too_much else usual_kind(status, refusal.whole))
 

@@ -39,20 +39,22 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(_address(settings.base_url) + "/api/embed", headers_for(settings), body)
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
     """Vectors (count, dimensions) in the order of the texts.
 
     Raises:
         BadVector: they are not one for each text, or not of these dimensions.
         TransientFailure: it is no answer.
     """
-    rows = listed(json_object(body, _WHO), "embeddings", _WHO)
-    return matrix(rows, count=count, dimensions=dimensions, who=_WHO)
+    rows = listed(json_object(body, who), "embeddings", who)
+    return matrix(rows, count=count, dimensions=dimensions, who=who)
 
 
-def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+def error_of(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+) -> EmbeddingError:
     """What a refusal means; most come as `{"error": words}` with status 500 or 400."""
-    refusal = Refusal(_WHO, status, headers, body, secrets)
+    refusal = Refusal(who, status, headers, body, secrets)
     remedy = "ollama pull the model, or set memorySearch.model to one that `ollama list` shows" if status == 404 else ""
     return error_for(refusal, _kind(status, refusal.whole.lower()), remedy=remedy)
 

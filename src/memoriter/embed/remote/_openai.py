@@ -73,23 +73,25 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(url, headers_for(settings), request_body(texts, settings))
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None) -> NDArray[np.float64]:
+def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
     """Vectors (count, dimensions) in the order of the texts, from numbers or base64.
 
     Raises:
         BadVector: they are not one for each text, or not of these dimensions.
         TransientFailure: it is no answer, or the error that OpenRouter sends with status 200.
     """
-    answer = json_object(body, _WHO)
+    answer = json_object(body, who)
     if "data" not in answer and (error := error_object(body)) and "message" in error:
         status = error.get("code")
-        raise error_of(status if isinstance(status, int) and status >= 400 else 503, {}, body)
-    return matrix(ordered(listed(answer, "data", _WHO), count, _WHO), count=count, dimensions=dimensions, who=_WHO)
+        raise error_of(status if isinstance(status, int) and status >= 400 else 503, {}, body, who=who)
+    return matrix(ordered(listed(answer, "data", who), count, who), count=count, dimensions=dimensions, who=who)
 
 
-def error_of(status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = ()) -> EmbeddingError:
+def error_of(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+) -> EmbeddingError:
     """What a refusal means: `error.code`, `error.type` and `error.param` first, then the status."""
-    refusal = Refusal(_WHO, status, headers, body, secrets)
+    refusal = Refusal(who, status, headers, body, secrets)
     return error_for(refusal, _kind(refusal))
 
 

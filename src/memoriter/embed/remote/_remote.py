@@ -114,6 +114,8 @@ class RemoteProvider:
         self._settings = vendor.resolved(settings)
         self._model = vendor.model_of(self._settings)
         self._endpoint = vendor.address(self._settings.base_url)
+        self.who = vendor.called(self._endpoint)
+        """Who answers, for messages."""
         if vendor.needs_key and not settings.secrets and self._endpoint == vendor.base_url:
             raise ProviderUnavailable(
                 f"there is no key for {vendor.title}",
@@ -246,7 +248,7 @@ class RemoteProvider:
         if usable.all():
             return vectors
         bad = [place for place, good in enumerate(usable.tolist()) if not good]
-        said = f"{self._vendor.title} gave a vector that is zero or not finite"
+        said = f"{self.who} gave a vector that is zero or not finite"
         if len(bad) == len(texts) > 1:
             raise BadVector(f"{said} for each of {len(texts)} texts", remedy="try another model")
         raise InputRejected(f"{said} for text {bad[0] + 1} of {len(texts)}", remedy="try another model")
@@ -270,10 +272,11 @@ class RemoteProvider:
         def read(response: Response) -> NDArray[np.float64]:
             if self._account is not None:
                 self._account.add(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
-            return self._vendor.parse_response(response.body, len(texts), dimensions)
+            return self._vendor.parse_response(response.body, len(texts), dimensions, self.who)
 
         def error_of(response: Response) -> EmbeddingError:
-            return self._vendor.error_of(response.status, response.headers, response.body, self._settings.secrets)
+            secrets = self._settings.secrets
+            return self._vendor.error_of(response.status, response.headers, response.body, secrets, self.who)
 
         def call() -> NDArray[np.float64]:
             tries = _QUERY_TRIES if role == "query" else _DOCUMENT_TRIES

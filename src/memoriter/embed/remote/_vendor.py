@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from memoriter.embed.remote._remote_settings import endpoint_of
 from memoriter.errors import ConfigError
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from memoriter.types import Role
 
     Build = Callable[[Sequence[str], Role, RemoteSettings], Request]
-    Parse = Callable[[bytes, int, int | None], NDArray[np.float64]]
-    ErrorOf = Callable[[int, Mapping[str, str], bytes, Sequence[str]], EmbeddingError]
+    Parse = Callable[[bytes, int, int | None, str], NDArray[np.float64]]
+    ErrorOf = Callable[[int, Mapping[str, str], bytes, Sequence[str], str], EmbeddingError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,12 @@ class Vendor:
     build_request: Build
     """Texts, role, resolved settings. Texts are `sendable`, and templates are already around them."""
     parse_response: Parse
-    """Body of a success, number of texts, dimensions if they are known. Raises BadVector or TransientFailure."""
+    """Body of a success, number of texts, dimensions if they are known, and who answered (see `called`).
+
+    Raises BadVector or TransientFailure.
+    """
     error_of: ErrorOf
-    """Status, headers (lower case), body, and secrets that must not be repeated."""
+    """Status, headers (lower case), body, secrets that must not be repeated, and who answered."""
     prefixes: tuple[str, ...] = ()
     """Left out of a model's name where the vendor itself is asked."""
     needs_key: bool = True
@@ -51,6 +55,10 @@ class Vendor:
     """Whether a model of the same name elsewhere may be another one: others copy OpenAI's names."""
     address: Callable[[str], str] = endpoint_of
     """Mends the base URLs that people paste."""
+
+    def called(self, endpoint: str) -> str:
+        """Who answers at an address, for messages: the vendor at home, elsewhere the host."""
+        return self.title if endpoint == self.base_url else urlsplit(endpoint).netloc
 
     def resolved(self, settings: RemoteSettings) -> RemoteSettings:
         """The settings with address and model filled in.
