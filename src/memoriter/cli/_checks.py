@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
+from memoriter.cli._render import counted
 from memoriter.errors import ConfigError, MemoriterError
 
 if TYPE_CHECKING:
@@ -164,8 +165,8 @@ def _index(status: Status) -> Iterator[Finding]:
     if not status.files:
         yield Finding("index", "note", "there are no notes yet", "Write MEMORY.md, or run: memoriter remember TEXT")
         return
-    size = f"{status.files} files, {status.chunks} chunks, {status.vectors} vectors, {status.vector_engine} engine"
-    yield Finding("index", "good", f"{status.index}: {size}")
+    size = f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')}, {counted(status.vectors, 'vector')}"
+    yield Finding("index", "good", f"{status.index}: {size}, {status.vector_engine} engine")
     for reason in status.health.reasons:
         state: State = "note" if reason.code in PENDING else "broken"
         yield Finding(reason.code, state, reason.message, reason.remedy)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._render import counted
 from memoriter.tools import cost_json
 
 if TYPE_CHECKING:
@@ -49,11 +50,11 @@ def command(*, days: int) -> None:
 
 def _lines(rows: Sequence[Spending], days: int) -> Iterator[Line]:
     if not rows:
-        yield ((f"Nothing was spent at a service in {days} days.", ""),)
+        yield ((f"Nothing was spent at a service in {counted(days, 'day')}.", ""),)
         return
     for row in rows:
         price = f"${row.dollars:.4f}" + (f" and {row.unpriced:,} tokens without a price" if row.unpriced else "")
-        took = f"  {row.tokens:,} tokens in {row.calls:,} calls, {price}"
+        took = f"  {counted(row.tokens, 'token')} in {counted(row.calls, 'call')}, {price}"
         yield ((f"{row.day}  ", "dim"), (f"{row.provider} {row.model}", "bold"), (took, ""))
     total, unpriced = sum(row.dollars for row in rows), sum(row.unpriced for row in rows)
     more = f", and {unpriced:,} tokens whose price is not known" if unpriced else ""

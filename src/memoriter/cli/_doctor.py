@@ -43,6 +43,6 @@ def command() -> None:
 
 
 def _lines(finding: Finding) -> Iterator[Line]:
-    yield (MARKS[finding.state], (f"  {finding.check:<14}", "bold"), (finding.message, ""))
+    yield (MARKS[finding.state], (f"  {finding.check:<13} ", "bold"), (finding.message, ""))
     if finding.remedy:
         yield ((f"{'':20}{finding.remedy}", ""),)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._render import counted
 from memoriter.tools import estimate_json, sync_json
 
 if TYPE_CHECKING:
@@ -48,11 +49,11 @@ def command(*, force: bool, dry_run: bool) -> None:
 def _report_lines(report: SyncReport) -> list[Line]:
     return [
         (
-            (f"{report.files} files, {report.chunks} chunks", "bold"),
+            (f"{counted(report.files, 'file')}, {counted(report.chunks, 'chunk')}", "bold"),
             (f": {report.added} added, {report.changed} changed, {report.removed} removed.", ""),
         ),
         (
-            (f"{report.embedded} vectors computed, {report.cached} known, {report.pending} pending, ", ""),
+            (f"{counted(report.embedded, 'vector')} computed, {report.cached} known, {report.pending} pending, ", ""),
             (f"{report.failed} failed", "red" if report.failed else ""),
             (f"; {report.seconds:.1f} s.", ""),
         ),
@@ -72,9 +73,12 @@ def _estimate_lines(estimate: Estimate) -> list[Line]:
     price = _price(estimate)
     return [
         (
-            (f"{estimate.files} files", "bold"),
+            (counted(estimate.files, "file"), "bold"),
             (f": {estimate.added} to add, {estimate.changed} to update, {estimate.removed} to remove.", ""),
         ),
-        ((f"{estimate.chunks} chunks to index, about {estimate.tokens} tokens to embed: {price}.", ""),),
-        ((f"{len(estimate.skipped)} paths are left out; memoriter status lists them.", "dim"),),
+        (
+            (f"{counted(estimate.chunks, 'chunk')} to index, about ", ""),
+            (f"{counted(estimate.tokens, 'token')} to embed: {price}.", ""),
+        ),
+        ((f"Left out: {counted(len(estimate.skipped), 'path')}; memoriter status lists them.", "dim"),),
     ]

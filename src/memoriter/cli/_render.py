@@ -29,6 +29,11 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class Screen:
     """Where one command speaks: answers on stdout, everything else on stderr."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._render import counted
 from memoriter.tools import status_json
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
     yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB)"
-    yield "notes", f"{state.files} files, {state.chunks} chunks"
+    yield "notes", f"{counted(state.files, 'file')}, {counted(state.chunks, 'chunk')}"
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
     engine += f", {state.oversampling} compared for each found" if state.oversampling else ""
@@ -92,7 +93,7 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
 
 def _skipped_lines(state: Status, *, everything: bool) -> Iterator[Line]:
     if state.skipped:
-        yield (("left out  ", "dim"), (f"{len(state.skipped)} paths", ""))
+        yield (("left out  ", "dim"), (counted(len(state.skipped), "path"), ""))
     shown = state.skipped if everything else state.skipped[:LISTED]
     for skipped in shown:
         yield ((f"  {skipped.path}", ""), (f"  {skipped.message}", "dim"))
