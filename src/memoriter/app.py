@@ -14,17 +14,19 @@ from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, 
 from memoriter.config import expand, find_workspace, home_of, in_home, index_path, load
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
-from memoriter.index import Ledger
+from memoriter.index import Ledger, on_network
 from memoriter.search import SearchSettings
 from memoriter.sync import Cutting, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from threading import Event
 
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
+    from memoriter.sync import Watch, WatchEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,17 @@ class Assembly:
     workspace: Workspace
     backend: MemoryBackend
     wall: Callable[[], float]
+    monotonic: Callable[[], float]
+    again: Callable[[], Assembly]
+    """The same once more, for another thread."""
+
+    def watch(self, stop: Event, told: Callable[[WatchEvent], None]) -> Watch:
+        """What keeps the index true to the files until `stop` is set."""
+        from memoriter.sync import Watch, WatchRules
+
+        sync = self.settings.sync
+        rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
+        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, on_network, told)
 
 
 def surroundings(home: str | Path | None = None) -> Surroundings:
@@ -114,7 +127,17 @@ def assemble(
     told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
-    return Assembly(place, configuration, settings, chosen, notes, backend, around.wall)
+    return Assembly(
+        place,
+        configuration,
+        settings,
+        chosen,
+        notes,
+        backend,
+        around.wall,
+        around.monotonic,
+        again=lambda: assemble(workspace, config=config, agent=agent, around=around),
+    )
 
 
 def ledger_of(around: Surroundings) -> Ledger:

@@ -13,12 +13,14 @@ from memoriter.workspace import append
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
+    from threading import Event
     from types import TracebackType
 
     from memoriter.app import Assembly
+    from memoriter.backends import MemoryBackend, Watching
     from memoriter.config import Configuration, MemorySearch, Place
-    from memoriter.sync import Progress
-    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
+    from memoriter.sync import Progress, Watch, WatchEvent
+    from memoriter.types import CompactReport, Estimate, Excerpt, Reason, SearchResult, SourceKind, Status, SyncReport
     from memoriter.workspace import Appended
 
 LONGEST_ENTRY = 1_000_000
@@ -36,6 +38,7 @@ class Memory:
         self._assembly = assembly
         self._backend = assembly.backend
         self._workspace = assembly.workspace
+        self._sessions = set[str]()
 
     @classmethod
     def open(
@@ -177,8 +180,54 @@ class Memory:
         _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
         workspace = self._workspace
         written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
-        self._backend.notes_changed()
+        self._backend.notes_changed(written.path)
         return written
+
+    def session_started(self, session: str | None = None) -> tuple[Reason, ...]:
+        """Take up what changed before an agent's session begins, as far as a search would; what is left undone.
+
+        Does nothing if `sync.onSessionStart` is off, or when it was called for the same session before.
+
+        Args:
+            session: its name; None: one that has none.
+        """
+        if not self.settings.sync.on_session_start or session in self._sessions:
+            return ()
+        self._sessions.update([session] if session is not None else [])
+        return self._backend.refresh()
+
+    def watch(self, stop: Event, told: Callable[[WatchEvent], None] | None = None) -> None:
+        """Keep the index true to the files until `stop` is set; no failure ends it.
+
+        While another process watches the same notes this one waits, and takes over when that one ends.
+
+        Args:
+            stop: may be set by any thread, or by a signal.
+            told: hears of each thing that is done.
+        """
+        self._assembly.watch(stop, told or _nothing).run()
+
+    def watching(self, told: Callable[[WatchEvent], None] | None = None) -> Watching:
+        """The same in a thread, until the returned context manager is closed.
+
+        >>> with Memory.open("~/notes") as memory, memory.watching():
+        ...     memory.search("which database did we choose?")
+
+        While it keeps up, searches of this memory do not look at the files themselves.
+
+        Args:
+            told: hears of each thing that is done, in that thread.
+        """
+        from memoriter.backends import Watching
+
+        def opened(stop: Event, hears: Callable[[WatchEvent], None]) -> tuple[Watch, MemoryBackend]:
+            # A backend of its own, so that no search waits for a run of indexing.
+            another = self._assembly.again()
+            return another.watch(stop, hears), another.backend
+
+        begun = Watching(opened, told or _nothing)
+        self._backend.watched_by(lambda: begun.settled)
+        return begun
 
     def leaving(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
@@ -203,6 +252,10 @@ class Memory:
     def _today(self) -> date:
         """The local day of the process' time zone."""
         return datetime.fromtimestamp(self._assembly.wall(), tz=UTC).astimezone().date()
+
+
+def _nothing(event: WatchEvent) -> None:
+    del event
 
 
 def _entry(text: str) -> str:

@@ -216,6 +216,8 @@ class SyncReport:
     """Chunks that could not be embedded; the keyword leg finds them."""
     pending: int = 0
     """Chunks still waiting for a vector."""
+    unread: int = 0
+    """Changed files that there was no time to read."""
     seconds: float = 0.0
     reasons: tuple[Reason, ...] = ()
 

@@ -108,6 +108,7 @@ def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
         "failed": 0,
         "seconds": done["seconds"],
         "pending": 0,
+        "unread": 0,
         "reasons": [],
     }
     assert told.out.startswith("3 files: 3 to add, 0 to update, 0 to remove.\n")

@@ -12,19 +12,21 @@ from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
-from memoriter.sync import Progress, Sync, background_of
+from memoriter.sync import Job, Progress, Round, Sync, background_of, look_for, still_to_do
 from memoriter.types import Health, Reason, SearchResult
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
     from memoriter.search import SearchSettings
-    from memoriter.sync import Look
+    from memoriter.sync import Look, Seen
     from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
@@ -33,6 +35,9 @@ INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
+OWN_WAIT_SECONDS = 1.0
+"""How long another process' turn at indexing is waited for when there is something of ours to index."""
+NEVER = (0.0, 0.0)
 _T = TypeVar("_T")
 
 
@@ -46,6 +51,9 @@ class BuiltinBackend:
     clocks: Clocks
     _index: Index | None = None
     _freshness: Freshness = field(default_factory=Freshness)
+    _own: frozenset[str] = frozenset()
+    _settled: Callable[[], bool] | None = None
+    _followed: int | None = None
 
     @property
     def index(self) -> Index:
@@ -140,23 +148,38 @@ class BuiltinBackend:
         return None, self.embedding.problem or self.embedding.failed
 
     def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
-        """Index what is new before answering, as far as there is time."""
-        index, now = self.index, self.clocks.monotonic()
-        first = not index.files()
-        if not first and not self._freshness.due(now, self.settings):
+        """Index what is new before answering, as far as there is time: what was written through us in any case."""
+        own, first = self._own, not self.index.corpus().files
+        followed = self._settled is not None and self._settled()
+        due = not followed and self._freshness.due(self.clocks.monotonic(), self.settings)
+        if not (first or own or due):
             return self._acquainted() if self._freshness.looked_at is None else []
-        look = None if first or self.embedding.unknown else self._sync(None).look()
+        look = None if first or self.embedding.unknown else self._look(own, whole=due)
         if look is not None and not look.needed:
-            self._freshness = Freshness(self.clocks.monotonic())
-            return []
+            return self._looked(whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
         try:
-            report = self._run(deadline=left, progress=progress, look=look)
+            with self.index.lease(wait=min(OWN_WAIT_SECONDS, left.left) if own else 0.0):
+                report = self._run(deadline=left, progress=progress, look=look, read_by=None if first else left)
         except IndexBusy as error:
             return [Reason(error.code, error.message, error.remedy)]
-        self._freshness = Freshness(self.clocks.monotonic())
+        self._looked(whole=not report.unread and (due or first))
         return list(report.reasons)
+
+    def _look(self, own: frozenset[str], *, whole: bool) -> Look:
+        """At all files, or only at those that were written through us."""
+        sync = self._sync(None)
+        if not whole and not sync.outdated:
+            return look_for(Job(own, own), self.workspace, self.index, young=NEVER).look
+        found = (self.workspace.find(path) for path in own)
+        return replace(sync.look(), first=frozenset(each[0] for each in found if each))
+
+    def _looked(self, *, whole: bool) -> list[Reason]:
+        self._own = frozenset()
+        if whole:
+            self._freshness = Freshness(self.clocks.monotonic())
+        return []
 
     def _acquainted(self) -> list[Reason]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
@@ -172,7 +195,7 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
-        if not index.files() and all(reason.code != IndexBusy.code for reason in reasons):
+        if not index.corpus().files and all(reason.code != IndexBusy.code for reason in reasons):
             message = f"There are no notes in {str(self.workspace.root)!r}."
             reasons.append(
                 Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
@@ -216,6 +239,7 @@ class BuiltinBackend:
         deadline: Deadline | None = None,
         progress: Callable[[Progress], None] | None = None,
         look: Look | None = None,
+        read_by: Deadline | None = None,
     ) -> SyncReport:
         sync, told = self._sync(progress), list[Reason]()
         if progress is not None:
@@ -231,13 +255,14 @@ class BuiltinBackend:
                     self.embedding.open()
                     self._follow_provider()
                 provider = self.embedding.open if self.embedding.spec else None
-                report = sync.run(provider, force=force, deadline=deadline, look=look)
+                report = sync.run(provider, force=force, deadline=deadline, look=look, read_by=read_by)
                 break
             except EmbeddingError as error:
-                look = None
+                look = still_to_do(look, self.index) if look is not None and look.held else None
                 if not self.embedding.fall_back(error):
                     told.append(Reason(error.code, error.message, error.remedy))
-                    report = sync.run(None, force=force and not self.index.files(), deadline=deadline)
+                    again = force and not self.index.files()
+                    report = sync.run(None, force=again, deadline=deadline, look=look, read_by=read_by)
                     break
         failed = [self.embedding.failed] if self.embedding.failed else []
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
@@ -270,9 +295,54 @@ class BuiltinBackend:
         self._prepare(index)
         self._freshness = Freshness()
 
-    def notes_changed(self) -> None:
-        """Let the next search look at the files, however lately it did."""
+    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
+        """Take up what changed, as far as a search would; what is left undone."""
+
+        def act() -> tuple[Reason, ...]:
+            deadline = Deadline.within(self.settings.deadline_ms, self.clocks.monotonic)
+            self._follow_provider()
+            self._freshness = Freshness()
+            return tuple(self._fresh(deadline, progress))
+
+        return self._surviving(act)
+
+    def notes_changed(self, *paths: Path) -> None:
+        """Let the next search look at the files, however lately it did, and take up these first."""
         self._freshness = Freshness()
+        self._own |= {str(path) for path in paths}
+
+    def watched_by(self, settled: Callable[[], bool] | None) -> None:
+        """Let searches not look at the files themselves while somebody in this process says that all is indexed."""
+        self._settled = settled
+
+    def watch_lease(self) -> AbstractContextManager[None]:
+        """The right to watch. Raises IndexBusy."""
+        return self.index.watch_lease()
+
+    def follow(self, job: Job, deadline: Deadline) -> Round:
+        """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
+        return self._surviving(lambda: self._follow(job, deadline))
+
+    def _follow(self, job: Job, deadline: Deadline) -> Round:
+        index, started = self.index, self.clocks.monotonic()
+        if index.generation != self._followed:
+            job = replace(job, whole=True)
+        seen, report = self._seen(job), None
+        seconds = self.clocks.monotonic() - started
+        outdated = self._sync(None).outdated
+        if seen.look.needed or outdated or self.embedding.unknown or index.pending():
+            with index.lease(wait=OWN_WAIT_SECONDS):
+                if index.version() != seen.look.version:
+                    seen = self._seen(job)
+                report = self._run(deadline=deadline, look=seen.look, read_by=None if outdated else deadline)
+        self._followed = index.generation
+        unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
+        waiting = bool(report is not None and report.pending and self.embedding.spec is not None)
+        return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)
+
+    def _seen(self, job: Job) -> Seen:
+        now, quiet = self.clocks.wall(), self.settings.debounce_ms / 1000
+        return look_for(job, self.workspace, self.index, young=(now - quiet, now))
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
-    from memoriter.sync import Progress
-    from memoriter.types import CompactReport, Estimate, Query, SearchResult, Status, SyncReport
+    from memoriter.search import Deadline
+    from memoriter.sync import Job, Progress, Round
+    from memoriter.types import CompactReport, Estimate, Query, Reason, SearchResult, Status, SyncReport
 
 
 class MemoryBackend(Protocol):
@@ -22,8 +25,24 @@ class MemoryBackend(Protocol):
         """Make the index say what the files say. Raises IndexBusy."""
         ...
 
-    def notes_changed(self) -> None:
-        """Hear that a note was written, so that the next search looks at the files."""
+    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
+        """Take up what changed, as far as a search would; what is left undone."""
+        ...
+
+    def notes_changed(self, *paths: Path) -> None:
+        """Hear that notes were written, so that the next search takes them up whatever else it has no time for."""
+        ...
+
+    def watched_by(self, settled: Callable[[], bool] | None) -> None:
+        """Hear of somebody in this process who tells whether the index is true to the files; None: nobody any more."""
+        ...
+
+    def watch_lease(self) -> AbstractContextManager[None]:
+        """The right to watch. Raises IndexBusy."""
+        ...
+
+    def follow(self, job: Job, deadline: Deadline) -> Round:
+        """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
         ...
 
     def estimate(self) -> Estimate:

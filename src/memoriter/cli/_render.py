@@ -54,6 +54,11 @@ class Screen:
         text = json.dumps(value, ensure_ascii=False, indent=2)
         _echo(text if _encodable(text, sys.stdout) else json.dumps(value, indent=2), sys.stdout)
 
+    def json_line(self, value: Any) -> None:
+        """A value as one line of JSON on stdout, of several."""
+        text = json.dumps(value, ensure_ascii=False)
+        _echo(text if _encodable(text, sys.stdout) else json.dumps(value), sys.stdout)
+
     def show(self, lines: Sequence[Line]) -> None:
         """Lines of an answer on stdout."""
         _print(lines, sys.stdout)

@@ -50,5 +50,5 @@ class LateGroup(click.Group):
 
 def unknown(name: str, known: Sequence[str]) -> str:
     """That there is no such command, and which one may be meant."""
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, n=2)
     return f"There is no command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else "")

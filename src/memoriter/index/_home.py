@@ -127,6 +127,12 @@ class Home:
             self._leases = FileLock(self.path.with_name(f"{self.path.name}.lease"))
         return self._leases
 
+    def watches(self) -> BaseFileLock:
+        """The lock of the one watcher."""
+        from filelock import FileLock
+
+        return FileLock(self.path.with_name(f"{self.path.name}.watch"))
+
     @contextmanager
     def _held(self) -> Generator[None]:
         """For the moment in which files change places."""

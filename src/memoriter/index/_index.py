@@ -73,6 +73,11 @@ class Index(OpenFile):
             known = _files.listing(connection)
         return known if self._rebuilt is None else {path: file for path, file in known.items() if path in self._rebuilt}
 
+    def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
+        """Those of the files that are indexed, by their paths."""
+        with self._reading() as connection:
+            return _files.listing_of(connection, paths)
+
     def corpus(self) -> Corpus:
         """Totals, counted once while the index stays the same."""
         with self._reading() as connection:

@@ -165,6 +165,25 @@ class OpenFile:
                 self._purge(always=False)
             lock.release()
 
+    @contextmanager
+    def watch_lease(self) -> Generator[None]:
+        """The right to watch, held beside the right to index; `IndexBusy` if somebody else watches."""
+        from filelock import Timeout
+
+        lock = self._home.watches()
+        try:
+            with translated(self.path):
+                lock.acquire(timeout=0)
+        except IndexUnavailable as error:
+            if not isinstance(error.__cause__, Timeout):
+                raise
+            message = f"Another process is watching the notes of {str(self.path)!r}"
+            raise IndexBusy(message, remedy="Nothing: this one takes over when the other ends.") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
     def settle(self) -> None:
         """Make ready what the next search by vector would have to make first."""
         with self._turn:

@@ -1,21 +1,47 @@
 """Keeping the index true to the files: a pure plan, then its application."""
 
+from typing import TYPE_CHECKING, Any
+
 from memoriter.sync._apply import WORTH_A_BATCH, Look, Progress, Sync, SyncSettings, background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
+from memoriter.sync._look import Round, Seen, look_for, still_to_do
 from memoriter.sync._plan import Plan, make_plan
+from memoriter.sync._schedule import EVERYTHING, Job, Schedule
+
+if TYPE_CHECKING:
+    from memoriter.sync._watch import Watch, WatchEvent, WatchRules
 
 __all__ = [
+    "EVERYTHING",
     "WORTH_A_BATCH",
     "Cutting",
+    "Job",
     "Look",
     "Plan",
     "Progress",
+    "Round",
+    "Schedule",
+    "Seen",
     "Sync",
     "SyncSettings",
+    "Watch",
+    "WatchEvent",
+    "WatchRules",
     "background_of",
     "chunks_of",
     "entries_of",
     "entry_of",
     "learn_background",
+    "look_for",
     "make_plan",
+    "still_to_do",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what watches when it is first asked for: most processes do not."""
+    if name in {"Watch", "WatchEvent", "WatchRules"}:
+        from memoriter.sync import _watch
+
+        return getattr(_watch, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

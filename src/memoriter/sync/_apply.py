@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -9,6 +10,7 @@ from memoriter.errors import IndexDamaged, PathRefused, ProviderUnavailable
 from memoriter.ids import fingerprint
 from memoriter.search import Background, measure
 from memoriter.sync._entries import Cutting, entries_of
+from memoriter.sync._order import OUTDATED, QUICK_CHUNKS, newest_first, unread_reason
 from memoriter.sync._plan import make_plan
 from memoriter.types import Reason, SyncReport
 
@@ -91,6 +93,13 @@ class Look:
     needed: bool
     plan: Plan | None = None
     """`None` where something must be done whatever the files say."""
+    known: Mapping[str, IndexedFile] | None = None
+    """What the index holds of the files of the plan; None: not asked yet."""
+    held: bool = False
+    """Whether the plan holds although the index has changed, since whoever made it has the lease. Then a file that is
+    not there when it is read stays in the index: the next look tells whether it is gone."""
+    first: frozenset[str] = frozenset()
+    """Cited paths that are read before all others, and whatever the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,7 @@ class Sync:
         force: bool = False,
         deadline: Deadline | None = None,
         look: Look | None = None,
+        read_by: Deadline | None = None,
     ) -> SyncReport:
         """Index what changed, then embed what has no vector, until the deadline.
 
@@ -121,13 +131,14 @@ class Sync:
             force: cut and index every file anew, and try chunks again that failed; vectors are kept.
             deadline: for embedding; the keyword leg is always finished.
             look: what `look` has just seen, so that the files are not looked at twice.
+            read_by: for reading; the files that changed last come first, and the report tells how many are left.
 
         Raises:
             IndexBusy: another process is indexing.
         """
         started = self.monotonic()
         with self.index.lease():
-            report = self._read(look, force=force)
+            report = self._read(look, read_by, force=force)
             self.tally.take(report)
             if provider is not None:
                 report = self._embed(provider, report, deadline)
@@ -145,15 +156,19 @@ class Sync:
         version = self.index.version()
         if self.outdated or self.index.pending():
             return Look(version, needed=True)
-        plan = make_plan(self.workspace.scan().sources, self.index.files())
-        return Look(version, needed=not plan.empty, plan=plan)
+        known = self.index.files()
+        plan = make_plan(self.workspace.scan().sources, known)
+        return Look(version, needed=not plan.empty, plan=plan, known=known)
 
-    def _read(self, look: Look | None, *, force: bool) -> SyncReport:
+    def _read(self, look: Look | None, read_by: Deadline | None, *, force: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
-            return self._read_into(self.index, look)
+            return self._read_into(self.index, look, read_by)
+        if read_by is not None and self.index.corpus().chunks > QUICK_CHUNKS:
+            corpus = self.index.corpus()
+            return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
         before = self.index.files().keys()
         with self.index.rebuild() as fresh:
             fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
@@ -163,18 +178,25 @@ class Sync:
             after = fresh.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: Index, look: Look | None = None) -> SyncReport:
-        known = index.files()
+    def _read_into(self, index: Index, look: Look | None = None, read_by: Deadline | None = None) -> SyncReport:
         # What was seen holds only if nobody else has written since.
-        seen = look.plan if look is not None and look.version == index.version() else None
-        plan = make_plan(self.workspace.scan().sources, known) if seen is None else seen
+        seen = look if look is not None and (look.held or look.version == index.version()) else None
+        if seen is None or seen.plan is None or seen.known is None:
+            known = index.files()
+            plan = make_plan(self.workspace.scan().sources, known)
+        else:
+            known, plan = seen.known, seen.plan
         waiting = index.pending()
         index.remove_files(plan.removed)
-        todo = (*plan.added, *plan.suspect)
+        first = look.first if look else frozenset[str]()
+        todo = plan.sources if read_by is None else newest_first(plan.sources, first)
         changes: list[_Change] = []
         for done, source in enumerate(todo, start=1):
-            changes.append(self._index_file(index, source, known.get(source.path)))
+            if changes and read_by and read_by.passed and source.path not in first:
+                break
+            changes.append(self._index_file(index, source, known.get(source.path), patient=bool(seen and seen.held)))
             self.progress(Progress("read", done, len(todo)))
+        left = len(todo) - len(changes)
         corpus, pending, taken = index.corpus(), index.pending(), sum(change.chunks for change in changes)
         return SyncReport(
             files=corpus.files,
@@ -184,13 +206,16 @@ class Sync:
             chunks=corpus.chunks,
             cached=max(taken - max(pending - waiting, 0), 0) if index.spec else 0,
             pending=pending,
-            reasons=tuple(change.reason for change in changes if change.reason),
+            unread=left,
+            reasons=(*(change.reason for change in changes if change.reason), *([unread_reason(left)] if left else [])),
         )
 
-    def _index_file(self, index: Index, source: Source, known: IndexedFile | None) -> _Change:
+    def _index_file(self, index: Index, source: Source, known: IndexedFile | None, *, patient: bool) -> _Change:
         try:
             loaded = self.workspace.load(source)
         except PathRefused as error:
+            if patient and not os.path.lexists(source.file):
+                return _Change("same", 0)
             if known:
                 index.remove_files([source.path])
             return _Change("refused", 0, Reason("unreadable", error.message, error.remedy))

@@ -33,6 +33,11 @@ class Plan:
     def empty(self) -> bool:
         return not (self.added or self.suspect or self.removed)
 
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All that is to be read."""
+        return (*self.added, *self.suspect)
+
 
 def make_plan(sources: Iterable[Source], known: Mapping[str, Known]) -> Plan:
     """Compare a look at the disk with the index; a cheap stat decides first, the hash second."""

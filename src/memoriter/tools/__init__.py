@@ -14,6 +14,7 @@ from memoriter.tools._json import (
     status_json,
     sync_json,
     unavailable_json,
+    watch_json,
 )
 from memoriter.tools._search import SEARCH, search_tool
 from memoriter.tools._table import TOOLS, tools_for
@@ -42,5 +43,6 @@ __all__ = [
     "sync_json",
     "tools_for",
     "unavailable_json",
+    "watch_json",
     "with_footer",
 ]

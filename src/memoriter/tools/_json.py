@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.tools._citations import with_footer
@@ -34,6 +35,21 @@ class DayLimits(Protocol):
     def tokens_per_day(self) -> int: ...
     @property
     def dollars_per_day(self) -> float: ...
+
+
+class Happening(Protocol):
+    """One thing that a watcher did."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def report(self) -> SyncReport | None: ...
+    @property
+    def reason(self) -> Reason | None: ...
+    @property
+    def folders(self) -> int: ...
 
 
 class Written(Protocol):
@@ -150,8 +166,24 @@ def sync_json(report: SyncReport) -> dict[str, Any]:
         "failed": report.failed,
         "seconds": report.seconds,
         "pending": report.pending,
+        "unread": report.unread,
         "reasons": [reason_json(reason) for reason in report.reasons],
     }
+
+
+def watch_json(event: Happening) -> dict[str, Any]:
+    """One thing that a watcher did; the time as ISO 8601 in UTC, `report` and `reason` where there is one."""
+    answer: dict[str, Any] = {
+        "kind": event.kind,
+        "time": datetime.fromtimestamp(event.at, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
+    if event.folders:
+        answer["folders"] = event.folders
+    if event.report is not None:
+        answer["report"] = sync_json(event.report)
+    if event.reason is not None:
+        answer["reason"] = reason_json(event.reason)
+    return answer
 
 
 def compact_json(report: CompactReport) -> dict[str, Any]:

@@ -124,6 +124,18 @@ def _within(area: Area, names: tuple[str, ...]) -> Place | Skipped:
     return Place(area.base, (*area.start, *names), cited)
 
 
+def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
+    """Whether a folder at the absolute `path` leads to memory, or may hold some, by its name and the ignore rules."""
+    wanted = rebase(root, paths.absolute(root, path))
+    for area in areas:
+        if paths.below(wanted, area.at) is not None:
+            return True
+        names = paths.below(area.at, wanted)
+        if names and not area.single and not any(built_in(name, folder=True) for name in names):
+            return not ignored(area, names)
+    return False
+
+
 def ignored(area: Area, names: tuple[str, ...]) -> bool:
     """Does an ignore file between the area's first folder and the file leave it out?"""
     rules, folder, prefix = Rules().entering(area.base, ""), area.base, ""

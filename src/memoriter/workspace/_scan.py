@@ -15,7 +15,7 @@ from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in
 from memoriter.workspace._paths import SUFFIX, encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from memoriter.workspace._areas import Area
 
@@ -30,6 +30,8 @@ class Scan:
 
     sources: tuple[Source, ...]
     skipped: tuple[Skipped, ...]
+    folders: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Every folder that was listed or led there, on disk, with its inode: those that a watcher must hear of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,14 @@ class Walk:
     max_bytes: int
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
     skipped: dict[str, Skipped] = field(default_factory=dict[str, Skipped])
+    folders: dict[str, int] = field(default_factory=dict[str, int])
     _inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def result(self) -> Scan:
         sources = sorted(self.sources.values(), key=lambda source: source.path)
         known = {source.path for source in sources}
         skipped = [skip for skip in self.skipped.values() if skip.path not in known]
-        return Scan(tuple(sources), tuple(sorted(skipped, key=lambda skip: skip.path)))
+        return Scan(tuple(sources), tuple(sorted(skipped, key=lambda skip: skip.path)), self.folders)
 
     def area(self, area: Area) -> None:
         """Go from the area's first folder to its place, then through all below it."""
@@ -78,6 +81,7 @@ class Walk:
         path, prefix, rules = area.base, "", Rules().entering(area.base, "")
         try:
             found = os.stat(path)
+            self.folders[path] = found.st_ino
             for depth, name in enumerate(area.start, 1):
                 path = os.path.join(path, name)
                 found = os.lstat(path)
@@ -87,6 +91,7 @@ class Walk:
                 if rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(found.st_mode)):
                     return self._skip(area.cited, "ignored", _FORBIDDEN)
                 if stat.S_ISDIR(found.st_mode):
+                    self.folders[path] = found.st_ino
                     prefix = f"{prefix}{name}/"
                     rules = rules.entering(path, prefix)
         except (FileNotFoundError, NotADirectoryError):
@@ -114,6 +119,7 @@ class Walk:
                     continue
                 names = (*folder.names, entry.name)
                 if entry.is_dir(follow_symlinks=False):
+                    self.folders[entry.path] = entry.inode()
                     waiting.append(_Folder(entry.path, names, f"{folder.prefix}{entry.name}/", rules))
                 elif area.takes(names):
                     self._entry(cited + entry.name, entry, real + entry.path[len(top.path) :])

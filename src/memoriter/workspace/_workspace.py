@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
 from memoriter.types import Excerpt, Skipped, Source
-from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of
+from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of, may_hold
 from memoriter.workspace._confined import read_bytes, refused
 from memoriter.workspace._excerpt import cut_to, slice_lines
+from memoriter.workspace._find import found_at
 from memoriter.workspace._paths import FOLDER, LONG_TERM
 from memoriter.workspace._scan import Scan, scan_areas
 
@@ -64,6 +65,15 @@ class Workspace:
         """All sources, and all that looked like one, as the disk is now."""
         return scan_areas(self._areas(), self._max_bytes)
 
+    def find(self, path: str) -> tuple[str, Source | None] | None:
+        """How a path is cited, and its source as the disk is now, if any; `None` for a path that is never memory.
+
+        Args:
+            path: as cited, or absolute.
+        """
+        verdict = admit(self._areas(), str(self.root), path)
+        return None if isinstance(verdict, Skipped) else (verdict.cited, found_at(verdict, self._max_bytes))
+
     def load(self, source: Source) -> Loaded:
         """The content of a source.
 
@@ -104,6 +114,10 @@ class Workspace:
         """Why a cited or absolute path is not memory by its name and the ignore rules, or `None`: for watchers."""
         verdict = admit(self._areas(), str(self.root), path)
         return verdict if isinstance(verdict, Skipped) else None
+
+    def may_hold(self, folder: str) -> bool:
+        """Whether a folder at this absolute path leads to memory, or may hold some: for watchers."""
+        return may_hold(self._areas(), str(self.root), folder)
 
     def daily(self, day: date) -> Path:
         """The file for the notes of a day.

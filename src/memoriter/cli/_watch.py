@@ -1,0 +1,97 @@
+"""`memoriter watch`."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.tools import watch_json
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import FrameType
+
+    from memoriter.cli._render import Line, Screen
+    from memoriter.sync import WatchEvent
+    from memoriter.types import SyncReport
+
+STYLES = {"indexed": "green", "trouble": "yellow", "missing": "yellow", "polling": "yellow", "waiting": "yellow"}
+
+
+@click.command(cls=Command, name="watch")
+def command() -> None:
+    """Index notes while they change, until Ctrl-C.
+
+        memoriter watch
+        memoriter watch --json | jq .kind
+        memoriter watch -w ~/notes -q &
+
+    One line for each thing it does, with --json one object a line. While another process watches the same notes it
+    waits, and takes over when that one ends. Where the system cannot tell of changes it looks at the notes every few
+    seconds, and says so. Next: memoriter status.
+    """
+    asked, screen = Asked.now(), Asked.now().screen
+    stop = threading.Event()
+    with asked.memory() as memory, _stopped_by_signals(stop):
+        asked.told(memory).watch(stop, lambda event: _tell(screen, event))
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Generator[None]:
+    """Let the first SIGINT or SIGTERM end the work well, and a second one at once."""
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell(screen: Screen, event: WatchEvent) -> None:
+    if screen.as_json:
+        screen.json_line(watch_json(event))
+    elif not screen.quiet or event.kind in {"trouble", "missing"}:
+        screen.show(list(watch_lines(event)))
+
+
+def watch_lines(event: WatchEvent) -> Generator[Line]:
+    """One line for each thing that happened, and one for its remedy."""
+    at = datetime.fromtimestamp(event.at, tz=UTC).astimezone().strftime("%H:%M:%S")
+    yield ((f"{at}  ", "dim"), (_words(event), STYLES.get(event.kind, "")))
+    if event.reason is not None and event.reason.remedy:
+        yield ((f"          {event.reason.remedy}", ""),)
+
+
+def _words(event: WatchEvent) -> str:
+    if event.report is not None:
+        return _report_words(event.report)
+    if event.reason is not None:
+        return event.reason.message
+    match event.kind:
+        case "watching":
+            return f"Watching {event.folders} folders."
+        case "recovered":
+            return "All is well again."
+        case _:
+            return "Stopped."
+
+
+def _report_words(report: SyncReport) -> str:
+    files = f"{report.added} added, {report.changed} changed, {report.removed} removed"
+    vectors = f"{report.embedded} vectors computed, {report.cached} known"
+    left = f", {report.unread} files left for the next run" if report.unread else ""
+    pending = f", {report.pending} pending" if report.pending else ""
+    return f"{files}; {vectors}{pending}{left} ({report.seconds:.2f} s)."

@@ -1,0 +1,29 @@
+"""What is read when there is no time for all of it: pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.types import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from memoriter.types import Source
+
+QUICK_CHUNKS = 2_000
+"""So many are cut anew while somebody waits for an answer; a larger index keeps serving as it is."""
+OUTDATED = Reason(
+    "index_outdated", "The index was made with other settings and serves as it is.", "Run: memoriter index"
+)
+
+
+def newest_first(sources: Iterable[Source], first: Collection[str]) -> tuple[Source, ...]:
+    """Those whose cited path is in `first`, then the others, the last change before older ones."""
+    return tuple(sorted(sources, key=lambda source: (source.path not in first, -source.mtime_ns, source.path)))
+
+
+def unread_reason(count: int) -> Reason:
+    """What a person is told about changed files that are left for later."""
+    files = "1 changed file is" if count == 1 else f"{count} changed files are"
+    return Reason("files_pending", f"{files} not indexed yet; the next searches go on.", "Run: memoriter index")

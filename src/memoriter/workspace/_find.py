@@ -1,0 +1,32 @@
+"""One file as the disk has it now, by the rules of a scan."""
+# ruff: noqa: PTH116, PTH118 - plain strings, as in a scan
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.types import Source
+
+if TYPE_CHECKING:
+    from memoriter.workspace._areas import Place
+
+
+def found_at(place: Place, max_bytes: int) -> Source | None:
+    """The source at an admitted place: a plain file that is not too large, reached without a link, or `None`."""
+    path = place.base
+    try:
+        found = os.stat(path)
+        for depth, name in enumerate(place.names, 1):
+            path = os.path.join(path, name)
+            found = os.lstat(path)
+            wanted = stat.S_ISREG if depth == len(place.names) else stat.S_ISDIR
+            if not wanted(found.st_mode):
+                return None
+    except (OSError, ValueError):
+        return None
+    if found.st_size > max_bytes:
+        return None
+    return Source(place.cited, "memory", Path(path), found.st_size, found.st_mtime_ns)
