@@ -132,17 +132,20 @@ class Memory:
         """
         return self._workspace.read(path, start=start, lines=lines)
 
-    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+    def sync(
+        self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
         """Bring the index up to date.
 
         Args:
             force: build it anew; vectors of unchanged text are kept.
+            vectors: build it anew and compute every vector, too; a service takes its price again.
             progress: called after every file and every batch.
 
         Raises:
             IndexBusy: another process is indexing.
         """
-        return self._backend.sync(force=force, progress=progress)
+        return self._backend.sync(force=force, vectors=vectors, progress=progress)
 
     def estimate(self) -> Estimate:
         """What `sync` would do, without doing it."""

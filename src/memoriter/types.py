@@ -17,6 +17,7 @@ Role = Literal["query", "document"]
 SourceKind = Literal["memory", "sessions"]
 Mode = Literal["hybrid", "keyword", "vector"]
 Outcome = Literal["match", "weak", "none"]
+Leg = Literal["keyword", "vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,8 @@ class SearchResult:
     truncated_by: str | None = None
     fallback_from: str = ""
     """The provider that was to serve, where there is a `fallback`."""
+    reasons: tuple[Reason, ...] = ()
+    """Why there is no hit although there are chunks; where there are none, `health` says why."""
 
     @property
     def results(self) -> tuple[Hit, ...]:
@@ -218,6 +221,8 @@ class SyncReport:
     """Chunks still waiting for a vector."""
     seconds: float = 0.0
     reasons: tuple[Reason, ...] = ()
+    health: Health | None = None
+    """Of the index as it is now, with all reasons; `None` for a run that nobody looked behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +285,13 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A known passage that was searched for by its own words, through the real search path."""
+    """A known passage that was searched for by its rarest words, through the real search path."""
 
     citation: str
     query: str
     found: bool
+    lost: tuple[Leg, ...] = ()
+    """The legs that did not find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +324,8 @@ class Status:
     """Where text is sent to be embedded; empty where it stays in this process."""
     key_source: str = ""
     """Where the key of the service is from; never the key."""
+    stale: int = 0
+    """Notes that changed, came or went since they were indexed."""
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
 

@@ -109,6 +109,13 @@ def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
         "seconds": done["seconds"],
         "pending": 0,
         "reasons": [],
+        "health": {
+            "ok": True,
+            "legs": {"keyword": True, "vector": True},
+            "pending": 0,
+            "generation": done["health"]["generation"],
+            "reasons": [],
+        },
     }
     assert told.out.startswith("3 files: 3 to add, 0 to update, 0 to remove.\n")
     assert again.out.startswith(f"3 files, {done['chunks']} chunks: 0 added, 0 changed, 0 removed.\n")
@@ -142,6 +149,7 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         "vectors": state["chunks"],
         "pending": 0,
         "failed": 0,
+        "stale": 0,
         "provider": "fake",
         "model": "hashed-words-256",
         "dimensions": 256,

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
+from memoriter.backends._behind import glance, stale, unindexed
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
 from memoriter.index import Index
-from memoriter.search import Deadline, clean_query, outcome_of, rank
+from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
 from memoriter.sync import Progress, Sync, background_of
 from memoriter.types import Health, Reason, SearchResult
 from memoriter.workspace import estimate_tokens
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.search import SearchSettings
-    from memoriter.sync import Look
+    from memoriter.sync import Look, Plan
     from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
@@ -46,6 +47,7 @@ class BuiltinBackend:
     clocks: Clocks
     _index: Index | None = None
     _freshness: Freshness = field(default_factory=Freshness)
+    _glance: tuple[float, list[Reason]] | None = None
 
     @property
     def index(self) -> Index:
@@ -86,7 +88,9 @@ class BuiltinBackend:
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         settings = self._settings(query)
-        hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
+        filters, now = query.filters, self.clocks.wall()
+        hits = rank(self.index, text, vector, settings, filters=filters, now=now)
+        nothing = () if hits else why_nothing(look_again(self.index, text, vector, settings, filters=filters, now=now))
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
         told = [each for each in (self.embedding.failed, trouble) if each]
@@ -101,6 +105,7 @@ class BuiltinBackend:
             fallback=trouble,
             fallback_from=self.embedding.first_name if trouble else "",
             truncated_by="deadline" if deadline.passed else None,
+            reasons=nothing,
         )
 
     def _settings(self, query: Query) -> SearchSettings:
@@ -144,7 +149,7 @@ class BuiltinBackend:
         index, now = self.index, self.clocks.monotonic()
         first = not index.files()
         if not first and not self._freshness.due(now, self.settings):
-            return self._acquainted() if self._freshness.looked_at is None else []
+            return [*(self._acquainted() if self._freshness.looked_at is None else []), *self._behind(now)]
         look = None if first or self.embedding.unknown else self._sync(None).look()
         if look is not None and not look.needed:
             self._freshness = Freshness(self.clocks.monotonic())
@@ -154,9 +159,21 @@ class BuiltinBackend:
         try:
             report = self._run(deadline=left, progress=progress, look=look)
         except IndexBusy as error:
-            return [Reason(error.code, error.message, error.remedy)]
+            busy = Reason(error.code, error.message, error.remedy)
+            if first:
+                return [busy]
+            plan = look.plan if look and look.plan else glance(self.workspace, index.files())
+            return [busy, *stale(plan, busy=True)]
         self._freshness = Freshness(self.clocks.monotonic())
         return list(report.reasons)
+
+    def _behind(self, now: float) -> list[Reason]:
+        """What this answer does not know, where searches do not look at the files; once within the debounce time."""
+        if self.settings.on_search:
+            return []
+        if not self._glance or (now - self._glance[0]) * 1000 >= self.settings.debounce_ms:
+            self._glance = now, stale(glance(self.workspace, self.index.files()))
+        return self._glance[1]
 
     def _acquainted(self) -> list[Reason]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
@@ -172,11 +189,8 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
-        if not index.files() and all(reason.code != IndexBusy.code for reason in reasons):
-            message = f"There are no notes in {str(self.workspace.root)!r}."
-            reasons.append(
-                Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
-            )
+        if not index.corpus().chunks and not {reason.code for reason in reasons} & {IndexBusy.code, "not_indexed"}:
+            reasons.append(self._no_notes())
         pending = index.pending() if self.embedding.spec else 0
         if pending and self.embedding.problem is None:
             message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
@@ -192,27 +206,47 @@ class BuiltinBackend:
         legs = {"keyword": True, "vector": serving}
         return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
+    def _no_notes(self) -> Reason:
+        files, folder = len(self.index.files()), str(self.workspace.root)
+        if files:
+            notes = "The one note" if files == 1 else f"Each of the {files} notes"
+            return Reason("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
+        message = f"There are no notes in {folder!r}."
+        return Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
+
     def _waiting(self, pending: int) -> int:
         """Tokens of the next request of indexing, about."""
         texts = self.index.missing(min(pending, REQUEST_TEXTS)) if pending else []
         return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
-    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
-        """Make the index say what the files say. Raises IndexBusy."""
+    def sync(
+        self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
+        """Make the index say what the files say, all of it anew with `force`, with `vectors` these too.
+
+        Raises IndexBusy.
+        """
 
         def act() -> SyncReport:
-            report = self._run(force=force, progress=progress)
+            report = self._run(force=force or vectors, vectors=vectors, progress=progress)
             self.index.purge()
             return report
 
         report = self._surviving(act)
         self._freshness = Freshness(self.clocks.monotonic())
-        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))))
+        health = self._health([*report.reasons, *self.index.notices], serving=self._serving())
+        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))), health=health)
+
+    def _serving(self) -> bool:
+        """Whether the vector leg would serve, without loading a model."""
+        able = not self.embedding.problem and not self.embedding.refusal(0)
+        return self.embedding.spec is not None and able and self.index.vectors() > 0
 
     def _run(
         self,
         *,
         force: bool = False,
+        vectors: bool = False,
         deadline: Deadline | None = None,
         progress: Callable[[Progress], None] | None = None,
         look: Look | None = None,
@@ -231,7 +265,7 @@ class BuiltinBackend:
                     self.embedding.open()
                     self._follow_provider()
                 provider = self.embedding.open if self.embedding.spec else None
-                report = sync.run(provider, force=force, deadline=deadline, look=look)
+                report = sync.run(provider, force=force, vectors=vectors, deadline=deadline, look=look)
                 break
             except EmbeddingError as error:
                 look = None
@@ -271,8 +305,8 @@ class BuiltinBackend:
         self._freshness = Freshness()
 
     def notes_changed(self) -> None:
-        """Let the next search look at the files, however lately it did."""
-        self._freshness = Freshness()
+        """Let the next search look at the files, however lately it did, and where searches otherwise do not."""
+        self._freshness = Freshness(wanted=True)
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""
@@ -303,13 +337,15 @@ class BuiltinBackend:
 
         return self._surviving(act)
 
-    def health(self) -> Health:
-        """The state of both legs, without loading a model."""
-        spec = self.embedding.spec
+    def health(self, plan: Plan) -> Health:
+        """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
         problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
-        able = not self.embedding.problem and not self.embedding.refusal(0)
-        serving = spec is not None and able and self.index.vectors() > 0
-        return self._health([*self.index.notices, *problem], serving=serving)
+        told = [*self.index.notices, *problem]
+        if not plan.empty and not self.index.files():
+            told.append(unindexed(plan))
+        elif not self.settings.on_search:
+            told += stale(plan)
+        return self._health(told, serving=self._serving())
 
     def close(self) -> None:
         """Let go of files and models."""

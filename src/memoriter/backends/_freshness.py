@@ -20,9 +20,11 @@ class Freshness:
     """The last look at the files, in monotonic seconds."""
 
     looked_at: float | None = None
+    wanted: bool = False
+    """Whether a note was written that the next search must know."""
 
     def due(self, now: float, rules: Rules) -> bool:
         """Whether a search should look first: at most once within the debounce time."""
         if not rules.on_search:
-            return False
+            return self.wanted
         return self.looked_at is None or (now - self.looked_at) * 1000 >= rules.debounce_ms

@@ -18,7 +18,9 @@ class MemoryBackend(Protocol):
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
         ...
 
-    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+    def sync(
+        self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
         """Make the index say what the files say. Raises IndexBusy."""
         ...
 

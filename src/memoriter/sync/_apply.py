@@ -111,6 +111,7 @@ class Sync:
         provider: Callable[[], EmbeddingProvider] | None,
         *,
         force: bool = False,
+        vectors: bool = False,
         deadline: Deadline | None = None,
         look: Look | None = None,
     ) -> SyncReport:
@@ -119,6 +120,7 @@ class Sync:
         Args:
             provider: opens the provider, only when something must be embedded; None: words only.
             force: cut and index every file anew, and try chunks again that failed; vectors are kept.
+            vectors: with `force`, do not keep those of the model in use either.
             deadline: for embedding; the keyword leg is always finished.
             look: what `look` has just seen, so that the files are not looked at twice.
 
@@ -127,7 +129,7 @@ class Sync:
         """
         started = self.monotonic()
         with self.index.lease():
-            report = self._read(look, force=force)
+            report = self._read(look, force=force, vectors=vectors)
             self.tally.take(report)
             if provider is not None:
                 report = self._embed(provider, report, deadline)
@@ -148,14 +150,14 @@ class Sync:
         plan = make_plan(self.workspace.scan().sources, self.index.files())
         return Look(version, needed=not plan.empty, plan=plan)
 
-    def _read(self, look: Look | None, *, force: bool) -> SyncReport:
+    def _read(self, look: Look | None, *, force: bool, vectors: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
             return self._read_into(self.index, look)
         before = self.index.files().keys()
-        with self.index.rebuild() as fresh:
+        with self.index.rebuild(vectors=not vectors) as fresh:
             fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
             if fresh.spec is not None:
                 fresh.clear_failures()

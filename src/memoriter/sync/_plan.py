@@ -31,7 +31,12 @@ class Plan:
 
     @property
     def empty(self) -> bool:
-        return not (self.added or self.suspect or self.removed)
+        return not self.size
+
+    @property
+    def size(self) -> int:
+        """Files that need anything."""
+        return len(self.added) + len(self.suspect) + len(self.removed)
 
 
 def make_plan(sources: Iterable[Source], known: Mapping[str, Known]) -> Plan:

@@ -48,7 +48,10 @@ class Written(Protocol):
 
 
 def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, Any]:
-    """The answer to a search; with citations, each result has a `citation` and its snippet a footer with the source."""
+    """The answer to a search; with citations, each result has a `citation` and its snippet a footer with the source.
+
+    `reasons` says why there are no results, where there could be some; what is wrong with the memory is in `health`.
+    """
     answer: dict[str, Any] = {
         "results": [hit_json(hit, citations=citations) for hit in result.hits],
         "outcome": result.outcome,
@@ -60,6 +63,8 @@ def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, An
     }
     if result.fallback is not None:
         answer["fallback"] = {"from": result.fallback_from or result.provider, "reason": result.fallback.message}
+    if result.reasons:
+        answer["reasons"] = [reason_json(reason) for reason in result.reasons]
     if result.truncated_by is not None:
         answer["truncatedBy"] = result.truncated_by
     return answer
@@ -139,7 +144,7 @@ def refusal_json(path: str, error: str, remedy: str = "") -> dict[str, Any]:
 
 def sync_json(report: SyncReport) -> dict[str, Any]:
     """What a run of indexing did; times in seconds."""
-    return {
+    answer: dict[str, Any] = {
         "files": report.files,
         "added": report.added,
         "changed": report.changed,
@@ -152,6 +157,7 @@ def sync_json(report: SyncReport) -> dict[str, Any]:
         "pending": report.pending,
         "reasons": [reason_json(reason) for reason in report.reasons],
     }
+    return answer if report.health is None else answer | {"health": health_json(report.health)}
 
 
 def compact_json(report: CompactReport) -> dict[str, Any]:
@@ -201,6 +207,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "vectors": status.vectors,
         "pending": status.pending,
         "failed": status.failed,
+        "stale": status.stale,
         "provider": status.provider,
         "model": status.model,
         "dimensions": status.dimensions,
@@ -218,7 +225,8 @@ def status_json(status: Status) -> dict[str, Any]:
         answer["oversampling"] = status.oversampling
     if status.canaries:
         answer["canaries"] = [
-            {"citation": canary.citation, "query": canary.query, "found": canary.found} for canary in status.canaries
+            {"citation": canary.citation, "query": canary.query, "found": canary.found, "lost": list(canary.lost)}
+            for canary in status.canaries
         ]
     return answer
 
