@@ -201,6 +201,19 @@ class Excerpt:
     path: str
     text: str
     truncated: bool = False
+    reason: Reason | None = None
+    """Why the text is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The lines that were written, 1-based and inclusive, and whether the next search finds them."""
+
+    path: Path
+    start_line: int
+    end_line: int
+    reasons: tuple[Reason, ...] = ()
+    """Why the next search may not find them; empty when it does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from memoriter.backends._behind import glance, stale, unindexed
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
-from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
 from memoriter.sync import Progress, Sync, background_of
@@ -304,9 +304,15 @@ class BuiltinBackend:
         self._prepare(index)
         self._freshness = Freshness()
 
-    def notes_changed(self) -> None:
-        """Let the next search look at the files, however lately it did, and where searches otherwise do not."""
+    def notes_changed(self) -> tuple[Reason, ...]:
+        """Let the next search look at the files, however lately it did; where searches do not look, index words now."""
         self._freshness = Freshness(wanted=True)
+        try:
+            if not self.settings.on_search:
+                self._surviving(lambda: self._sync(None).run(None))
+        except IndexUnavailable as error:
+            return (Reason(error.code, error.message, error.remedy),)
+        return ()
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.sync import Progress
-    from memoriter.types import CompactReport, Estimate, Query, SearchResult, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Query, Reason, SearchResult, Status, SyncReport
 
 
 class MemoryBackend(Protocol):
@@ -24,8 +24,8 @@ class MemoryBackend(Protocol):
         """Make the index say what the files say. Raises IndexBusy."""
         ...
 
-    def notes_changed(self) -> None:
-        """Hear that a note was written, so that the next search looks at the files."""
+    def notes_changed(self) -> tuple[Reason, ...]:
+        """Hear that a note was written, so that the next search finds it; why it may not, if so."""
         ...
 
     def estimate(self) -> Estimate:

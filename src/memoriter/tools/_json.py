@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memoriter.errors import MemoriterError, PathRefused
 from memoriter.tools._citations import with_footer
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class DayLimits(Protocol):
 class Written(Protocol):
     """Lines that were added to a file."""
 
+    @property
+    def reasons(self) -> tuple[Reason, ...]: ...
     @property
     def path(self) -> Path: ...
     @property
@@ -118,7 +121,7 @@ def reason_json(reason: Reason) -> dict[str, str]:
     return {"code": reason.code, "message": reason.message, "remedy": reason.remedy}
 
 
-def unavailable_json(error: str, *, action: str) -> dict[str, Any]:
+def unavailable_json(error: str, *, action: str, code: str = MemoriterError.code) -> dict[str, Any]:
     """A search that could not be made: what went wrong, what that means for the agent's answer, what helps."""
     return {
         "results": [],
@@ -127,19 +130,24 @@ def unavailable_json(error: str, *, action: str) -> dict[str, Any]:
         "error": error,
         "warning": "The memory was not searched, so say that rather than that nothing is known.",
         "action": action,
+        "code": code,
     }
 
 
 def excerpt_json(excerpt: Excerpt) -> dict[str, Any]:
-    """Lines of a file; `truncated` is there when the text was cut."""
+    """Lines of a file; `truncated` is there when the text was cut, `reasons` when it is empty."""
     answer: dict[str, Any] = {"path": excerpt.path, "text": excerpt.text}
-    return answer | {"truncated": True} if excerpt.truncated else answer
+    if excerpt.truncated:
+        answer["truncated"] = True
+    if excerpt.reason is not None:
+        answer["reasons"] = [reason_json(excerpt.reason)]
+    return answer
 
 
-def refusal_json(path: str, error: str, remedy: str = "") -> dict[str, Any]:
+def refusal_json(path: str, error: str, remedy: str = "", *, code: str = PathRefused.code) -> dict[str, Any]:
     """A path that may not be read: why, and what could be."""
     words = f"{error.rstrip('.')}. {remedy}" if remedy else error
-    return {"path": path, "text": "", "disabled": True, "error": words}
+    return {"path": path, "text": "", "disabled": True, "error": words, "code": code}
 
 
 def sync_json(report: SyncReport) -> dict[str, Any]:
@@ -257,12 +265,13 @@ def _background_json(background: tuple[float, float] | None) -> dict[str, float]
 
 
 def appended_json(written: Written, *, workspace: Path) -> dict[str, Any]:
-    """Where an entry was written; the path as it is cited."""
+    """Where an entry was written, the path as it is cited; `health` is good where the next search finds it."""
     path = written.path
     cited = path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else path.as_posix()
     start, end = written.start_line, written.end_line
     citation = f"{cited}#L{start}" + (f"-L{end}" if end != start else "")
-    return {"path": cited, "startLine": start, "endLine": end, "citation": citation}
+    health = {"ok": not written.reasons, "reasons": [reason_json(reason) for reason in written.reasons]}
+    return {"path": cited, "startLine": start, "endLine": end, "citation": citation, "health": health}
 
 
 def error_json(code: str, message: str, remedy: str = "") -> dict[str, dict[str, str]]:
