@@ -6,6 +6,7 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 │   ├── InvalidQuery            nothing that could be searched for
 │   ├── WorkspaceNotFound       no such folder of notes
 │   └── PathRefused             a path outside what may be read or written
+├── SearchDisabled              the configuration has turned searching off
 ├── WriteError                  a note was not written; what was there is untouched
 │   └── WriteConflict           the file changed since it was read
 ├── IndexUnavailable            the index cannot be used now
@@ -69,6 +70,12 @@ class PathRefused(UsageError):
     """The path is outside the memory files, or not a plain Markdown file."""
 
     code = "path_refused"
+
+
+class SearchDisabled(MemoriterError):
+    """Searching is turned off in the configuration."""
+
+    code = "disabled"
 
 
 class WriteError(MemoriterError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.app import assemble, surroundings
-from memoriter.errors import UsageError
-from memoriter.types import Filters, Query
+from memoriter.errors import SearchDisabled, UsageError
+from memoriter.types import Filters, Query, Reason, Remembered
 from memoriter.workspace import append
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from memoriter.backends import MemoryBackend, Watching
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.sync import Progress, Watch, WatchEvent
-    from memoriter.types import CompactReport, Estimate, Excerpt, Reason, SearchResult, SourceKind, Status, SyncReport
-    from memoriter.workspace import Appended
+    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
 
 LONGEST_ENTRY = 1_000_000
+ENABLE = "Set memorySearch.enabled to true."
 
 
 class Memory:
@@ -112,9 +113,12 @@ class Memory:
             progress: called while the index is being built.
 
         Raises:
+            SearchDisabled: `memorySearch.enabled` is off.
             InvalidQuery: the query is empty.
             UsageError: a number is out of its range.
         """
+        if not self.settings.enabled:
+            raise SearchDisabled(f"Searching is turned off for the agent {self.agent!r}.", remedy=ENABLE)
         _check_range("max_results", max_results, 1, 1_000)
         _check_range("min_score", min_score, 0.0, 1.0)
         _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
@@ -135,17 +139,20 @@ class Memory:
         """
         return self._workspace.read(path, start=start, lines=lines)
 
-    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+    def sync(
+        self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
         """Bring the index up to date.
 
         Args:
             force: build it anew; vectors of unchanged text are kept.
+            vectors: build it anew and compute every vector, too; a service takes its price again.
             progress: called after every file and every batch.
 
         Raises:
             IndexBusy: another process is indexing.
         """
-        return self._backend.sync(force=force, progress=progress)
+        return self._backend.sync(force=force, vectors=vectors, progress=progress)
 
     def estimate(self) -> Estimate:
         """What `sync` would do, without doing it."""
@@ -164,7 +171,7 @@ class Memory:
         """
         return self._backend.compact(unused=unused, damaged=damaged)
 
-    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Appended:
+    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Remembered:
         """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.
 
         Args:
@@ -180,8 +187,16 @@ class Memory:
         _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
         workspace = self._workspace
         written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
-        self._backend.notes_changed(written.path)
-        return written
+        reasons = self._left_out(written.path) or self._backend.notes_changed(written.path)
+        return Remembered(written.path, written.start_line, written.end_line, reasons)
+
+    def _left_out(self, file: Path) -> tuple[Reason, ...]:
+        """Why a note that was written is none that is searched; empty if it is."""
+        refusal = self._workspace.refusal(str(file))
+        if refusal is None:
+            return ()
+        message = f"{file.name!r} was written, but no search finds it: {refusal.message}."
+        return (Reason("left_out", message, "Correct .memoryignore; `memoriter status -v` lists what is left out."),)
 
     def session_started(self, session: str | None = None) -> tuple[Reason, ...]:
         """Take up what changed before an agent's session begins, as far as a search would; what is left undone.
@@ -235,7 +250,11 @@ class Memory:
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is and whether it works; `deep` searches for known passages."""
-        return self._backend.status(deep=deep)
+        status = self._backend.status(deep=deep)
+        if self.settings.enabled:
+            return status
+        off = Reason(SearchDisabled.code, f"Searching is turned off for the agent {self.agent!r}.", ENABLE)
+        return replace(status, health=replace(status.health, reasons=(off, *status.health.reasons)))
 
     def close(self) -> None:
         """Let go of the index and the model."""

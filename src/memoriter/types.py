@@ -17,6 +17,7 @@ Role = Literal["query", "document"]
 SourceKind = Literal["memory", "sessions"]
 Mode = Literal["hybrid", "keyword", "vector"]
 Outcome = Literal["match", "weak", "none"]
+Leg = Literal["keyword", "vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,8 @@ class SearchResult:
     truncated_by: str | None = None
     fallback_from: str = ""
     """The provider that was to serve, where there is a `fallback`."""
+    reasons: tuple[Reason, ...] = ()
+    """Why there is no hit although there are chunks; where there are none, `health` says why."""
 
     @property
     def results(self) -> tuple[Hit, ...]:
@@ -198,6 +201,19 @@ class Excerpt:
     path: str
     text: str
     truncated: bool = False
+    reason: Reason | None = None
+    """Why the text is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The lines that were written, 1-based and inclusive, and whether the next search finds them."""
+
+    path: Path
+    start_line: int
+    end_line: int
+    reasons: tuple[Reason, ...] = ()
+    """Why the next search may not find them; empty when it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +236,8 @@ class SyncReport:
     """Changed files that there was no time to read."""
     seconds: float = 0.0
     reasons: tuple[Reason, ...] = ()
+    health: Health | None = None
+    """Of the index as it is now, with all reasons; `None` for a run that nobody looked behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,11 +300,13 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A known passage that was searched for by its own words, through the real search path."""
+    """A known passage that was searched for by its rarest words, through the real search path."""
 
     citation: str
     query: str
     found: bool
+    lost: tuple[Leg, ...] = ()
+    """The legs that did not find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +339,8 @@ class Status:
     """Where text is sent to be embedded; empty where it stays in this process."""
     key_source: str = ""
     """Where the key of the service is from; never the key."""
+    stale: int = 0
+    """Notes that changed, came or went since they were indexed."""
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
 

@@ -391,7 +391,8 @@ def test_while_another_process_indexes_a_search_answers_from_what_there_is(desk:
     desk.wait()
     with busy(memory) as other, other.lease():
         result = memory.search("which database for the ledger")
-        assert (paths(result)[0], codes(result)) == ("MEMORY.md", ["index_busy"])
+        assert (paths(result)[0], codes(result)) == ("MEMORY.md", ["index_busy", "stale"])
+        assert "memory/fruit.md" in result.health.reasons[1].message
         assert result.health.reasons[0].remedy
         assert "memory/fruit.md" not in paths(memory.search("kiwi fruit"))
         with pytest.raises(IndexBusy):
@@ -678,7 +679,7 @@ def test_a_deep_look_finds_every_known_passage_of_the_examples(desk: Desk, tmp_p
         memory = desk.open(provider, workspace=workspace)
         memory.sync()
         status = memory.status(deep=True)
-        assert len(status.canaries) == 5
+        assert len(status.canaries) == 8
         assert [canary for canary in status.canaries if not canary.found] == []
         assert status.health.ok
 

@@ -48,15 +48,18 @@ def test_get_prints_the_lines_as_they_are(program: Program) -> None:
 def test_a_note_that_does_not_exist_yet_is_empty(program: Program) -> None:
     told = program("get", "memory/2031-01-01.md")
     assert (told.exit_code, told.out) == (0, "")
-    assert told.err == "memory/2031-01-01.md has no text there, or does not exist yet.\n"
-    assert program("get", "memory/2031-01-01.md", "--json").json == {"path": "memory/2031-01-01.md", "text": ""}
+    answer = program("get", "memory/2031-01-01.md", "--json").json
+    (reason,) = answer.pop("reasons")
+    assert told.err == f"! {reason['message']}\n  {reason['remedy']}\n"
+    assert (reason["code"], answer) == ("no_such_note", {"path": "memory/2031-01-01.md", "text": ""})
 
 
 def test_a_path_outside_the_memory_is_refused_and_says_why(program: Program) -> None:
     told, answer = program("get", "../secret.md"), program("get", "../secret.md", "--json")
     assert (told.exit_code, told.out, answer.exit_code) == (2, "", 2)
-    error = answer.json.pop("error")
-    assert {**answer.json, "error": ""} == {"path": "../secret.md", "text": "", "disabled": True, "error": ""}
+    refusal = answer.json
+    error = refusal.pop("error")
+    assert refusal == {"path": "../secret.md", "text": "", "disabled": True, "code": "path_refused"}
     message, remedy = told.err.removeprefix("Error: ").splitlines()
     assert error == f"{message}. {remedy}"
 
@@ -64,7 +67,8 @@ def test_a_path_outside_the_memory_is_refused_and_says_why(program: Program) -> 
 def test_what_is_remembered_is_found_by_the_next_search(program: Program) -> None:
     program("index")
     kept = program("remember", "Heron", "ships", "in", "zebra", "crates.", "--json").json
-    assert list(kept) == ["path", "startLine", "endLine", "citation"]
+    assert list(kept) == ["path", "startLine", "endLine", "citation", "health"]
+    assert kept["health"] == {"ok": True, "reasons": []}
     assert re.fullmatch(r"memory/\d{4}-\d\d-\d\d\.md", kept["path"])
     answer = program("search", "zebra crates", "--json").json
     assert kept["path"] in [hit["path"] for hit in answer["results"]]
@@ -110,6 +114,13 @@ def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
         "pending": 0,
         "unread": 0,
         "reasons": [],
+        "health": {
+            "ok": True,
+            "legs": {"keyword": True, "vector": True},
+            "pending": 0,
+            "generation": done["health"]["generation"],
+            "reasons": [],
+        },
     }
     assert told.out.startswith("3 files: 3 to add, 0 to update, 0 to remove.\n")
     assert again.out.startswith(f"3 files, {done['chunks']} chunks: 0 added, 0 changed, 0 removed.\n")
@@ -143,6 +154,7 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         "vectors": state["chunks"],
         "pending": 0,
         "failed": 0,
+        "stale": 0,
         "provider": "fake",
         "model": "hashed-words-256",
         "dimensions": 256,

@@ -125,6 +125,7 @@ def test_memory_get_reads_the_same_lines(case: Any, notes: Notes, agree: Any) ->
         assert {key: answer[key] for key in ("text", "disabled")} == {"text": "", "disabled": True}
         assert answer["error"]
     else:
+        assert bool(answer.pop("reasons", None)) == (not answer["text"])  # the original leaves that to be guessed
         assert agree(answer, case["output"])
 
 

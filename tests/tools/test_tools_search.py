@@ -214,6 +214,7 @@ def test_whatever_fails_the_agents_turn_goes_on(trouble: Exception, error: str, 
         "error": error,
         "warning": "The memory was not searched, so say that rather than that nothing is known.",
         "action": action,
+        "code": getattr(trouble, "code", "internal"),
     }
 
 
@@ -241,13 +242,15 @@ def test_a_text_that_was_cut_says_so() -> None:
             "from must be a number, not 'top'. Call again with parameters out of: path, from, lines.",
         ),
         ({"path": "../x"}, PathRefused("'../x' is refused", remedy="Name a note."), "'../x' is refused. Name a note."),
-        ({"path": "x"}, RuntimeError("boom"), "RuntimeError: boom"),
+        ({"path": "x"}, RuntimeError("boom"), "RuntimeError: boom. Ask the owner to run: memoriter doctor"),
         (["x"], None, "the parameters must be an object. Call again with names and values."),
     ],
 )
 def test_what_cannot_be_read_has_no_text_and_a_reason(params: Any, trouble: Exception | None, error: str) -> None:
     path = params.get("path", "") if isinstance(params, dict) else ""
-    assert GET.run(Told(trouble), params) == {"path": path, "text": "", "disabled": True, "error": error}
+    code = "usage" if trouble is None else getattr(trouble, "code", "internal")
+    answer = {"path": path, "text": "", "disabled": True, "error": error, "code": code}
+    assert GET.run(Told(trouble), params) == answer
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

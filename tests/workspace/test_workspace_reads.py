@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,9 +48,25 @@ def test_a_whole_file_or_some_lines_of_it(workspace: Workspace) -> None:
 
 
 def test_a_note_that_is_not_there_yet_is_empty(workspace: Workspace) -> None:
-    assert workspace.read("memory/2026-02-10.md") == Excerpt("memory/2026-02-10.md", "")
-    assert workspace.read("memory/new/b.md") == Excerpt("memory/new/b.md", "")
-    assert workspace.read("../vault/new.md") == Excerpt("../vault/new.md", "")
+    for path in ("memory/2026-02-10.md", "memory/new/b.md", "../vault/new.md"):
+        excerpt = workspace.read(path)
+        assert replace(excerpt, reason=None) == Excerpt(path, "")
+        assert excerpt.reason
+        assert (excerpt.reason.code, path in excerpt.reason.message) == ("no_such_note", True)
+
+
+def test_a_note_without_text_in_those_lines_says_so(workspace: Workspace) -> None:
+    (workspace.root / "memory" / "void.md").write_text("", encoding="utf-8")
+    asked = {"past": ("MEMORY.md", 100), "void": ("memory/void.md", None)}
+    reasons = {name: workspace.read(path, start=start).reason for name, (path, start) in asked.items()}
+    assert {name: reason and reason.code for name, reason in reasons.items()} == {
+        "past": "past_the_end",
+        "void": "no_text",
+    }
+    last = reasons["past"] and re.search(r"--from (\d+)", reasons["past"].remedy)
+    assert last
+    assert workspace.read("MEMORY.md", start=int(last[1])).text
+    assert workspace.read("MEMORY.md").reason is None
 
 
 def test_a_long_text_is_cut_at_the_end_of_a_line_or_between_graphemes(workspace: Workspace) -> None:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
+from memoriter.backends._behind import glance, stale, unindexed
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
-from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, TransientFailure
 from memoriter.index import Index
-from memoriter.search import Deadline, clean_query, outcome_of, rank
+from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
 from memoriter.sync import Job, Progress, Round, Sync, background_of, look_for, still_to_do
 from memoriter.types import Health, Reason, SearchResult
 from memoriter.workspace import estimate_tokens
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.search import SearchSettings
-    from memoriter.sync import Look, Seen
+    from memoriter.sync import Look, Plan, Seen
     from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
@@ -54,6 +55,7 @@ class BuiltinBackend:
     _own: frozenset[str] = frozenset()
     _settled: Callable[[], bool] | None = None
     _followed: int | None = None
+    _glance: tuple[float, list[Reason]] | None = None
 
     @property
     def index(self) -> Index:
@@ -94,7 +96,9 @@ class BuiltinBackend:
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         settings = self._settings(query)
-        hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
+        filters, now = query.filters, self.clocks.wall()
+        hits = rank(self.index, text, vector, settings, filters=filters, now=now)
+        nothing = () if hits else why_nothing(look_again(self.index, text, vector, settings, filters=filters, now=now))
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
         told = [each for each in (self.embedding.failed, trouble) if each]
@@ -109,6 +113,7 @@ class BuiltinBackend:
             fallback=trouble,
             fallback_from=self.embedding.first_name if trouble else "",
             truncated_by="deadline" if deadline.passed else None,
+            reasons=nothing,
         )
 
     def _settings(self, query: Query) -> SearchSettings:
@@ -149,11 +154,12 @@ class BuiltinBackend:
 
     def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
         """Index what is new before answering, as far as there is time: what was written through us in any case."""
-        own, first = self._own, not self.index.corpus().files
+        index, now = self.index, self.clocks.monotonic()
+        own, first = self._own, not index.corpus().files
         followed = self._settled is not None and self._settled()
-        due = not followed and self._freshness.due(self.clocks.monotonic(), self.settings)
+        due = not followed and self._freshness.due(now, self.settings)
         if not (first or own or due):
-            return self._acquainted() if self._freshness.looked_at is None else []
+            return [*(self._acquainted() if self._freshness.looked_at is None else []), *self._behind(now, followed)]
         look = None if first or self.embedding.unknown else self._look(own, whole=due)
         if look is not None and not look.needed:
             return self._looked(whole=due)
@@ -163,7 +169,11 @@ class BuiltinBackend:
             with self.index.lease(wait=min(OWN_WAIT_SECONDS, left.left) if own else 0.0):
                 report = self._run(deadline=left, progress=progress, look=look, read_by=None if first else left)
         except IndexBusy as error:
-            return [Reason(error.code, error.message, error.remedy)]
+            busy = Reason(error.code, error.message, error.remedy)
+            if first:
+                return [busy]
+            plan = look.plan if due and look and look.plan else glance(self.workspace, index.files())
+            return [busy, *stale(plan, busy=True)]
         self._looked(whole=not report.unread and (due or first))
         return list(report.reasons)
 
@@ -181,6 +191,14 @@ class BuiltinBackend:
             self._freshness = Freshness(self.clocks.monotonic())
         return []
 
+    def _behind(self, now: float, followed: bool) -> list[Reason]:
+        """What this answer does not know, where searches do not look at the files; once within the debounce time."""
+        if self.settings.on_search or followed:
+            return []
+        if not self._glance or (now - self._glance[0]) * 1000 >= self.settings.debounce_ms:
+            self._glance = now, stale(glance(self.workspace, self.index.files()))
+        return self._glance[1]
+
     def _acquainted(self) -> list[Reason]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
         if not self.embedding.unknown:
@@ -195,11 +213,8 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
-        if not index.corpus().files and all(reason.code != IndexBusy.code for reason in reasons):
-            message = f"There are no notes in {str(self.workspace.root)!r}."
-            reasons.append(
-                Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
-            )
+        if not index.corpus().chunks and not {reason.code for reason in reasons} & {IndexBusy.code, "not_indexed"}:
+            reasons.append(self._no_notes())
         pending = index.pending() if self.embedding.spec else 0
         if pending and self.embedding.problem is None:
             message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
@@ -215,27 +230,47 @@ class BuiltinBackend:
         legs = {"keyword": True, "vector": serving}
         return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
+    def _no_notes(self) -> Reason:
+        files, folder = len(self.index.files()), str(self.workspace.root)
+        if files:
+            notes = "The one note" if files == 1 else f"Each of the {files} notes"
+            return Reason("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
+        message = f"There are no notes in {folder!r}."
+        return Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
+
     def _waiting(self, pending: int) -> int:
         """Tokens of the next request of indexing, about."""
         texts = self.index.missing(min(pending, REQUEST_TEXTS)) if pending else []
         return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
-    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
-        """Make the index say what the files say. Raises IndexBusy."""
+    def sync(
+        self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
+        """Make the index say what the files say, all of it anew with `force`, with `vectors` these too.
+
+        Raises IndexBusy.
+        """
 
         def act() -> SyncReport:
-            report = self._run(force=force, progress=progress)
+            report = self._run(force=force or vectors, vectors=vectors, progress=progress)
             self.index.purge()
             return report
 
         report = self._surviving(act)
         self._freshness = Freshness(self.clocks.monotonic())
-        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))))
+        health = self._health([*report.reasons, *self.index.notices], serving=self._serving())
+        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))), health=health)
+
+    def _serving(self) -> bool:
+        """Whether the vector leg would serve, without loading a model."""
+        able = not self.embedding.problem and not self.embedding.refusal(0)
+        return self.embedding.spec is not None and able and self.index.vectors() > 0
 
     def _run(
         self,
         *,
         force: bool = False,
+        vectors: bool = False,
         deadline: Deadline | None = None,
         progress: Callable[[Progress], None] | None = None,
         look: Look | None = None,
@@ -255,7 +290,7 @@ class BuiltinBackend:
                     self.embedding.open()
                     self._follow_provider()
                 provider = self.embedding.open if self.embedding.spec else None
-                report = sync.run(provider, force=force, deadline=deadline, look=look, read_by=read_by)
+                report = sync.run(provider, force=force, vectors=vectors, deadline=deadline, look=look, read_by=read_by)
                 break
             except EmbeddingError as error:
                 look = still_to_do(look, self.index) if look is not None and look.held else None
@@ -306,10 +341,16 @@ class BuiltinBackend:
 
         return self._surviving(act)
 
-    def notes_changed(self, *paths: Path) -> None:
-        """Let the next search look at the files, however lately it did, and take up these first."""
+    def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
+        """Let the next search take up these first; where searches do not look at the files, index their words now."""
         self._freshness = Freshness()
         self._own |= {str(path) for path in paths}
+        try:
+            if not self.settings.on_search:
+                self._surviving(lambda: self._sync(None).run(None, look=self._look(self._own, whole=False)))
+        except IndexUnavailable as error:
+            return (Reason(error.code, error.message, error.remedy),)
+        return ()
 
     def watched_by(self, settled: Callable[[], bool] | None) -> None:
         """Let searches not look at the files themselves while somebody in this process says that all is indexed."""
@@ -373,13 +414,15 @@ class BuiltinBackend:
 
         return self._surviving(act)
 
-    def health(self) -> Health:
-        """The state of both legs, without loading a model."""
-        spec = self.embedding.spec
+    def health(self, plan: Plan) -> Health:
+        """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
         problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
-        able = not self.embedding.problem and not self.embedding.refusal(0)
-        serving = spec is not None and able and self.index.vectors() > 0
-        return self._health([*self.index.notices, *problem], serving=serving)
+        told = [*self.index.notices, *problem]
+        if not plan.empty and not self.index.files():
+            told.append(unindexed(plan))
+        elif not self.settings.on_search:
+            told += stale(plan)
+        return self._health(told, serving=self._serving())
 
     def close(self) -> None:
         """Let go of files and models."""

@@ -21,7 +21,9 @@ class MemoryBackend(Protocol):
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
         ...
 
-    def sync(self, *, force: bool = False, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+    def sync(
+        self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
         """Make the index say what the files say. Raises IndexBusy."""
         ...
 
@@ -29,8 +31,8 @@ class MemoryBackend(Protocol):
         """Take up what changed, as far as a search would; what is left undone."""
         ...
 
-    def notes_changed(self, *paths: Path) -> None:
-        """Hear that notes were written, so that the next search takes them up whatever else it has no time for."""
+    def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
+        """Hear that notes were written, so that the next search finds them; why it may not, if so."""
         ...
 
     def watched_by(self, settled: Callable[[], bool] | None) -> None:

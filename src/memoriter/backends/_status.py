@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from memoriter.backends._canaries import DeepLook, look_deep
 from memoriter.errors import PathRefused
-from memoriter.search import query_terms
 from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan
-from memoriter.types import Canary, Estimate, Query, Status
+from memoriter.types import Estimate, Status
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._settings import BackendSettings
-    from memoriter.index import Index, Row
-    from memoriter.sync import Sync
-    from memoriter.types import Health, SearchResult, Source
+    from memoriter.index import Index
+    from memoriter.sync import Plan, Sync
+    from memoriter.types import Health, Query, SearchResult, Source
     from memoriter.workspace import Loaded, Workspace
-
-CANARIES = 5
-CANARY_TERMS = 12
-CANARY_RESULTS = 10
 
 
 class Inspected(Protocol):
@@ -36,14 +32,15 @@ class Inspected(Protocol):
     @property
     def index(self) -> Index: ...
     def search(self, query: Query) -> SearchResult: ...
-    def health(self) -> Health: ...
+    def health(self, plan: Plan) -> Health: ...
 
 
 def builtin_status(backend: Inspected, *, deep: bool) -> Status:
     """Count what there is; `deep` also runs the real search path on passages that must be found."""
-    canaries = run_canaries(backend) if deep else ()
+    looked = look_deep(backend) if deep else DeepLook()
     index, spec, settings = backend.index, backend.embedding.spec, backend.settings
-    corpus, choice = index.corpus(), backend.embedding.choice
+    corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
+    plan = make_plan(scan.sources, index.files())
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
@@ -63,9 +60,10 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         backend="builtin",
         leaves_machine=choice.leaves_machine if choice else False,
         background=background_of(index, spec).figures if spec else None,
-        health=backend.health(),
-        skipped=backend.workspace.scan().skipped,
-        canaries=canaries,
+        health=looked.seen_in(backend.health(plan)),
+        skipped=scan.skipped,
+        canaries=looked.canaries,
+        stale=plan.size,
         oversampling=index.oversampling,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
@@ -105,23 +103,6 @@ def _readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[Loade
     for source in sources:
         with suppress(PathRefused):
             yield workspace.load(source)
-
-
-def run_canaries(backend: Inspected) -> tuple[Canary, ...]:
-    """Search for passages spread over the index by their own words: each must come back."""
-    ids = backend.index.all_ids()
-    chosen = ids[:: max(len(ids) // CANARIES, 1)][:CANARIES]
-    rows = backend.index.rows(chosen)
-    return tuple(_canary(backend, rows[row]) for row in chosen if row in rows)
-
-
-def _canary(backend: Inspected, row: Row) -> Canary:
-    line = row.chunk.text.strip()[:400]
-    query = " ".join(query_terms(line)[:CANARY_TERMS]) or line
-    hits = backend.search(Query(line if len(line) > 1 else query, max_results=CANARY_RESULTS, min_score=0.0)).hits
-    place = f"{row.path}#L{row.chunk.start_line}-L{row.chunk.end_line}"
-    found = any(hit.path == row.path and hit.start_line == row.chunk.start_line for hit in hits)
-    return Canary(place, query, found)
 
 
 def _size(backend: Inspected) -> int:

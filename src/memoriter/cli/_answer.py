@@ -71,12 +71,20 @@ def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
             lines = [((f"{count}, related, but none may answer.", "yellow"),), ((TRY, ""),)]
         case "none":
             nearest = " These are the nearest." if result.hits else ""
-            lines = [((f"No note answers this.{nearest}", "yellow"),), ((TRY, ""),)]
-    if result.outcome != "match" and narrowed:
+            lines = [((f"No note answers this.{nearest}", "yellow"),), *_why(result)]
+    if result.outcome != "match" and narrowed and not result.reasons:
         lines.append((("Or search everywhere: leave out --since, --until, --on, --source, --path, --min-score.", ""),))
     if result.truncated_by is not None:
         lines.append(((f"Cut short by the {result.truncated_by}: this is the best so far.", "yellow"),))
     return lines
+
+
+def _why(result: SearchResult) -> Iterator[Line]:
+    """Why nothing was found, and what helps."""
+    for reason in result.reasons:
+        yield ((f"{reason.message} {reason.remedy}", ""),)
+    if not result.reasons:
+        yield ((TRY, ""),)
 
 
 def _marker(query: str) -> re.Pattern[str] | None:

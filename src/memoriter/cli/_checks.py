@@ -25,6 +25,8 @@ State = Literal["good", "note", "broken"]
 REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
 PENDING = {"vectors_pending", "deadline"}
 """Health that mends itself."""
+LOST = {"canaries_lost", "vectors_wrong"}
+"""Health that only a search for known passages shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,8 @@ def _index(status: Status) -> Iterator[Finding]:
     size = f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')}, {counted(status.vectors, 'vector')}"
     yield Finding("index", "good", f"{status.index}: {size}, {status.vector_engine} engine")
     for reason in status.health.reasons:
+        if reason.code in LOST:
+            continue
         state: State = "note" if reason.code in PENDING else "broken"
         yield Finding(reason.code, state, reason.message, reason.remedy)
 
@@ -177,6 +181,6 @@ def _canaries(status: Status) -> Finding:
     if not lost:
         count = len(status.canaries)
         return Finding("search", "good", f"{count} of {count} known passages are found by their own words")
-    return Finding(
-        "search", "broken", f"not found by their own words: {', '.join(lost)}", "Run: memoriter index --force"
-    )
+    remedies = [reason.remedy for reason in status.health.reasons if reason.code in LOST]
+    remedy = "; ".join(remedies) or "Run: memoriter index --force"
+    return Finding("search", "broken", f"not found by their own words: {', '.join(lost)}", remedy)

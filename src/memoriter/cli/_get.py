@@ -30,13 +30,13 @@ def command(path: str, start: int | None, lines: int | None) -> None:
         except PathRefused as error:
             if not screen.as_json:
                 raise
-            screen.json(refusal_json(path, error.message, error.remedy))
+            screen.json(refusal_json(path, error.message, error.remedy, code=error.code))
             click.get_current_context().exit(USAGE)
     if screen.as_json:
         screen.json(excerpt_json(excerpt))
         return
     screen.text(excerpt.text)
-    if not excerpt.text:
-        screen.note(((f"{excerpt.path} has no text there, or does not exist yet.", ""),))
+    if excerpt.reason is not None:
+        screen.reasons([excerpt.reason])
     if excerpt.truncated:
         screen.note((("There is more: go on with --from and --lines.", "yellow"),))

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, name="index")
 @click.option("--force", is_flag=True, help="Build it anew; vectors of unchanged text are kept.")
+@click.option("--vectors", is_flag=True, help="Build it anew, and compute every vector again, too.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be done, and what it would cost.")
-def command(*, force: bool, dry_run: bool) -> None:
+def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
     """Bring the index up to date with the notes.
 
         memoriter index
@@ -38,7 +39,7 @@ def command(*, force: bool, dry_run: bool) -> None:
                 screen.show(_estimate_lines(estimate))
             return
         with screen.progress() as progress:
-            report = asked.told(memory).sync(force=force, progress=progress)
+            report = asked.told(memory).sync(force=force, vectors=vectors, progress=progress)
     if screen.as_json:
         screen.json(sync_json(report))
         return

@@ -33,8 +33,10 @@ def command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
     asked, screen = Asked.now(), Asked.now().screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
     with asked.memory() as memory:
-        written = appended_json(memory.remember(entry, to=to), workspace=memory.place.workspace)
+        remembered = memory.remember(entry, to=to)
+        written = appended_json(remembered, workspace=memory.place.workspace)
     if screen.as_json:
         screen.json(written)
         return
     screen.show([(("Kept in ", ""), (written["citation"], "bold"))])
+    screen.reasons(remembered.reasons)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._failure import FAILED
 from memoriter.cli._render import counted
 from memoriter.tools import status_json
 
@@ -31,16 +32,19 @@ def command(*, deep: bool) -> None:
         memoriter status --json | jq '.[0].health'
 
     Without --agent or -w it tells about every agent of the configuration, so --json is a list. -v lists every path
-    that is left out. Next: memoriter doctor, if something is wrong.
+    that is left out. --deep draws eight passages by lot and searches for each by its rarest words; exit code 1 if one
+    is not found. Next: memoriter doctor, if something is wrong.
     """
     asked, screen = Asked.now(), Asked.now().screen
     states = [_status(agent, deep=deep) for agent in _agents(asked)]
     if screen.as_json:
         screen.json([status_json(state) for state in states])
-        return
-    for number, state in enumerate(states):
-        screen.show([*([()] if number else []), *_lines(state, everything=screen.verbose)])
-        screen.reasons(state.health.reasons)
+    else:
+        for number, state in enumerate(states):
+            screen.show([*([()] if number else []), *_lines(state, everything=screen.verbose)])
+            screen.reasons(state.health.reasons)
+    if any(not canary.found for state in states for canary in state.canaries):
+        click.get_current_context().exit(FAILED)
 
 
 def _status(asked: Asked, *, deep: bool) -> Status:
@@ -71,7 +75,8 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
     )
     for canary in state.canaries:
         word, style = ("found", "green") if canary.found else ("NOT FOUND", "bold red")
-        yield (("canary    ", "dim"), (word, style), (f" {canary.citation} by {canary.query!r}", ""))
+        lost = f" (lost by the {' and the '.join(canary.lost)} leg)" if canary.lost else ""
+        yield (("canary    ", "dim"), (word, style), (f" {canary.citation} by {canary.query!r}{lost}", ""))
     yield from _skipped_lines(state, everything=everything)
 
 
@@ -79,7 +84,8 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
     yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB)"
-    yield "notes", f"{counted(state.files, 'file')}, {counted(state.chunks, 'chunk')}"
+    stale = f"; {state.stale} not indexed as they are now" if state.stale else ""
+    yield "notes", f"{counted(state.files, 'file')}, {counted(state.chunks, 'chunk')}{stale}"
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
     engine += f", {state.oversampling} compared for each found" if state.oversampling else ""

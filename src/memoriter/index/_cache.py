@@ -240,16 +240,29 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
     return len(gone)
 
 
-def carry_over(connection: Database, old: str) -> None:
-    """Copy the vector sets of another index file into this empty one with what is known of them, in one transaction."""
+def drop(connection: Database, of: VectorSet) -> None:
+    """Forget every vector of a set."""
+    connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (of.id,))
+    advance(connection, "overwritten")
+
+
+def carry_over(connection: Database, old: str, *, without: VectorSet | None = None) -> None:
+    """Copy the vector sets of another index file into this empty one with what is known of them, in one transaction.
+
+    Of the set `without` no vector is copied.
+    """
     connection.execute("ATTACH ? AS old", (old,))
     try:
         connection.execute("BEGIN IMMEDIATE")
-        for table, columns in (
-            ("sets", "id, fingerprint, dimensions, spec, created_at"),
-            ("embedding_cache", "id, set_id, key, used_at, vector"),
-        ):
-            connection.execute(f"INSERT INTO main.{table}({columns}) SELECT {columns} FROM old.{table}")  # noqa: S608 (fixed text)
+        connection.execute(
+            "INSERT INTO main.sets(id, fingerprint, dimensions, spec, created_at)"
+            " SELECT id, fingerprint, dimensions, spec, created_at FROM old.sets"
+        )
+        connection.execute(
+            "INSERT INTO main.embedding_cache(id, set_id, key, used_at, vector)"
+            " SELECT id, set_id, key, used_at, vector FROM old.embedding_cache WHERE set_id IS NOT ?",
+            (without.id if without else None,),
+        )
         connection.execute(
             "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
             " WHERE key GLOB 'batch:*' OR key GLOB 'background:*'"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memoriter.index import _keywords
 from memoriter.index._connection import counter
+from memoriter.index._filters import condition
 from memoriter.index._text import storable
 from memoriter.index._values import Brief, Corpus, IndexedFile, Row
 from memoriter.types import Chunk
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._database import Database
     from memoriter.index._values import Entry
-    from memoriter.types import Source, SourceKind
+    from memoriter.types import Filters, Source, SourceKind
 
 
 class Change(NamedTuple):
@@ -126,6 +127,12 @@ def corpus(connection: Database) -> Corpus:
         connection.execute("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(length), 0) FROM files").get,
     )
     return Corpus(files, chunks, length / chunks if chunks else 0.0)
+
+
+def count(connection: Database, filters: Filters) -> int:
+    """Chunks that pass the filters."""
+    where, values = condition(filters)
+    return int(connection.execute(f"SELECT count(*) FROM chunks WHERE {where}", values).get)  # noqa: S608 (fixed text; values are bound)
 
 
 def rows(connection: Database, ids: Iterable[int]) -> dict[int, Row]:

@@ -83,6 +83,16 @@ class Index(OpenFile):
         with self._reading() as connection:
             return self._counts.corpus(connection, self.version())
 
+    def content(self) -> int:
+        """A number that changes with every change of chunks or vectors, the same in every process."""
+        with self._reading() as connection:
+            return _files.changes(connection)
+
+    def count(self, filters: Filters) -> int:
+        """Chunks that pass the filters."""
+        with self._reading() as connection:
+            return _files.count(connection, filters)
+
     def put_file(self, source: Source, hash: str, entries: Sequence[Entry]) -> None:  # noqa: A002 (the word of `IndexedFile`)
         """Replace everything known of a file, in one transaction. Its chunks get consecutive new ids in file order."""
         with self._writing() as connection:

@@ -211,29 +211,30 @@ class OpenFile:
         return chunks <= CHEAP or deleted * WORTH >= chunks
 
     @contextmanager
-    def rebuild(self) -> Generator[Self]:
+    def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
         """A new, empty index that has the vectors of this one and takes its place at the end, unless something fails.
 
+        Without `vectors` it has only those of other models than the one in use.
         Meanwhile this one serves. Where the file system has no symbolic links, the files of this one are replaced one
         by one, and those that were not put again are removed at the end.
         """
         with self.lease():
             if self._home.can_link():
-                with self._generation_built() as fresh:
+                with self._generation_built(vectors=vectors) as fresh:
                     yield fresh
                 self.refresh()
             else:
-                with self._rebuilt_in_place() as same:
+                with self._rebuilt_in_place(vectors=vectors) as same:
                     yield same
 
     @contextmanager
-    def _generation_built(self) -> Generator[Self]:
+    def _generation_built(self, *, vectors: bool) -> Generator[Self]:
         with translated(self.path):
             file = self._home.next_generation(self.generation)
         fresh = self._sibling()
         try:
             with translated(self.path):
-                fresh._take(self._carried_over(file))  # noqa: SLF001 (of the same class)
+                fresh._take(self._carried_over(file, vectors=vectors))  # noqa: SLF001 (of the same class)
             yield fresh
             fresh.settle()
             fresh.purge()
@@ -251,19 +252,24 @@ class OpenFile:
         other._pinned, other._choice, other._spec = True, self._choice, self._spec  # noqa: SLF001 (of the same class)
         return other
 
-    def _carried_over(self, file: Path) -> _opening.Opened:
+    def _carried_over(self, file: Path, *, vectors: bool) -> _opening.Opened:
         _opening.build(self._home, file, clock=self._clock, network=self._network)
         connection = _connection.connect(file, network=self._network)
         try:
             if self._opened is not None:
-                _cache.carry_over(connection, str(self._opened.file))
+                without = None if vectors or self._spec is None else self._vectors.active()
+                _cache.carry_over(connection, str(self._opened.file), without=without)
         except BaseException:
             connection.close()
             raise
         return _opening.Opened(connection, file, identity(file) or (0, 0), self._home.generation_of(file))
 
     @contextmanager
-    def _rebuilt_in_place(self) -> Generator[Self]:
+    def _rebuilt_in_place(self, *, vectors: bool) -> Generator[Self]:
+        if not vectors and self._spec is not None:
+            with self._writing() as connection:
+                _cache.drop(connection, self._vectors.active())
+                self._vectors.forget_progress()
         self._rebuilt = set()
         try:
             yield self

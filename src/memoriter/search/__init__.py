@@ -5,6 +5,7 @@ from memoriter.search._bag import pack
 from memoriter.search._dates import terms_of_day
 from memoriter.search._deadline import Deadline
 from memoriter.search._decay import path_date
+from memoriter.search._nothing import look_again, why_nothing
 from memoriter.search._pipeline import clean_query, outcome_of, rank
 from memoriter.search._ports import Reader
 from memoriter.search._score import MATCH, WEAK
@@ -23,6 +24,7 @@ __all__ = [
     "analyse",
     "classic_terms",
     "clean_query",
+    "look_again",
     "measure",
     "outcome_of",
     "pack",
@@ -31,4 +33,5 @@ __all__ = [
     "rank",
     "script_of",
     "terms_of_day",
+    "why_nothing",
 ]

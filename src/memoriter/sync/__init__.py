@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.sync._apply import WORTH_A_BATCH, Look, Progress, Sync, SyncSettings, background_of, learn_background
+from memoriter.sync._apply import (
+    BATCH_TOKENS,
+    WORTH_A_BATCH,
+    Look,
+    Progress,
+    Sync,
+    SyncSettings,
+    background_of,
+    learn_background,
+)
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._look import Round, Seen, look_for, still_to_do
 from memoriter.sync._plan import Plan, make_plan
@@ -12,6 +21,7 @@ if TYPE_CHECKING:
     from memoriter.sync._watch import Watch, WatchEvent, WatchRules
 
 __all__ = [
+    "BATCH_TOKENS",
     "EVERYTHING",
     "WORTH_A_BATCH",
     "Cutting",

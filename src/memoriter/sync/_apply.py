@@ -120,6 +120,7 @@ class Sync:
         provider: Callable[[], EmbeddingProvider] | None,
         *,
         force: bool = False,
+        vectors: bool = False,
         deadline: Deadline | None = None,
         look: Look | None = None,
         read_by: Deadline | None = None,
@@ -129,6 +130,7 @@ class Sync:
         Args:
             provider: opens the provider, only when something must be embedded; None: words only.
             force: cut and index every file anew, and try chunks again that failed; vectors are kept.
+            vectors: with `force`, do not keep those of the model in use either.
             deadline: for embedding; the keyword leg is always finished.
             look: what `look` has just seen, so that the files are not looked at twice.
             read_by: for reading; the files that changed last come first, and the report tells how many are left.
@@ -138,7 +140,7 @@ class Sync:
         """
         started = self.monotonic()
         with self.index.lease():
-            report = self._read(look, read_by, force=force)
+            report = self._read(look, read_by, force=force, vectors=vectors)
             self.tally.take(report)
             if provider is not None:
                 report = self._embed(provider, report, deadline)
@@ -160,7 +162,7 @@ class Sync:
         plan = make_plan(self.workspace.scan().sources, known)
         return Look(version, needed=not plan.empty, plan=plan, known=known)
 
-    def _read(self, look: Look | None, read_by: Deadline | None, *, force: bool) -> SyncReport:
+    def _read(self, look: Look | None, read_by: Deadline | None, *, force: bool, vectors: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
@@ -170,7 +172,7 @@ class Sync:
             corpus = self.index.corpus()
             return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
         before = self.index.files().keys()
-        with self.index.rebuild() as fresh:
+        with self.index.rebuild(vectors=not vectors) as fresh:
             fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
             if fresh.spec is not None:
                 fresh.clear_failures()

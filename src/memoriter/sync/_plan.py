@@ -31,7 +31,12 @@ class Plan:
 
     @property
     def empty(self) -> bool:
-        return not (self.added or self.suspect or self.removed)
+        return not self.size
+
+    @property
+    def size(self) -> int:
+        """Files that need anything."""
+        return len(self.added) + len(self.suspect) + len(self.removed)
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -18,8 +18,8 @@ NAME = "memory_get"
 DESCRIPTION = """\
 Read lines of one of your notes, such as the surroundings of a passage that memory_search found (it gives path and \
 lines), or a day's log (memory/YYYY-MM-DD.md). Ask for the lines you need rather than whole files.
-Returns path and text. An empty text means that the note does not exist yet or ends before those lines; `error` means \
-that the path may not be read; `truncated` means that there is more."""
+Returns path and text. Where the text is empty, `reasons` says why: there is no such note yet, or it ends before those \
+lines. `error` means that the path may not be read; `truncated` means that there is more."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -32,6 +32,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+DOCTOR = "Ask the owner to run: memoriter doctor"
 log = logging.getLogger(__name__)
 
 
@@ -43,10 +44,10 @@ def get_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str 
     try:
         return _answer(memory, params)
     except MemoriterError as error:
-        return refusal_json(path, error.message, error.remedy)
+        return refusal_json(path, error.message, error.remedy, code=error.code)
     except Exception as error:  # the agent's turn goes on without this note
         log.warning("memory_get failed", exc_info=True)
-        return refusal_json(path, f"{type(error).__name__}: {error}")
+        return refusal_json(path, f"{type(error).__name__}: {error}", DOCTOR, code="internal")
 
 
 def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memoriter.errors import MemoriterError, PathRefused
 from memoriter.tools._citations import with_footer
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Written(Protocol):
     """Lines that were added to a file."""
 
     @property
+    def reasons(self) -> tuple[Reason, ...]: ...
+    @property
     def path(self) -> Path: ...
     @property
     def start_line(self) -> int: ...
@@ -64,7 +67,10 @@ class Written(Protocol):
 
 
 def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, Any]:
-    """The answer to a search; with citations, each result has a `citation` and its snippet a footer with the source."""
+    """The answer to a search; with citations, each result has a `citation` and its snippet a footer with the source.
+
+    `reasons` says why there are no results, where there could be some; what is wrong with the memory is in `health`.
+    """
     answer: dict[str, Any] = {
         "results": [hit_json(hit, citations=citations) for hit in result.hits],
         "outcome": result.outcome,
@@ -76,6 +82,8 @@ def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, An
     }
     if result.fallback is not None:
         answer["fallback"] = {"from": result.fallback_from or result.provider, "reason": result.fallback.message}
+    if result.reasons:
+        answer["reasons"] = [reason_json(reason) for reason in result.reasons]
     if result.truncated_by is not None:
         answer["truncatedBy"] = result.truncated_by
     return answer
@@ -129,7 +137,7 @@ def reason_json(reason: Reason) -> dict[str, str]:
     return {"code": reason.code, "message": reason.message, "remedy": reason.remedy}
 
 
-def unavailable_json(error: str, *, action: str) -> dict[str, Any]:
+def unavailable_json(error: str, *, action: str, code: str = MemoriterError.code) -> dict[str, Any]:
     """A search that could not be made: what went wrong, what that means for the agent's answer, what helps."""
     return {
         "results": [],
@@ -138,24 +146,29 @@ def unavailable_json(error: str, *, action: str) -> dict[str, Any]:
         "error": error,
         "warning": "The memory was not searched, so say that rather than that nothing is known.",
         "action": action,
+        "code": code,
     }
 
 
 def excerpt_json(excerpt: Excerpt) -> dict[str, Any]:
-    """Lines of a file; `truncated` is there when the text was cut."""
+    """Lines of a file; `truncated` is there when the text was cut, `reasons` when it is empty."""
     answer: dict[str, Any] = {"path": excerpt.path, "text": excerpt.text}
-    return answer | {"truncated": True} if excerpt.truncated else answer
+    if excerpt.truncated:
+        answer["truncated"] = True
+    if excerpt.reason is not None:
+        answer["reasons"] = [reason_json(excerpt.reason)]
+    return answer
 
 
-def refusal_json(path: str, error: str, remedy: str = "") -> dict[str, Any]:
+def refusal_json(path: str, error: str, remedy: str = "", *, code: str = PathRefused.code) -> dict[str, Any]:
     """A path that may not be read: why, and what could be."""
     words = f"{error.rstrip('.')}. {remedy}" if remedy else error
-    return {"path": path, "text": "", "disabled": True, "error": words}
+    return {"path": path, "text": "", "disabled": True, "error": words, "code": code}
 
 
 def sync_json(report: SyncReport) -> dict[str, Any]:
     """What a run of indexing did; times in seconds."""
-    return {
+    answer: dict[str, Any] = {
         "files": report.files,
         "added": report.added,
         "changed": report.changed,
@@ -169,6 +182,7 @@ def sync_json(report: SyncReport) -> dict[str, Any]:
         "unread": report.unread,
         "reasons": [reason_json(reason) for reason in report.reasons],
     }
+    return answer if report.health is None else answer | {"health": health_json(report.health)}
 
 
 def watch_json(event: Happening) -> dict[str, Any]:
@@ -233,6 +247,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "vectors": status.vectors,
         "pending": status.pending,
         "failed": status.failed,
+        "stale": status.stale,
         "provider": status.provider,
         "model": status.model,
         "dimensions": status.dimensions,
@@ -250,7 +265,8 @@ def status_json(status: Status) -> dict[str, Any]:
         answer["oversampling"] = status.oversampling
     if status.canaries:
         answer["canaries"] = [
-            {"citation": canary.citation, "query": canary.query, "found": canary.found} for canary in status.canaries
+            {"citation": canary.citation, "query": canary.query, "found": canary.found, "lost": list(canary.lost)}
+            for canary in status.canaries
         ]
     return answer
 
@@ -281,12 +297,13 @@ def _background_json(background: tuple[float, float] | None) -> dict[str, float]
 
 
 def appended_json(written: Written, *, workspace: Path) -> dict[str, Any]:
-    """Where an entry was written; the path as it is cited."""
+    """Where an entry was written, the path as it is cited; `health` is good where the next search finds it."""
     path = written.path
     cited = path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else path.as_posix()
     start, end = written.start_line, written.end_line
     citation = f"{cited}#L{start}" + (f"-L{end}" if end != start else "")
-    return {"path": cited, "startLine": start, "endLine": end, "citation": citation}
+    health = {"ok": not written.reasons, "reasons": [reason_json(reason) for reason in written.reasons]}
+    return {"path": cited, "startLine": start, "endLine": end, "citation": citation, "health": health}
 
 
 def error_json(code: str, message: str, remedy: str = "") -> dict[str, dict[str, str]]:

@@ -22,7 +22,8 @@ Call it before you answer anything that depends on earlier conversations or stor
 what you look for, in any language; exact names and ids work too.
 Returns passages, best first, each with its path, lines, a score from 0 to 1 and its text. `outcome` says how far to \
 trust them: "match" (use it and cite it), "weak" (related, may not answer), "none" (nothing is noted; say so). \
-`health` says when the search could not look everywhere. For the lines around a passage call memory_get."""
+Where nothing came back, `reasons` says what was looked at and what to ask instead. `health` says when the search \
+could not look everywhere. For the lines around a passage call memory_get."""
 
 DAY = {"type": "string", "format": "date"}
 SCHEMA: dict[str, Any] = {
@@ -44,6 +45,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+DOCTOR = "Ask the owner to run: memoriter doctor"
 log = logging.getLogger(__name__)
 
 
@@ -52,12 +54,12 @@ def search_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: s
     try:
         return _answer(memory, params, session_key)
     except UsageError as error:
-        return {"results": [], "error": error.message, "action": error.remedy}
+        return {"results": [], "error": error.message, "action": error.remedy, "code": error.code}
     except MemoriterError as error:
-        return unavailable_json(error.message, action=error.remedy or "Ask the owner to run: memoriter doctor")
+        return unavailable_json(error.message, action=error.remedy or DOCTOR, code=error.code)
     except Exception as error:  # the agent's turn goes on without its memory
         log.warning("memory_search failed", exc_info=True)
-        return unavailable_json(f"{type(error).__name__}: {error}", action="Ask the owner to run: memoriter doctor")
+        return unavailable_json(f"{type(error).__name__}: {error}", action=DOCTOR, code="internal")
 
 
 def _answer(memory: MemoryLike, params: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:

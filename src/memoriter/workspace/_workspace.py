@@ -12,7 +12,7 @@ from memoriter.ids import bytes_hash
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of, may_hold
 from memoriter.workspace._confined import read_bytes, refused
-from memoriter.workspace._excerpt import cut_to, slice_lines
+from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice_lines
 from memoriter.workspace._find import found_at
 from memoriter.workspace._paths import FOLDER, LONG_TERM
 from memoriter.workspace._scan import Scan, scan_areas
@@ -106,9 +106,10 @@ class Workspace:
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
-            return Excerpt(place.cited, "")
-        text, truncated = cut_to(slice_lines(_decode(content), start, lines), max(1, max_chars))
-        return Excerpt(place.cited, text, truncated)
+            return Excerpt(place.cited, "", reason=not_there(place.cited))
+        whole = _decode(content)
+        text, truncated = cut_to(slice_lines(whole, start, lines), max(1, max_chars))
+        return Excerpt(place.cited, text, truncated, None if text else nothing_there(place.cited, whole, start))
 
     def refusal(self, path: str) -> Skipped | None:
         """Why a cited or absolute path is not memory by its name and the ignore rules, or `None`: for watchers."""

@@ -1,0 +1,213 @@
+"""Canaries: known passages that are searched for by their own rarest words, through the real search path."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING, Protocol
+
+from memoriter.errors import EmbeddingError
+from memoriter.search import classic_terms, clean_query, query_terms, rank
+from memoriter.types import Canary, Filters, Query, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.backends._embedding import Embedding
+    from memoriter.backends._settings import BackendSettings
+    from memoriter.index import Index, Row
+    from memoriter.types import Health, Leg, SearchResult
+
+CANARIES = 8
+WORDS = 6
+"""The rarest words of a passage, that it is searched for by."""
+LONGEST_WORD = 100
+RESULTS = 10
+NEAR = 200
+"""Among so many of its own file a passage must be, if others are more like its words than it is itself."""
+AGREES = 0.9
+"""Cosine from which a stored vector is the one that the model gives: engines of one model differ by less than .001."""
+
+
+class Searched(Protocol):
+    """A backend whose answers are looked at."""
+
+    settings: BackendSettings
+    embedding: Embedding
+
+    @property
+    def index(self) -> Index: ...
+    def search(self, query: Query) -> SearchResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeepLook:
+    """What became of the canaries."""
+
+    canaries: tuple[Canary, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    """What the searches said of the memory, and which passages they lost."""
+
+    def seen_in(self, health: Health) -> Health:
+        """The health with what was seen: a leg that lost a passage does not serve."""
+        lost = {leg for canary in self.canaries for leg in canary.lost}
+        legs = {leg: serves and leg not in lost for leg, serves in health.legs.items()}
+        return replace(health, legs=legs, reasons=tuple(dict.fromkeys((*health.reasons, *self.reasons))))
+
+
+def look_deep(backend: Searched) -> DeepLook:
+    """Search for passages drawn by lot: the same ones as long as the index stays the same, and then others."""
+    ids = drawn(backend.index)
+    content = backend.index.content()
+    told = list(backend.search(Query(_question(backend, ids))).health.reasons)
+    if backend.index.content() != content:  # the search has taken up what was new
+        ids = drawn(backend.index)
+    rows = backend.index.rows(ids)
+    looked = _Look(backend, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
+    canaries = tuple(looked.canary(row) for row in looked.rows)
+    return DeepLook(canaries, tuple(dict.fromkeys((*told, *looked.told, *_lost(canaries, looked.wrong)))))
+
+
+def drawn(index: Index) -> list[int]:
+    """Chunks by lot; the state of the index is the seed."""
+    ids = index.all_ids()
+    lot = random.Random(f"{index.generation}:{index.content()}")  # noqa: S311 (a sample, not a secret)
+    return sorted(lot.sample(ids, min(CANARIES, len(ids))))
+
+
+def rarest_words(text: str, terms: Mapping[str, Sequence[str]], frequency: Mapping[str, int]) -> str:
+    """The words of a text that the fewest chunks hold, in the order of the text.
+
+    >>> rarest_words("the heron by the lock", {"heron": ["heron"], "lock": ["lock"]}, {"heron": 1, "lock": 2})
+    'heron lock'
+    """
+    words = [word for word in dict.fromkeys(_words(text)) if terms.get(word)]
+    chosen = sorted(words, key=lambda word: min(frequency.get(term, 0) for term in terms[word]))[:WORDS]
+    return " ".join(word for word in words if word in chosen)
+
+
+def _words(text: str) -> list[str]:
+    return [word[:LONGEST_WORD] for word in _plain(text).split()]
+
+
+def _question(backend: Searched, ids: Sequence[int]) -> str:
+    """A question for the first search, which brings the index up to date."""
+    row = next(iter(backend.index.rows(ids[:1]).values()), None)
+    return (_plain(row.chunk.text) if row else "")[:LONGEST_WORD] or "memory"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("\0", " ").split())
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at some passages."""
+
+    backend: Searched
+    rows: list[Row]
+    wrong: list[str] = field(default_factory=list[str])
+    """Citations of those whose vector is not the one that the model gives."""
+    told: list[Reason] = field(default_factory=list[Reason])
+    _fresh: dict[int, NDArray[np.float32]] | None = None
+
+    def canary(self, row: Row) -> Canary:
+        """Search for a passage, then ask each leg for it, and say which of them lost it."""
+        question = self.question(row)
+        lost: tuple[Leg, ...] = ()
+        if self.has_terms(question) and not self.by_words(row, question):
+            lost = ("keyword",)
+        if not self.by_meaning(row):
+            lost = (*lost, "vector")
+        found = self.found(row, question)
+        if not found and not lost:
+            lost = ("keyword", "vector")
+        return Canary(_citation(row), question, found and not lost, lost)
+
+    def question(self, row: Row) -> str:
+        text = row.chunk.text
+        terms = {word: self.terms_of(word) for word in dict.fromkeys(_words(text))}
+        every = {term for some in terms.values() for term in some}
+        return rarest_words(text, terms, self.backend.index.document_frequency(every)) or _plain(text)[:LONGEST_WORD]
+
+    def terms_of(self, word: str) -> Sequence[str]:
+        classic = self.backend.settings.sync.cutting.words == "classic"
+        return classic_terms(word) if classic else query_terms(word)
+
+    def has_terms(self, question: str) -> bool:
+        return any(map(self.terms_of, question.split()))
+
+    def found(self, row: Row, question: str) -> bool:
+        """Through the real path; only where many are like it, among those of its own file."""
+        queries = (
+            Query(question, RESULTS, 0.0),
+            Query(question, NEAR, 0.0, Filters(path=row.path)),
+        )
+        for query in queries:
+            result = self.backend.search(query)
+            self.told += result.health.reasons
+            if any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in result.hits):
+                return True
+        return not self.has_terms(question)
+
+    def by_words(self, row: Row, question: str) -> bool:
+        settings = replace(self.backend.settings.search, max_results=NEAR, min_score=-inf)
+        filters = Filters(path=row.path)
+        hits = rank(self.backend.index, clean_query(question), None, settings, filters=filters, now=0.0)
+        return any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in hits)
+
+    def by_meaning(self, row: Row) -> bool:
+        """Whether its vector is the model's, and found by it; a passage that has none yet is not lost."""
+        fresh, index = self.fresh().get(row.id), self.backend.index
+        ids, stored = index.vectors_at([row.id])
+        if fresh is None or (not ids and index.pending()):
+            return True
+        if ids and float(stored[0] @ fresh) < AGREES:
+            self.wrong.append(_citation(row))
+            return False
+        near = index.vector_search(fresh, limit=NEAR, filters=Filters(path=row.path))
+        return any(found == row.id for found, _ in near)
+
+    def fresh(self) -> dict[int, NDArray[np.float32]]:
+        """What the model says of the passages now; nothing where it does not serve."""
+        if self._fresh is None:
+            self._fresh = self._embedded() if self.backend.embedding.spec and self.backend.index.vectors() else {}
+        return self._fresh
+
+    def _embedded(self) -> dict[int, NDArray[np.float32]]:
+        from memoriter.embed import embed_in_batches
+        from memoriter.sync import BATCH_TOKENS
+
+        texts = [row.chunk.contextual for row in self.rows]
+        known: dict[int, NDArray[np.float32]] = {}
+        try:
+            provider = self.backend.embedding.open()
+            for done in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
+                known |= {self.rows[at].id: row for at, row in zip(done.positions, done.vectors, strict=True)}
+        except EmbeddingError as error:
+            self.told.append(Reason(error.code, error.message, error.remedy))
+        return known
+
+
+def _lost(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Reason]:
+    """Which passages were lost, by which leg, and what repairs it."""
+    lost = [canary for canary in canaries if not canary.found and canary.citation not in wrong]
+    reasons: list[Reason] = []
+    if lost:
+        places = ", ".join(f"{canary.citation} ({' and '.join(canary.lost)} leg)" for canary in lost)
+        message = f"{len(lost)} of {len(canaries)} known passages are not found by their own words: {places}."
+        reasons.append(Reason("canaries_lost", message, "Run: memoriter index --force"))
+    if wrong:
+        message = (
+            f"{len(wrong)} of {len(canaries)} vectors are not what the model makes of the passages: {', '.join(wrong)}."
+        )
+        reasons.append(Reason("vectors_wrong", message, "Run: memoriter index --vectors"))
+    return reasons
+
+
+def _citation(row: Row) -> str:
+    return f"{row.path}#L{row.chunk.start_line}-L{row.chunk.end_line}"

@@ -1,0 +1,159 @@
+"""Why a search found nothing where there is something: what was looked at, what was cut and by what, what helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import floor, inf
+from typing import TYPE_CHECKING
+
+from memoriter.search._pipeline import rank
+from memoriter.search._terms import query_terms
+from memoriter.types import Filters, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.search._ports import Reader
+    from memoriter.search._settings import SearchSettings
+
+OTHER_WORDS = "Ask with other words, a name or a date."
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """What a search that found nothing has looked at."""
+
+    chunks: int
+    """In the index."""
+    searched: int
+    """Of them, those that pass the filters."""
+    min_score: float
+    best: float | None = None
+    """The best score among those that pass the filters, however low; `None` if none was proposed."""
+    beyond: float | None = None
+    """The same without the filters."""
+    filters: Filters = field(default_factory=Filters)
+    passing: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Chunks that pass each of the filters alone, by the filter in words; only where none passes all."""
+    by_meaning: bool = False
+    """Whether the vector leg served."""
+    words: bool = True
+    """Whether the question has any."""
+    classic: bool = False
+    """Whether a chunk had to hold all words of the question."""
+
+
+def look_again(
+    reader: Reader,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    settings: SearchSettings,
+    *,
+    filters: Filters,
+    now: float,
+) -> Nothing:
+    """Ask once more what `rank` found nothing for, without the lowest score, then without the filters."""
+    floorless = replace(settings, min_score=-inf)
+    hits = rank(reader, text, vector, floorless, filters=filters, now=now)
+    anywhere = hits if filters.empty else rank(reader, text, vector, floorless, filters=Filters(), now=now)
+    chunks = reader.corpus().chunks
+    searched = chunks if filters.empty else reader.count(filters)
+    return Nothing(
+        chunks=chunks,
+        searched=searched,
+        min_score=settings.min_score,
+        best=max((hit.score for hit in hits), default=None),
+        beyond=max((hit.score for hit in anywhere), default=None),
+        filters=filters,
+        passing={} if searched else {name: reader.count(part) for name, part in _parts(filters)},
+        by_meaning=vector is not None,
+        words=bool(query_terms(text)),
+        classic=settings.scoring == "classic",
+    )
+
+
+def why_nothing(nothing: Nothing) -> tuple[Reason, ...]:
+    """The reasons, the one that most likely matters first; none only for an index without a chunk."""
+    return tuple(_reasons(nothing)) if nothing.chunks else ()
+
+
+def _reasons(nothing: Nothing) -> Iterator[Reason]:
+    best, beyond = nothing.best, nothing.beyond
+    outside = beyond is not None and (best is None or beyond >= nothing.min_score)
+    if not nothing.filters.empty and (outside or not nothing.searched):
+        yield Reason("filtered_out", _left_out(nothing), _without_filters(nothing))
+    if best is not None:
+        message = (
+            f"{_chunks(nothing.searched)} could answer; the best scores {_down(best, 3)},"
+            f" and the lowest score that counts is {nothing.min_score:g}."
+        )
+        yield Reason("below_min_score", message, f"{OTHER_WORDS}{_lower(best)}")
+    elif beyond is None and not nothing.words:
+        message = "The question has no word to look for, and its meaning could not be searched for."
+        yield Reason("no_words", message, OTHER_WORDS)
+    elif beyond is None and nothing.classic:
+        message = f"None of {_chunks(nothing.chunks)} has every word of the question, as classic scoring wants."
+        remedy = 'Ask with fewer words, or set memorySearch.query.scoring to "calibrated".'
+        yield Reason("words_apart", message, remedy)
+    elif beyond is None:
+        message = f"None of {_chunks(nothing.chunks)} has a word of the question; words alone were searched."
+        yield Reason("no_term_known", message, OTHER_WORDS)
+
+
+def _left_out(nothing: Nothing) -> str:
+    if not nothing.searched:
+        alone = ", ".join(f"{name} alone leaves {count}" for name, count in nothing.passing.items())
+        return f"The filters leave none of {_chunks(nothing.chunks)}: {alone}."
+    given = " and ".join(name for name, _ in _parts(nothing.filters))
+    if nothing.best is None:
+        what = "could be compared with" if nothing.by_meaning else "has a word of"
+        return f"None of {_chunks(nothing.searched)} that the filters leave ({given}) {what} the question; others do."
+    best = _down(nothing.beyond or 0.0, 3)
+    return f"The filters ({given}) leave out what answers better: without them the best scores {best}."
+
+
+def _without_filters(nothing: Nothing) -> str:
+    """What is promised here is what the same question then finds."""
+    filters, given = nothing.filters, list[str]()
+    if filters.since is not None and filters.since == filters.until:
+        given.append("--on")
+    else:
+        given += ["--since"] if filters.since is not None else []
+        given += ["--until"] if filters.until is not None else []
+    given += ["--source"] if filters.sources is not None else []
+    given += ["--path"] if filters.path is not None else []
+    leave = f"Leave out {' and '.join(given)}."
+    return leave if nothing.beyond is None or nothing.beyond >= nothing.min_score else leave + _lower(nothing.beyond)
+
+
+def _lower(best: float) -> str:
+    return f" With --min-score {_down(best, 2)} (minScore) you see what is nearest." if best >= 0 else ""
+
+
+def _parts(filters: Filters) -> Iterator[tuple[str, Filters]]:
+    """Each filter alone, in words."""
+    if filters.sources is not None:
+        yield f"source {' or '.join(sorted(filters.sources))}", Filters(sources=filters.sources)
+    if filters.since is not None and filters.since == filters.until:
+        yield f"on {filters.since}", Filters(since=filters.since, until=filters.until)
+    else:
+        if filters.since is not None:
+            yield f"since {filters.since}", Filters(since=filters.since)
+        if filters.until is not None:
+            yield f"until {filters.until}", Filters(until=filters.until)
+    if filters.path is not None:
+        yield f"path {filters.path!r}", Filters(path=filters.path)
+
+
+def _chunks(count: int) -> str:
+    return f"{count:,} chunk{'' if count == 1 else 's'}"
+
+
+def _down(score: float, digits: int) -> str:
+    """The score with so many digits, and never more than it is: what is asked for by it is found."""
+    step = 10**digits
+    shown = floor(score * step) / step
+    return f"{shown if shown <= score else shown - 1 / step:.{digits}f}"
