@@ -13,6 +13,7 @@ from memoriter.workspace._write import Appended, append, replace
 if TYPE_CHECKING:
     from memoriter.workspace._chunk import MERGE_TOKENS, chunk_markdown
     from memoriter.workspace._lines import chunk_lines
+    from memoriter.workspace._secrets import Secret, find_secrets, mask
 
 __all__ = [
     "MAX_BYTES",
@@ -21,14 +22,17 @@ __all__ = [
     "ExtraPath",
     "Loaded",
     "Scan",
+    "Secret",
     "Workspace",
     "append",
     "chunk_lines",
     "chunk_markdown",
     "estimate_tokens",
     "extra_files",
+    "find_secrets",
     "in_ignored_folder",
     "is_memory_path",
+    "mask",
     "normalise_path",
     "replace",
 ]
@@ -44,4 +48,8 @@ def __getattr__(name: str) -> Any:
         from memoriter.workspace._lines import chunk_lines
 
         return chunk_lines
+    if name in {"Secret", "find_secrets", "mask"}:
+        from memoriter.workspace import _secrets
+
+        return getattr(_secrets, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
