@@ -95,9 +95,9 @@ def _forget_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int 
     if file is None:
         return None, []
     which = "FROM chunks WHERE file = ? AND ordinal >= ?"
-    gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))  # noqa: S608 (fixed text)
+    gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))
     _keywords.drop(connection, gone)
-    connection.execute(f"DELETE {which}", (file, keep))  # noqa: S608 (fixed text)
+    connection.execute(f"DELETE {which}", (file, keep))
     return int(file), gone
 
 
@@ -114,9 +114,7 @@ def remove(connection: Database, paths: Collection[str]) -> Change:
 def touch(connection: Database, source: Source, tail: str | None = None) -> None:
     """Note size and time of a file whose content is still the same, and how far it was read now."""
     values = (source.size, source.mtime_ns, tail, storable(source.path))
-    connection.execute(
-        "UPDATE files SET size = ?, mtime_ns = ?, tail = coalesce(?, tail) WHERE path = ?", values
-    )
+    connection.execute("UPDATE files SET size = ?, mtime_ns = ?, tail = coalesce(?, tail) WHERE path = ?", values)
 
 
 def listing(connection: Database) -> dict[str, IndexedFile]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
     from memoriter.workspace._open_transcript import OpenTranscript
+    from memoriter.workspace._secrets import Secret, find_secrets, mask
     from memoriter.workspace._transcript_folders import transcripts_of
     from memoriter.workspace._transcripts import TranscriptFolder, Transcripts
 
@@ -26,6 +27,7 @@ __all__ = [
     "Loaded",
     "OpenTranscript",
     "Scan",
+    "Secret",
     "TranscriptFolder",
     "Transcripts",
     "Workspace",
@@ -34,14 +36,17 @@ __all__ = [
     "chunk_markdown",
     "estimate_tokens",
     "extra_files",
+    "find_secrets",
     "in_ignored_folder",
     "injected",
     "is_memory_path",
+    "mask",
     "normalise_path",
     "replace",
     "transcripts_of",
     "without_injected",
 ]
+
 
 def __getattr__(name: str) -> Any:
     """Load what reads and cuts text when it is first asked for: most searches find nothing new to cut."""
@@ -50,6 +55,7 @@ def __getattr__(name: str) -> Any:
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
         "_open_transcript": {"OpenTranscript"},
+        "_secrets": {"Secret", "find_secrets", "mask"},
         "_transcript_folders": {"transcripts_of"},
         "_transcripts": {"TranscriptFolder", "Transcripts"},
     }

@@ -1,4 +1,4 @@
-"""What was put into a conversation out of memory: made in one place, and known again wherever a conversation is read."""
+"""What was put into a conversation out of memory: made here, and known again wherever a conversation is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EDGE = re.compile(
 
 def injected(text: str) -> str:
     """The text as it is put into a conversation; the wrapper's name inside of it is made harmless."""
-    return f"<{TAG}>\n{_NAME.sub("‹", text)}\n</{TAG}>"
+    return f"<{TAG}>\n{_NAME.sub('‹', text)}\n</{TAG}>"
 
 
 def without_injected(text: str) -> str:

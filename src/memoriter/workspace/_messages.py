@@ -14,12 +14,13 @@ from memoriter.workspace._harness import without_harness
 from memoriter.workspace._injected import without_injected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Fields = dict[str, Any]
 Speaker = Literal["user", "assistant"]
 SPEAKERS: dict[Speaker, str] = {"user": "User", "assistant": "Assistant"}
 
+_SPEAKERS: dict[str, Speaker] = {"user": "user", "assistant": "assistant"}
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 _NOT_SAID = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 """Claude Code's marks of lines that neither the user nor the agent said to the other."""
@@ -119,20 +120,22 @@ def _unsaid(fields: Fields) -> bool:
 
 def _said(message: Fields, time: float | None) -> Said:
     role = message.get("role")
-    if role not in SPEAKERS:
+    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
+    if speaker is None:
         return Said(known=True, time=time)
-    speaker = cast("Speaker", role)
-    text = one_line(spoken_texts(message.get("content"), speaker))
+    text = spoken(message.get("content"), speaker)
     return Said(known=True, speaker=speaker, text=text, time=time if time is not None else _moment(message))
 
 
-def spoken_texts(content: object, speaker: Speaker = "assistant") -> Iterator[str]:
-    """The texts of a message's content, without what nobody said, secrets masked."""
+def spoken(content: object, speaker: Speaker) -> str:
+    """What a message's content says in one line: without what nobody said, secrets masked."""
     from memoriter.workspace._secrets import mask
 
-    for text in _texts(content):
-        clean = without_injected(text)
-        yield mask(without_harness(clean) if speaker == "user" else clean)
+    texts = (without_injected(text) for text in _texts(content))
+    masked = [mask(without_harness(text) if speaker == "user" else text) for text in texts]
+    line = one_line(masked)
+    # What is a secret only beside the line before it is found once the lines are one.
+    return mask(line) if any("\n" in text for text in masked) or len(masked) > 1 else line
 
 
 def _texts(content: object) -> Iterator[str]:
@@ -146,10 +149,9 @@ def _texts(content: object) -> Iterator[str]:
                 yield text
 
 
-def one_line(texts: Iterator[str]) -> str:
+def one_line(texts: Iterable[str]) -> str:
     """Texts with every run of white space as one blank."""
     return " ".join(word for text in texts for word in text.replace("\ufeff", " ").split())
-
 
 
 def _moment(fields: Fields) -> float | None:

@@ -1,5 +1,5 @@
 """Which files are transcripts now, and bounded reads of what was said in them."""
-# ruff: noqa: PTH118 - plain strings throughout, as a look at the disk makes thousands of them
+# ruff: noqa: PTH116, PTH117 - plain strings throughout, as a look at the disk makes thousands of them
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Place
@@ -232,5 +232,5 @@ def _started_in(path: str) -> str | None:
     except OSError:
         return None
     payload = fields.get("payload")
-    written = (payload if isinstance(payload, dict) else fields).get("cwd")
+    written = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
     return os.path.normpath(written) if isinstance(written, str) and written else None
