@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
-from memoriter.config import expand, find_workspace, home_of, in_home, index_path, load
+from memoriter.config import agent_name, expand, find_workspace, home_of, in_home, index_path, load
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger, on_network
 from memoriter.search import SearchSettings
-from memoriter.sync import Cutting, SyncSettings
+from memoriter.sync import Cutting, SessionRules, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
     from memoriter.sync import Watch, WatchEvent
+    from memoriter.workspace import Transcripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,9 @@ def assemble(
     around = around or surroundings()
     place, configuration, chosen = settle(around, workspace, config, agent)
     settings = configuration.search_for(chosen)
-    notes = _workspace(place, settings, around)
+    notes = _workspace(
+        place, settings, around, transcripts=_transcripts(place, settings, configuration, chosen, around)
+    )
     path = index_path(
         settings,
         chosen,
@@ -201,12 +204,34 @@ def _batch_rules(settings: MemorySearch) -> BatchRules | None:
     return BatchRules(batch.wait, batch.concurrency, batch.poll_interval_ms / 1000, float(batch.timeout_minutes))
 
 
-def _workspace(place: Place, settings: MemorySearch, around: Surroundings) -> Workspace:
+def _transcripts(
+    place: Place, settings: MemorySearch, configuration: Configuration, agent: str, around: Surroundings
+) -> Transcripts | None:
+    if "sessions" not in settings.sources:
+        return None
+    from memoriter.workspace import transcripts_of
+
+    # OpenClaw keeps what belongs to its agents beside its configuration.
+    files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
+    homes = [around.home, *((around.cwd / file).parent for file in files)]
+    return transcripts_of(
+        agent_name(agent),
+        settings.session_paths,
+        homes=homes,
+        workspace=place.workspace,
+        user_home=around.user_home,
+        environ=around.environ,
+    )
+
+
+def _workspace(
+    place: Place, settings: MemorySearch, around: Surroundings, *, transcripts: Transcripts | None
+) -> Workspace:
     if place.reason == "default":
         place.workspace.mkdir(parents=True, exist_ok=True)
     extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
     try:
-        return Workspace(place.workspace, extra)
+        return Workspace(place.workspace, extra, transcripts=transcripts)
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} (chosen by: {place.reason}).",
@@ -232,11 +257,13 @@ def _backend_settings(
             cutting=_cutting(settings),
             max_entries=settings.cache.max_entries if settings.cache.enabled else 0,
             max_bytes=settings.cache.max_bytes,
+            sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
         ),
         engine=vector.engine if vector.enabled else "exact",
         extension_path=str(in_home(vector.extension_path, user_home)) if vector.extension_path else None,
         on_search=settings.sync.on_search,
         debounce_ms=settings.sync.watch_debounce_ms,
+        sources=settings.sources,
         deadline_ms=settings.query.deadline_ms,
     )
 

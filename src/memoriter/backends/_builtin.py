@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._behind import glance, stale, unindexed
 from memoriter.backends._freshness import Freshness
+from memoriter.backends._scope import scope_of
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, TransientFailure
@@ -95,8 +96,9 @@ class BuiltinBackend:
         self._follow_provider()
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
-        settings = self._settings(query)
-        filters, now = query.filters, self.clocks.wall()
+        scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
+        reasons += scope.reasons
+        settings, filters, now = replace(self._settings(query), kinds=scope.kinds), scope.filters, self.clocks.wall()
         hits = rank(self.index, text, vector, settings, filters=filters, now=now)
         nothing = () if hits else why_nothing(look_again(self.index, text, vector, settings, filters=filters, now=now))
         if not query.explain:
@@ -181,7 +183,7 @@ class BuiltinBackend:
         """At all files, or only at those that were written through us."""
         sync = self._sync(None)
         if not whole and not sync.outdated:
-            return look_for(Job(own, own), self.workspace, self.index, young=NEVER).look
+            return look_for(Job(own, own), self.workspace, self.index, young=NEVER, due=sync.due).look
         found = (self.workspace.find(path) for path in own)
         return replace(sync.look(), first=frozenset(each[0] for each in found if each))
 
@@ -252,7 +254,7 @@ class BuiltinBackend:
         """
 
         def act() -> SyncReport:
-            report = self._run(force=force or vectors, vectors=vectors, progress=progress)
+            report = self._run(force=force or vectors, vectors=vectors, progress=progress, everything=True)
             self.index.purge()
             return report
 
@@ -275,6 +277,7 @@ class BuiltinBackend:
         progress: Callable[[Progress], None] | None = None,
         look: Look | None = None,
         read_by: Deadline | None = None,
+        everything: bool = False,
     ) -> SyncReport:
         sync, told = self._sync(progress), list[Reason]()
         if progress is not None:
@@ -290,14 +293,24 @@ class BuiltinBackend:
                     self.embedding.open()
                     self._follow_provider()
                 provider = self.embedding.open if self.embedding.spec else None
-                report = sync.run(provider, force=force, vectors=vectors, deadline=deadline, look=look, read_by=read_by)
+                report = sync.run(
+                    provider,
+                    force=force,
+                    vectors=vectors,
+                    deadline=deadline,
+                    look=look,
+                    read_by=read_by,
+                    everything=everything,
+                )
                 break
             except EmbeddingError as error:
                 look = still_to_do(look, self.index) if look is not None and look.held else None
                 if not self.embedding.fall_back(error):
                     told.append(Reason(error.code, error.message, error.remedy))
                     again = force and not self.index.files()
-                    report = sync.run(None, force=again, deadline=deadline, look=look, read_by=read_by)
+                    report = sync.run(
+                        None, force=again, deadline=deadline, look=look, read_by=read_by, everything=everything
+                    )
                     break
         failed = [self.embedding.failed] if self.embedding.failed else []
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
@@ -311,6 +324,7 @@ class BuiltinBackend:
             self.clocks.monotonic,
             told,
             lambda provider: self.embedding.batches(provider, self.index),
+            wall=self.clocks.wall,
         )
 
     def _surviving(self, act: Callable[[], _T]) -> _T:
@@ -383,7 +397,7 @@ class BuiltinBackend:
 
     def _seen(self, job: Job) -> Seen:
         now, quiet = self.clocks.wall(), self.settings.debounce_ms / 1000
-        return look_for(job, self.workspace, self.index, young=(now - quiet, now))
+        return look_for(job, self.workspace, self.index, young=(now - quiet, now), due=self._sync(None).due)
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""

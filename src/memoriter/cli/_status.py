@@ -84,8 +84,12 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
     yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB)"
+    counts = {each.kind: (each.files, each.chunks) for each in state.sources} or {"memory": (state.files, state.chunks)}
     stale = f"; {state.stale} not indexed as they are now" if state.stale else ""
-    yield "notes", f"{counted(state.files, 'file')}, {counted(state.chunks, 'chunk')}{stale}"
+    for kind, (files, chunks) in counts.items():
+        name = {"memory": "notes", "sessions": "sessions"}[kind]
+        yield name, f"{counted(files, 'file')}, {counted(chunks, 'chunk')}{stale}"
+        stale = ""
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
     engine += f", {state.oversampling} compared for each found" if state.oversampling else ""

@@ -14,8 +14,10 @@ from memoriter.sync._apply import (
 )
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._look import Round, Seen, look_for, still_to_do
+from memoriter.sync._passages import at_lines
 from memoriter.sync._plan import Plan, make_plan
 from memoriter.sync._schedule import EVERYTHING, Job, Schedule
+from memoriter.sync._sessions import SessionRules, due, left_out, new_chunks
 
 if TYPE_CHECKING:
     from memoriter.sync._watch import Watch, WatchEvent, WatchRules
@@ -32,18 +34,23 @@ __all__ = [
     "Round",
     "Schedule",
     "Seen",
+    "SessionRules",
     "Sync",
     "SyncSettings",
     "Watch",
     "WatchEvent",
     "WatchRules",
+    "at_lines",
     "background_of",
     "chunks_of",
+    "due",
     "entries_of",
     "entry_of",
     "learn_background",
+    "left_out",
     "look_for",
     "make_plan",
+    "new_chunks",
     "still_to_do",
 ]
 

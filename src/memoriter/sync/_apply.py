@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.errors import IndexDamaged, PathRefused, ProviderUnavailable
@@ -12,6 +13,7 @@ from memoriter.search import Background, measure
 from memoriter.sync._entries import Cutting, entries_of
 from memoriter.sync._order import OUTDATED, QUICK_CHUNKS, newest_first, unread_reason
 from memoriter.sync._plan import make_plan
+from memoriter.sync._sessions import SessionRules, due, grown_lines, index_transcript
 from memoriter.types import Reason, SyncReport
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class SyncSettings:
     cutting: Cutting = field(default_factory=Cutting)
     max_entries: int = 50_000
     max_bytes: int = 2**31
+    sessions: SessionRules = field(default_factory=SessionRules)
 
 
 @dataclass(slots=True)
@@ -114,6 +117,8 @@ class Sync:
     batches: Callable[[EmbeddingProvider], Batches | None] = lambda _: None
     """The batch interface of an opened provider, where it is to be used."""
     tally: Tally = field(default_factory=Tally)
+    wall: Callable[[], float] = lambda: inf
+    """Seconds since 1970, for how long a transcript was left alone."""
 
     def run(
         self,
@@ -124,6 +129,7 @@ class Sync:
         deadline: Deadline | None = None,
         look: Look | None = None,
         read_by: Deadline | None = None,
+        everything: bool = True,
     ) -> SyncReport:
         """Index what changed, then embed what has no vector, until the deadline.
 
@@ -134,13 +140,14 @@ class Sync:
             deadline: for embedding; the keyword leg is always finished.
             look: what `look` has just seen, so that the files are not looked at twice.
             read_by: for reading; the files that changed last come first, and the report tells how many are left.
+            everything: also transcripts that are being written just now, of which little is new.
 
         Raises:
             IndexBusy: another process is indexing.
         """
         started = self.monotonic()
         with self.index.lease():
-            report = self._read(look, read_by, force=force, vectors=vectors)
+            report = self._read(look, read_by, force=force, vectors=vectors, everything=everything)
             self.tally.take(report)
             if provider is not None:
                 report = self._embed(provider, report, deadline)
@@ -159,15 +166,24 @@ class Sync:
         if self.outdated or self.index.pending():
             return Look(version, needed=True)
         known = self.index.files()
-        plan = make_plan(self.workspace.scan().sources, known)
+        plan = make_plan(self.workspace.scan().sources, known, self.due)
         return Look(version, needed=not plan.empty, plan=plan, known=known)
 
-    def _read(self, look: Look | None, read_by: Deadline | None, *, force: bool, vectors: bool) -> SyncReport:
+    def due(self, source: Source, known: IndexedFile) -> bool:
+        """Whether a changed file is to be read before anybody asks for all of them."""
+        if source.kind != "sessions":
+            return True
+        grown, age = source.size - known.size, self.wall() - source.mtime_ns / 1e9
+        return due(grown, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, known.size))
+
+    def _read(
+        self, look: Look | None, read_by: Deadline | None, *, force: bool, vectors: bool, everything: bool
+    ) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
-            return self._read_into(self.index, look, read_by)
+            return self._read_into(self.index, look, read_by, everything=everything)
         if read_by is not None and self.index.corpus().chunks > QUICK_CHUNKS:
             corpus = self.index.corpus()
             return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
@@ -180,12 +196,14 @@ class Sync:
             after = fresh.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: Index, look: Look | None = None, read_by: Deadline | None = None) -> SyncReport:
+    def _read_into(
+        self, index: Index, look: Look | None = None, read_by: Deadline | None = None, *, everything: bool = True
+    ) -> SyncReport:
         # What was seen holds only if nobody else has written since.
         seen = look if look is not None and (look.held or look.version == index.version()) else None
         if seen is None or seen.plan is None or seen.known is None:
-            known = index.files()
-            plan = make_plan(self.workspace.scan().sources, known)
+            known, sources = index.files(), self.workspace.scan().sources
+            plan = make_plan(sources, known) if everything else make_plan(sources, known, self.due)
         else:
             known, plan = seen.known, seen.plan
         waiting = index.pending()
@@ -214,6 +232,8 @@ class Sync:
 
     def _index_file(self, index: Index, source: Source, known: IndexedFile | None, *, patient: bool) -> _Change:
         try:
+            if source.kind == "sessions":
+                return self._index_transcript(index, source, known)
             loaded = self.workspace.load(source)
         except PathRefused as error:
             if patient and not os.path.lexists(source.file):
@@ -227,6 +247,15 @@ class Sync:
         entries = entries_of(loaded.source, loaded.text, self.settings.cutting)
         index.put_file(loaded.source, loaded.hash, entries)
         return _Change("changed" if known else "added", len(entries))
+
+    def _index_transcript(self, index: Index, source: Source, known: IndexedFile | None) -> _Change:
+        transcripts = self.workspace.transcripts
+        if transcripts is None:
+            return _Change("same", 0)
+        written, trouble = index_transcript(index, transcripts, source, known, self.settings.cutting)
+        if written is None:
+            return _Change("same", 0, trouble)
+        return _Change("changed" if known else "added", written, trouble)
 
     def _embed(
         self, provider: Callable[[], EmbeddingProvider], report: SyncReport, deadline: Deadline | None

@@ -10,7 +10,7 @@ from memoriter.sync._apply import Look
 from memoriter.sync._plan import Plan, make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from memoriter.index import Index, IndexedFile
     from memoriter.sync._schedule import Job
@@ -47,14 +47,22 @@ class Round:
     """Of the look at the files."""
 
 
-def look_for(job: Job, workspace: Workspace, index: Index, *, young: tuple[float, float]) -> Seen:
+def look_for(
+    job: Job,
+    workspace: Workspace,
+    index: Index,
+    *,
+    young: tuple[float, float],
+    due: Callable[[Source, IndexedFile], bool],
+) -> Seen:
     """Compare what a job asks for with the index.
 
     Args:
         job: the paths, cited or absolute, or all files.
         workspace: where they are.
         index: what is known of them.
-        young: a file of unknown history that was changed between these times (seconds since 1970) is left for later.
+        young: a note of unknown history that was changed between these times (seconds since 1970) is left for later.
+        due: whether a file that changed is to be read now.
 
     Raises:
         WorkspaceNotFound: the workspace is not there now.
@@ -69,15 +77,17 @@ def look_for(job: Job, workspace: Workspace, index: Index, *, young: tuple[float
         folders = scan.folders
         sources: list[Source] = []
         for source in scan.sources:
-            fresh = young[0] < source.mtime_ns / 1e9 <= young[1] and source.path not in asked
+            fresh = (
+                source.kind == "memory" and young[0] < source.mtime_ns / 1e9 <= young[1] and source.path not in asked
+            )
             if fresh and not _same(source, known.get(source.path)):
                 again.add(source.path)
             else:
                 sources.append(source)
-        plan = make_plan(sources, {path: file for path, file in known.items() if path not in again})
+        plan = make_plan(sources, {path: file for path, file in known.items() if path not in again}, due)
     else:
         known = index.files_at(asked)
-        plan = make_plan([source for source in asked.values() if source is not None], known)
+        plan = make_plan([source for source in asked.values() if source is not None], known, due)
     if not workspace.root.is_dir():
         raise WorkspaceNotFound(f"{str(workspace.root)!r} is not there now.", remedy="Bring it back; the index waits.")
     again.update(path for path in plan.removed if path not in settled)

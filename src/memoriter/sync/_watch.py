@@ -11,6 +11,7 @@ from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound
 from memoriter.search import Deadline
 from memoriter.sync._events import Events
 from memoriter.sync._schedule import EVERYTHING, Schedule
+from memoriter.sync._sessions import DEBOUNCE_SECONDS
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ TURN_SECONDS = 0.5
 """Between two tries to take over from another watcher, or to find a workspace that is not there."""
 LONGEST_SLEEP = 1.0
 IGNORE_FILE = ".memoryignore"
+TRANSCRIPT = ".jsonl"
 
 WatchKind = Literal["waiting", "watching", "polling", "indexed", "trouble", "recovered", "missing", "stopped"]
 
@@ -116,7 +118,9 @@ class Watch:
     def _turn(self, events: Events, schedule: Schedule) -> None:
         seconds = min(schedule.due_in(self.monotonic()), LONGEST_SLEEP)
         if seconds > 0 and (heard := events.wait(seconds)):
-            schedule.changed(self._meant(heard, events), self.monotonic())
+            now, said = self.monotonic(), {path for path in heard if path.endswith(TRANSCRIPT)}
+            schedule.changed(self._meant(heard - said, events), now)
+            schedule.changed(self._said(said), now, quiet=DEBOUNCE_SECONDS)
         job = schedule.next(self.monotonic())
         if job is None:
             return
@@ -157,6 +161,13 @@ class Watch:
                 yield path
             elif os.path.isdir(path) and not os.path.islink(path) and self.workspace.may_hold(path):  # noqa: PTH112, PTH114
                 yield EVERYTHING
+
+    def _said(self, heard: set[str]) -> Iterator[str]:
+        """The transcripts that count, of those that something happened to."""
+        transcripts = self.workspace.transcripts
+        for path in heard:
+            if transcripts is not None and transcripts.cites(path):
+                yield path if os.path.exists(path) else EVERYTHING  # noqa: PTH110 (thousands at once)
 
     def _await_workspace(self, error: WorkspaceNotFound, events: Events, schedule: Schedule) -> None:
         """Wait for a workspace that went away; what is indexed stays meanwhile."""
