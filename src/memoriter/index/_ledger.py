@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -53,6 +54,7 @@ class Ledger:
         """`wall` gives seconds since 1970. Methods raise ProviderUnavailable where the file cannot be used."""
         self._path = path
         self._wall = wall
+        self._process = os.getpid()
         self._turn = threading.RLock()
         self._connection: Database | None = None
 
@@ -128,6 +130,11 @@ class Ledger:
     @contextmanager
     def _opened(self, *, create: bool) -> Generator[Database | None]:
         """The database; None where there is none and none is wanted."""
+        if self._process != os.getpid():
+            self._process, self._turn = os.getpid(), threading.RLock()
+            if self._connection is not None:
+                _connection.leave(self._connection)
+                self._connection = None
         with self._turn, _named(self._path), translated(self._path):
             if self._connection is None and (create or self._path.exists()):
                 self._path.parent.mkdir(parents=True, exist_ok=True)

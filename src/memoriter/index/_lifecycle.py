@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.errors import IndexUnavailable
 from memoriter.index import _cache, _connection, _files, _keywords, _opening
 from memoriter.index._counts import Counts
 from memoriter.index._errors import translated
-from memoriter.index._home import Home, identity
+from memoriter.index._home import Home
+from memoriter.index._lease import identity
 from memoriter.index._network import on_network
 from memoriter.index._vectors import Vectors
 
@@ -39,7 +41,8 @@ class OpenFile:
         self._home = home
         self._clock = clock
         self._network = network
-        self._turn = threading.RLock()
+        self._process = os.getpid()
+        self._lock = threading.RLock()
         self._notices: list[Reason] = []
         self._opened: _opening.Opened | None = None
         self._closed = False
@@ -59,7 +62,7 @@ class OpenFile:
         `clock` gives seconds since the epoch; `network`: is it on a network file system? (`None`: find out.)
         """
         with translated(path):
-            home = Home(path)
+            home = Home(path, clock)
             home.path.parent.mkdir(parents=True, exist_ok=True)
             index = cls(home, path, clock=clock, network=on_network(home.path.parent) if network is None else network)
             with suppress(OSError):
@@ -145,25 +148,18 @@ class OpenFile:
         At the end vectors are made ready for searching; if nobody else reads just then, deleted text leaves the file,
         in a large index only once much was deleted.
         """
-        from filelock import Timeout
-
-        lock = self._home.leases()
-        try:
+        with ExitStack() as holding:
+            with self._turn:
+                lease = self._home.lease
             with translated(self.path):
-                lock.acquire(timeout=wait)
-        except IndexUnavailable as error:
-            if not isinstance(error.__cause__, Timeout):
-                raise
-            message = f"Another process is indexing {str(self.path)!r}"
-            raise IndexBusy(message, remedy="Wait until it is done; searches work meanwhile.") from error
-        try:
-            yield
-            with suppress(IndexUnavailable):
-                self.settle()
-        finally:
-            with suppress(IndexUnavailable):
-                self._purge(always=False)
-            lock.release()
+                holding.enter_context(lease.held(wait))
+            try:
+                yield
+                with suppress(IndexUnavailable):
+                    self.settle()
+            finally:
+                with suppress(IndexUnavailable):
+                    self._purge(always=False)
 
     def settle(self) -> None:
         """Make ready what the next search by vector would have to make first."""
@@ -260,6 +256,20 @@ class OpenFile:
 
     # underneath
 
+    @property
+    def _turn(self) -> threading.RLock:
+        """For one thread at a time. A process that was forked off begins with a connection of its own."""
+        if self._process != os.getpid():
+            self._process, self._lock = os.getpid(), threading.RLock()
+            self._home = Home(self.path, self._clock)
+            if self._opened is not None:
+                _connection.leave(self._opened.connection)
+                self._opened = None
+            if not (self._closed or self._pinned):
+                with translated(self.path):
+                    self._take(self._reopened())
+        return self._lock
+
     @contextmanager
     def _reading(self) -> Generator[Database]:
         with self._turn, translated(self.path):
@@ -270,7 +280,9 @@ class OpenFile:
     @contextmanager
     def _writing(self) -> Generator[Database]:
         with self._reading() as connection:
+            self._home.lease.check()
             with _connection.transaction(connection):
+                self._home.lease.check()
                 yield connection
             self._version += 1
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import IndexUnavailable
 from memoriter.index import _migrations
 from memoriter.index._connection import connect, nature
-from memoriter.index._home import identity
+from memoriter.index._lease import identity
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
