@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
-from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
-from memoriter.sync import Progress, Sync, background_of
+from memoriter.sync import LEFT_OUT, Progress, Sync, background_of, left_out, undecoded_of
 from memoriter.types import Health, Reason, SearchResult
 from memoriter.workspace import estimate_tokens
 
@@ -46,6 +46,8 @@ class BuiltinBackend:
     clocks: Clocks
     _index: Index | None = None
     _freshness: Freshness = field(default_factory=Freshness)
+    _left_out: tuple[Reason, ...] = ()
+    """What the last look at the files could not read."""
 
     @property
     def index(self) -> Index:
@@ -142,20 +144,28 @@ class BuiltinBackend:
     def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
         """Index what is new before answering, as far as there is time."""
         index, now = self.index, self.clocks.monotonic()
+        if index.read_only:
+            return self._acquainted()
         first = not index.files()
         if not first and not self._freshness.due(now, self.settings):
-            return self._acquainted() if self._freshness.looked_at is None else []
+            acquainted = self._acquainted() if self._freshness.looked_at is None else []
+            return [*acquainted, *self._left_out]
         look = None if first or self.embedding.unknown else self._sync(None).look()
         if look is not None and not look.needed:
-            self._freshness = Freshness(self.clocks.monotonic())
-            return []
+            self._freshness, self._left_out = Freshness(self.clocks.monotonic()), look.left_out
+            return list(self._left_out)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
         try:
             report = self._run(deadline=left, progress=progress, look=look)
+        except IndexDamaged:
+            raise
         except IndexBusy as error:
             return [Reason(error.code, error.message, error.remedy)]
+        except IndexUnavailable as error:
+            return [Reason(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
         self._freshness = Freshness(self.clocks.monotonic())
+        self._left_out = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
         return list(report.reasons)
 
     def _acquainted(self) -> list[Reason]:
@@ -172,7 +182,8 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
-        if not index.files() and all(reason.code != IndexBusy.code for reason in reasons):
+        unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only"}
+        if not index.files() and unread.isdisjoint(reason.code for reason in reasons):
             message = f"There are no notes in {str(self.workspace.root)!r}."
             reasons.append(
                 Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
@@ -189,6 +200,7 @@ class BuiltinBackend:
         if failed := (index.failures() if self.embedding.spec else 0):
             message = f"{failed} chunks could not be embedded; words alone find them."
             reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
+        reasons += undecoded_of(index)
         legs = {"keyword": True, "vector": serving}
         return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
@@ -309,7 +321,8 @@ class BuiltinBackend:
         problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
         able = not self.embedding.problem and not self.embedding.refusal(0)
         serving = spec is not None and able and self.index.vectors() > 0
-        return self._health([*self.index.notices, *problem], serving=serving)
+        faulty = left_out(self.workspace.scan().skipped)
+        return self._health([*self.index.notices, *problem, *faulty], serving=serving)
 
     def close(self) -> None:
         """Let go of files and models."""

@@ -160,7 +160,7 @@ class Index(OpenFile):
         """Let this engine serve; `auto` picks by size. sqlite-vec that does not work is a notice, never an error."""
         with self._reading():
             self._choice = name, extension_path
-            self._vectors.choose(name, extension_path)
+            self._vectors.choose(*self._chosen)
 
     def use_vectors(self, spec: ModelSpec) -> None:
         """Make this model's vector set the active one; the others stay. `EmbeddingError` if its dimensions changed."""

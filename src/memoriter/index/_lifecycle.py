@@ -78,7 +78,13 @@ class OpenFile:
     @property
     def notices(self) -> tuple[Reason, ...]:
         """What a person should know: a file that was set aside, an engine that does not work."""
-        return tuple(self._notices)
+        reading = self._opened.reading if self._opened else None
+        return (*self._notices, reading) if reading else tuple(self._notices)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it is only read, because nothing can be written where it is; a notice says why."""
+        return self._opened is not None and self._opened.reading is not None
 
     @property
     def engine(self) -> EngineName:
@@ -112,17 +118,31 @@ class OpenFile:
         """Follow the path when another file serves there now, or none at all; True if so. Costs one `stat`."""
         with self._turn, translated(self.path):
             if self._closed or self._pinned or (self._opened and identity(self._home.path) == self._opened.identity):
-                return False
+                return not self._closed and self.read_only and self._writable_again()
             before = self.generation
             self._let_go()
             self._take(self._reopened(after=before))
             return True
+
+    def _writable_again(self) -> bool:
+        opened = self._reopened()
+        if opened.reading is not None:
+            opened.connection.close()
+            return False
+        self._let_go()
+        self._take(opened)
+        return True
 
     def quarantine(self) -> None:
         """Set the file aside after `IndexDamaged` and begin a new, empty one, unless somebody has done so already."""
         if self._pinned:
             raise IndexUnavailable(
                 "The new index that is being built is damaged", remedy="Start again; the old one still serves."
+            )
+        if self.read_only:
+            raise IndexUnavailable(
+                f"The index {str(self.path)!r} changed or broke while it was only read",
+                remedy="Ask again; if that does not help, make its folder writable.",
             )
         with self._turn, translated(self.path):
             seen, before = (self._opened.identity if self._opened else None), self.generation
@@ -151,6 +171,8 @@ class OpenFile:
         with ExitStack() as holding:
             with self._turn:
                 lease = self._home.lease
+                if self._opened and (reading := self._opened.reading):
+                    raise IndexUnavailable(reading.message, remedy=reading.remedy)
             with translated(self.path):
                 holding.enter_context(lease.held(wait))
             try:
@@ -296,9 +318,14 @@ class OpenFile:
         self._seen = -1
         self._version += 1
         self._vectors = Vectors(opened.connection, self._notice)
-        self._vectors.choose(*self._choice)
+        self._vectors.choose(*self._chosen)
         if self._spec is not None:
             self._vectors.use(self._spec, now=self._clock())
+
+    @property
+    def _chosen(self) -> tuple[EngineName, str | None]:
+        """The engine that serves: others keep tables of their own, which an index that is only read cannot take."""
+        return ("exact", None) if self.read_only else self._choice
 
     def _let_go(self) -> None:
         if self._opened is not None:

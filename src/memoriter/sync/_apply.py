@@ -9,6 +9,7 @@ from memoriter.errors import IndexDamaged, PathRefused, ProviderUnavailable
 from memoriter.ids import fingerprint
 from memoriter.search import Background, measure
 from memoriter.sync._entries import Cutting, entries_of
+from memoriter.sync._left_out import UNDECODED, left_out, undecoded
 from memoriter.sync._plan import make_plan
 from memoriter.types import Reason, SyncReport
 
@@ -91,6 +92,8 @@ class Look:
     needed: bool
     plan: Plan | None = None
     """`None` where something must be done whatever the files say."""
+    left_out: tuple[Reason, ...] = ()
+    """What cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,9 @@ class Sync:
         version = self.index.version()
         if self.outdated or self.index.pending():
             return Look(version, needed=True)
-        plan = make_plan(self.workspace.scan().sources, self.index.files())
-        return Look(version, needed=not plan.empty, plan=plan)
+        scan = self.workspace.scan()
+        plan = make_plan(scan.sources, self.index.files())
+        return Look(version, needed=not plan.empty, plan=plan, left_out=left_out(scan.skipped))
 
     def _read(self, look: Look | None, *, force: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
@@ -166,10 +170,15 @@ class Sync:
     def _read_into(self, index: Index, look: Look | None = None) -> SyncReport:
         known = index.files()
         # What was seen holds only if nobody else has written since.
-        seen = look.plan if look is not None and look.version == index.version() else None
-        plan = make_plan(self.workspace.scan().sources, known) if seen is None else seen
+        if look is not None and look.plan is not None and look.version == index.version():
+            plan, faulty = look.plan, look.left_out
+        else:
+            scan = self.workspace.scan()
+            plan, faulty = make_plan(scan.sources, known), left_out(scan.skipped)
         waiting = index.pending()
         index.remove_files(plan.removed)
+        for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
+            index.drop_meta(key)
         todo = (*plan.added, *plan.suspect)
         changes: list[_Change] = []
         for done, source in enumerate(todo, start=1):
@@ -184,7 +193,7 @@ class Sync:
             chunks=corpus.chunks,
             cached=max(taken - max(pending - waiting, 0), 0) if index.spec else 0,
             pending=pending,
-            reasons=tuple(change.reason for change in changes if change.reason),
+            reasons=(*(change.reason for change in changes if change.reason), *faulty),
         )
 
     def _index_file(self, index: Index, source: Source, known: IndexedFile | None) -> _Change:
@@ -197,6 +206,10 @@ class Sync:
         if known and known.hash == loaded.hash:
             index.touch_file(loaded.source)
             return _Change("same", 0)
+        if not loaded.decoded:
+            index.set_meta(UNDECODED + source.path, loaded.hash)
+        elif known and index.get_meta(UNDECODED + source.path):
+            index.drop_meta(UNDECODED + source.path)
         entries = entries_of(loaded.source, loaded.text, self.settings.cutting)
         index.put_file(loaded.source, loaded.hash, entries)
         return _Change("changed" if known else "added", len(entries))
@@ -263,6 +276,12 @@ class Sync:
             for failure in done.failures:
                 self.index.put_failure(keys[failure.position], failure.error.message)
             yield len(done.positions), len(done.failures)
+
+
+def undecoded_of(index: Index) -> tuple[Reason, ...]:
+    """What is to be said of files with bytes that are not UTF-8, as they were when they were indexed."""
+    known = index.files() if (noted := index.metas(UNDECODED)) else {}
+    return undecoded([path for key in noted if (path := key.removeprefix(UNDECODED)) in known])
 
 
 def learn_background(index: Index, spec: ModelSpec) -> Background:

@@ -15,6 +15,7 @@ from memoriter.workspace._confined import read_bytes, refused
 from memoriter.workspace._excerpt import cut_to, slice_lines
 from memoriter.workspace._paths import FOLDER, LONG_TERM
 from memoriter.workspace._scan import Scan, scan_areas
+from memoriter.workspace._spelling import spelt_on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,8 @@ class Loaded:
     """`ids.bytes_hash` of the file's bytes."""
     text: str
     """Decoded as UTF-8 (wrong bytes as U+FFFD), without a byte order mark, newlines as they are."""
+    decoded: bool = True
+    """Whether all bytes were UTF-8."""
 
 
 class Workspace:
@@ -76,7 +79,9 @@ class Workspace:
         except FileNotFoundError:
             raise refused(source.path, "it is not there any more") from None
         fresh = Source(source.path, source.kind, source.file, found.st_size, found.st_mtime_ns)
-        return Loaded(fresh, bytes_hash(content), _decode(content))
+        text = _decode(content)
+        # Only a text with that character can have been cut out of wrong bytes.
+        return Loaded(fresh, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content))
 
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
@@ -96,7 +101,10 @@ class Workspace:
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
-            return Excerpt(place.cited, "")
+            spelt = None if path.isascii() else spelt_on_disk(place)
+            if spelt is None:
+                return Excerpt(place.cited, "")
+            return self.read(spelt, start=start, lines=lines, max_chars=max_chars)
         text, truncated = cut_to(slice_lines(_decode(content), start, lines), max(1, max_chars))
         return Excerpt(place.cited, text, truncated)
 
@@ -129,6 +137,14 @@ class Workspace:
         if isinstance(verdict, Skipped):
             raise refused(path, verdict.message)
         return verdict
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _decode(content: bytes) -> str:
