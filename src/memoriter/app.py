@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
-from memoriter.config import expand, find_workspace, home_of, in_home, index_path, load
+from memoriter.config import cache_of, expand, find_workspace, home_of, in_home, index_path, load, place_index
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
-from memoriter.index import Ledger
+from memoriter.index import Ledger, network_of
 from memoriter.search import SearchSettings
 from memoriter.sync import Cutting, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memoriter.backends import MemoryBackend
-    from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
+    from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
 
 
@@ -37,6 +37,8 @@ class Surroundings:
     wall: Callable[[], float]
     """Seconds since 1970."""
     monotonic: Callable[[], float]
+    mounts: Path = Path("/proc/mounts")
+    """The list of mounted file systems."""
 
     @property
     def home(self) -> Path:
@@ -111,7 +113,14 @@ def assemble(
         home=around.home,
         user_home=around.user_home,
     )
-    told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
+    index = place_index(
+        path,
+        chosen=settings.store.path is not None,
+        workspace=place.workspace,
+        cache=cache_of(around.environ, around.user_home, mac=sys.platform == "darwin"),
+        network_of=lambda folder: network_of(folder, around.mounts),
+    )
+    told = _backend_settings(settings, agent=chosen, reason=place.reason, index=index, user_home=around.user_home)
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(place, configuration, settings, chosen, notes, backend, around.wall)
@@ -119,7 +128,8 @@ def assemble(
 
 def ledger_of(around: Surroundings) -> Ledger:
     """What was spent at services, by everybody who shares this home."""
-    return Ledger(around.home / "memory" / "ledger.sqlite", wall=around.wall)
+    folder = around.home / "memory"
+    return Ledger(folder / "ledger.sqlite", wall=around.wall, network=bool(network_of(folder, around.mounts)))
 
 
 def embedding_of(configuration: Configuration, settings: MemorySearch, around: Surroundings) -> Embedding:
@@ -197,13 +207,15 @@ def _own_workspace(configuration: Configuration, agent: str, around: Surrounding
 
 
 def _backend_settings(
-    settings: MemorySearch, *, agent: str, reason: str, index: Path, user_home: Path
+    settings: MemorySearch, *, agent: str, reason: str, index: IndexPlace, user_home: Path
 ) -> BackendSettings:
     vector = settings.store.vector
     return BackendSettings(
         agent=agent,
         workspace_reason=reason,
-        index_path=index,
+        index_path=index.path,
+        index_reason=index.reason,
+        network=index.network,
         search=_search_settings(settings),
         sync=SyncSettings(
             cutting=_cutting(settings),

@@ -319,6 +319,8 @@ class Status:
     """Where the key of the service is from; never the key."""
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
+    index_reason: str = ""
+    """Why the index is where it is, if it is not simply in the home."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
@@ -13,7 +14,7 @@ from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnava
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import LEFT_OUT, Progress, Sync, background_of, left_out, undecoded_of
-from memoriter.types import Health, Reason, SearchResult
+from memoriter.types import Health, Reason, SearchResult, Skipped
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class BuiltinBackend:
     def index(self) -> Index:
         """The open index, the current generation of it."""
         if self._index is None:
-            self._index = Index.open(self.settings.index_path, clock=self.clocks.wall)
+            told = self.settings
+            self._index = Index.open(told.index_path, clock=self.clocks.wall, network=told.network)
             self._prepare(self._index)
         elif self._index.refresh():
             self._prepare(self._index)
@@ -321,8 +323,13 @@ class BuiltinBackend:
         problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
         able = not self.embedding.problem and not self.embedding.refusal(0)
         serving = spec is not None and able and self.index.vectors() > 0
-        faulty = left_out(self.workspace.scan().skipped)
-        return self._health([*self.index.notices, *problem, *faulty], serving=serving)
+        scan, known = self.workspace.scan(), self.index.files()
+        closed = [
+            Skipped(source.path, "unreadable", "it may not be read")
+            for source in scan.sources
+            if source.path not in known and not os.access(source.file, os.R_OK)
+        ]
+        return self._health([*self.index.notices, *problem, *left_out([*scan.skipped, *closed])], serving=serving)
 
     def close(self) -> None:
         """Let go of files and models."""

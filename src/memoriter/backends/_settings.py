@@ -40,3 +40,7 @@ class BackendSettings:
     on_search: bool = True
     debounce_ms: int = 1_500
     deadline_ms: int = FIRST_EMBEDDING_MS
+    index_reason: str = ""
+    """Why the index is kept where it is, if there is something to tell."""
+    network: bool | None = None
+    """Whether the index is on a network file system; None: find out."""

@@ -49,6 +49,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         workspace=str(backend.workspace.root),
         workspace_reason=settings.workspace_reason,
         index=str(settings.index_path),
+        index_reason=settings.index_reason,
         index_bytes=_size(backend),
         files=corpus.files,
         chunks=corpus.chunks,

@@ -77,7 +77,8 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
 def _rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
-    yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB)"
+    why = f"; {state.index_reason}" if state.index_reason else ""
+    yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB{why})"
     yield "notes", f"{state.files} files, {state.chunks} chunks"
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"

@@ -3,6 +3,7 @@
 from memoriter.index._engines import ENGINES, EngineName
 from memoriter.index._index import Index
 from memoriter.index._ledger import Ledger
+from memoriter.index._network import network_of
 from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, Row
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "IndexedFile",
     "Ledger",
     "Row",
+    "network_of",
 ]

@@ -11,7 +11,6 @@ from memoriter.index import _migrations
 from memoriter.index._connection import connect, nature
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
-from memoriter.index._reading import connect_reading, may_be_read, reason_of
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ def open_home(
         try:
             connection, kind = _attempt(home, target, clock=clock, network=network)
         except Exception as error:
+            from memoriter.index._reading import connect_reading, may_be_read, reason_of
+
             connection, kind = connect_reading(target) if may_be_read(error) else None, None
             if connection is None:
                 raise

@@ -15,7 +15,6 @@ from memoriter.workspace._confined import read_bytes, refused
 from memoriter.workspace._excerpt import cut_to, slice_lines
 from memoriter.workspace._paths import FOLDER, LONG_TERM
 from memoriter.workspace._scan import Scan, scan_areas
-from memoriter.workspace._spelling import spelt_on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,6 +100,8 @@ class Workspace:
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
+            from memoriter.workspace._spelling import spelt_on_disk
+
             spelt = None if path.isascii() else spelt_on_disk(place)
             if spelt is None:
                 return Excerpt(place.cited, "")
