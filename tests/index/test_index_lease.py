@@ -145,6 +145,10 @@ def test_a_stopped_holder_is_called_stopped_and_both_ways_out_work(path, opened,
     pid = holder.process.pid
     holder.signal(signal.SIGSTOP, state=True)
     now.seconds = time.time() + 600
+    before = time.monotonic()
+    with pytest.raises(IndexBusy), index.lease(wait=300):
+        pass
+    assert time.monotonic() - before < 60
     told = refusal(index)
     assert "it is stopped, and wrote last 10 min ago" in told.message
     assert f"kill -CONT {pid}" in told.remedy

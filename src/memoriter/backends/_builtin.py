@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
+PATIENCE = 30.0
+"""Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
 _T = TypeVar("_T")
@@ -215,7 +217,7 @@ class BuiltinBackend:
         """Make the index say what the files say. Raises IndexBusy."""
 
         def act() -> SyncReport:
-            report = self._run(force=force, progress=progress)
+            report = self._run(force=force, progress=progress, wait=PATIENCE)
             self.index.purge()
             return report
 
@@ -230,6 +232,7 @@ class BuiltinBackend:
         deadline: Deadline | None = None,
         progress: Callable[[Progress], None] | None = None,
         look: Look | None = None,
+        wait: float = 0.0,
     ) -> SyncReport:
         sync, told = self._sync(progress), list[Reason]()
         if progress is not None:
@@ -245,13 +248,13 @@ class BuiltinBackend:
                     self.embedding.open()
                     self._follow_provider()
                 provider = self.embedding.open if self.embedding.spec else None
-                report = sync.run(provider, force=force, deadline=deadline, look=look)
+                report = sync.run(provider, force=force, deadline=deadline, look=look, wait=wait)
                 break
             except EmbeddingError as error:
                 look = None
                 if not self.embedding.fall_back(error):
                     told.append(Reason(error.code, error.message, error.remedy))
-                    report = sync.run(None, force=force and not self.index.files(), deadline=deadline)
+                    report = sync.run(None, force=force and not self.index.files(), deadline=deadline, wait=wait)
                     break
         failed = [self.embedding.failed] if self.embedding.failed else []
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
@@ -301,7 +304,9 @@ class BuiltinBackend:
         """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
         started, limits = self.clocks.monotonic(), self.settings.sync
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
-        report = self._surviving(lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged))
+        report = self._surviving(
+            lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
+        )
         return replace(report, seconds=self.clocks.monotonic() - started)
 
     def leaving(self) -> str | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from filelock import BaseFileLock
 
+LOOK_SECONDS = 1.0
+"""How often one who waits looks whether the holder is stopped."""
 BEAT_SECONDS = 1.0
 """A holder that writes notes it at most this often."""
 SILENT_SECONDS = 60.0
@@ -58,13 +60,11 @@ class Lease:
 
     @contextmanager
     def held(self, wait: float) -> Generator[None]:
-        """Hold the lease; the thread that holds it may do so again. `IndexBusy` after `wait` seconds."""
-        from filelock import Timeout
+        """Hold the lease; the thread that holds it may do so again.
 
-        try:
-            self._lock.acquire(timeout=wait)
-        except Timeout:
-            raise self._busy() from None
+        `IndexBusy` after `wait` seconds, or as soon as the one that holds it is seen to be stopped.
+        """
+        self._acquire(wait)
         try:
             if not self._depth:
                 self._sign()
@@ -94,15 +94,13 @@ class Lease:
     def _busy(self) -> IndexBusy:
         """The error for one who cannot have the lease: who has it, since when, and what can be done."""
         message = f"Another process is indexing {str(self._index)!r}"
-        try:
-            holder = Holder(**json.loads(self._path.read_text(encoding="utf-8")))
-            beaten = self._path.stat().st_mtime
-        except (OSError, ValueError, TypeError):
+        holder = self._holder()
+        if holder is None:
             return IndexBusy(message, remedy=SEARCHABLE)
         now, here = self._clock(), holder.host == host_name()
         if here and holder.pid == os.getpid():
             return IndexBusy(f"This process is indexing {str(self._index)!r} already", remedy=SEARCHABLE)
-        silent = max(0.0, now - beaten)
+        silent = max(0.0, now - self._last_beat(now))
         since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         place = "" if here else f" on {holder.host}"
         message += f": {holder.program} (process {holder.pid}{place}), since {since}"
@@ -122,6 +120,32 @@ class Lease:
 
             self._made = FileLock(self._path)
         return self._made
+
+    def _acquire(self, wait: float) -> None:
+        from filelock import Timeout
+
+        while True:
+            try:
+                self._lock.acquire(timeout=min(wait, LOOK_SECONDS))
+            except Timeout:
+                wait -= LOOK_SECONDS
+                holder = self._holder()
+                if wait <= 0 or (holder and holder.host == host_name() and stopped(holder.pid)):
+                    raise self._busy() from None
+            else:
+                return
+
+    def _last_beat(self, now: float) -> float:
+        try:
+            return self._path.stat().st_mtime
+        except OSError:
+            return now
+
+    def _holder(self) -> Holder | None:
+        try:
+            return Holder(**json.loads(self._path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
 
     def _sign(self) -> None:
         """Write who we are; a lease that cannot be signed (a full disk) holds all the same."""

@@ -116,6 +116,7 @@ class Sync:
         force: bool = False,
         deadline: Deadline | None = None,
         look: Look | None = None,
+        wait: float = 0.0,
     ) -> SyncReport:
         """Index what changed, then embed what has no vector, until the deadline.
 
@@ -124,12 +125,13 @@ class Sync:
             force: cut and index every file anew, and try chunks again that failed; vectors are kept.
             deadline: for embedding; the keyword leg is always finished.
             look: what `look` has just seen, so that the files are not looked at twice.
+            wait: how many seconds for another process that is indexing.
 
         Raises:
             IndexBusy: another process is indexing.
         """
         started = self.monotonic()
-        with self.index.lease():
+        with self.index.lease(wait=wait):
             report = self._read(look, force=force)
             self.tally.take(report)
             if provider is not None:
