@@ -11,10 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
-from memoriter.config import agent_name, expand, find_workspace, home_of, in_home, index_path, load
+from memoriter.config import (
+    agent_name,
+    cache_of,
+    expand,
+    find_workspace,
+    home_of,
+    in_home,
+    index_path,
+    load,
+    place_index,
+)
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
-from memoriter.index import Ledger, on_network
+from memoriter.index import Ledger, network_of
 from memoriter.search import SearchSettings
 from memoriter.sync import Cutting, SessionRules, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from memoriter.backends import MemoryBackend
-    from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
+    from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
     from memoriter.sync import Watch, WatchEvent
     from memoriter.workspace import Transcripts
@@ -40,6 +50,8 @@ class Surroundings:
     wall: Callable[[], float]
     """Seconds since 1970."""
     monotonic: Callable[[], float]
+    mounts: Path = Path("/proc/mounts")
+    """The list of mounted file systems."""
 
     @property
     def home(self) -> Path:
@@ -59,6 +71,8 @@ class Assembly:
     backend: MemoryBackend
     wall: Callable[[], float]
     monotonic: Callable[[], float]
+    remote: Callable[[Path], bool]
+    """Whether a folder is on a network file system."""
     again: Callable[[], Assembly]
     """The same once more, for another thread."""
 
@@ -68,7 +82,7 @@ class Assembly:
 
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
-        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, on_network, told)
+        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, told)
 
 
 def surroundings(home: str | Path | None = None) -> Surroundings:
@@ -127,7 +141,14 @@ def assemble(
         home=around.home,
         user_home=around.user_home,
     )
-    told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
+    index = place_index(
+        path,
+        chosen=settings.store.path is not None,
+        workspace=place.workspace,
+        cache=cache_of(around.environ, around.user_home, mac=sys.platform == "darwin"),
+        network_of=lambda folder: network_of(folder, around.mounts),
+    )
+    told = _backend_settings(settings, agent=chosen, reason=place.reason, index=index, user_home=around.user_home)
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(
@@ -139,13 +160,15 @@ def assemble(
         backend,
         around.wall,
         around.monotonic,
+        remote=lambda folder: bool(network_of(folder, around.mounts)),
         again=lambda: assemble(workspace, config=config, agent=agent, around=around),
     )
 
 
 def ledger_of(around: Surroundings) -> Ledger:
     """What was spent at services, by everybody who shares this home."""
-    return Ledger(around.home / "memory" / "ledger.sqlite", wall=around.wall)
+    folder = around.home / "memory"
+    return Ledger(folder / "ledger.sqlite", wall=around.wall, network=bool(network_of(folder, around.mounts)))
 
 
 def embedding_of(configuration: Configuration, settings: MemorySearch, around: Surroundings) -> Embedding:
@@ -245,13 +268,15 @@ def _own_workspace(configuration: Configuration, agent: str, around: Surrounding
 
 
 def _backend_settings(
-    settings: MemorySearch, *, agent: str, reason: str, index: Path, user_home: Path
+    settings: MemorySearch, *, agent: str, reason: str, index: IndexPlace, user_home: Path
 ) -> BackendSettings:
     vector = settings.store.vector
     return BackendSettings(
         agent=agent,
         workspace_reason=reason,
-        index_path=index,
+        index_path=index.path,
+        index_reason=index.reason,
+        network=index.network,
         search=_search_settings(settings),
         sync=SyncSettings(
             cutting=_cutting(settings),

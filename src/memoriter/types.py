@@ -353,6 +353,8 @@ class Status:
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
     sources: tuple[SourceCount, ...] = ()
     """What is indexed of each kind that is searched."""
+    index_reason: str = ""
+    """Why the index is where it is, if it is not simply in the home."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pytest
 
 from memoriter import Memory
 from memoriter.app import Surroundings, assemble
-from memoriter.backends import _embedding
+from memoriter.backends import _builtin, _embedding
 from memoriter.cli._status import _rows as status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
@@ -384,7 +384,10 @@ def busy(memory: Memory) -> Index:
     return Index.open(Path(memory.status().index), clock=time.time)
 
 
-def test_while_another_process_indexes_a_search_answers_from_what_there_is(desk: Desk) -> None:
+def test_while_another_process_indexes_a_search_answers_from_what_there_is(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_builtin, "PATIENCE", 0.0)
     memory = desk.open()
     memory.sync()
     desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")

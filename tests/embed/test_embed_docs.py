@@ -23,7 +23,7 @@ from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, 
 from memoriter.embed.remote import REMOTE_ORDER
 from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
-from memoriter.sync._apply import WORTH_A_BATCH
+from memoriter.sync import WORTH_A_BATCH
 from servers import OpenAIServer
 from servers.base import KEY
 

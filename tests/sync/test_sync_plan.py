@@ -16,7 +16,7 @@ from memoriter.embed._fake import FakeProvider
 from memoriter.errors import EmbeddingError, IndexBusy, PathRefused
 from memoriter.index import Index
 from memoriter.search import Deadline
-from memoriter.sync import Cutting, Plan, Progress, Sync, SyncSettings, background_of, make_plan
+from memoriter.sync import Cutting, Plan, Progress, Sync, SyncSettings, Task, background_of, make_plan
 from memoriter.types import Source
 from memoriter.workspace import Workspace
 
@@ -129,11 +129,11 @@ class Desk:
         *,
         words_only: bool = False,
         progress: Callable[[Progress], None] | None = None,
-        **options: Any,
+        **task: Any,
     ) -> SyncReport:
         self.workspace.read_paths, self.provider.texts = [], []
         sync = Sync(self.workspace, self.index, SyncSettings(cutting), lambda: self.ticks, progress or (lambda _: None))
-        return sync.run(None if words_only else self.open, **options)
+        return sync.run(None if words_only else self.open, Task(**task))
 
     def open(self) -> Counted:
         self.opened += 1
@@ -278,7 +278,7 @@ def test_by_force_a_change_is_seen_that_left_size_and_time_alone(desk: Desk) -> 
 
 
 def test_without_time_the_words_are_indexed_and_the_vectors_wait(desk: Desk) -> None:
-    report = desk.run(deadline=Deadline(lambda: 1.0, at=0.0))
+    report = desk.run(embed_by=Deadline(lambda: 1.0, at=0.0))
     assert (report.files, report.chunks, report.embedded, report.pending) == (3, 12, 0, 12)
     assert desk.run().embedded == 12
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
@@ -14,8 +15,20 @@ from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
-from memoriter.sync import Job, Progress, Round, Sync, background_of, look_for, still_to_do
-from memoriter.types import Health, Reason, SearchResult
+from memoriter.sync import (
+    LEFT_OUT,
+    Job,
+    Progress,
+    Round,
+    Sync,
+    Task,
+    background_of,
+    left_out,
+    look_for,
+    still_to_do,
+    undecoded_of,
+)
+from memoriter.types import Health, Reason, SearchResult, Skipped
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
@@ -35,6 +48,8 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
+PATIENCE = 30.0
+"""Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
 OWN_WAIT_SECONDS = 1.0
@@ -57,12 +72,15 @@ class BuiltinBackend:
     _settled: Callable[[], bool] | None = None
     _followed: int | None = None
     _glance: tuple[float, list[Reason]] | None = None
+    _left_out: tuple[Reason, ...] = ()
+    """What the last look at the files could not read."""
 
     @property
     def index(self) -> Index:
         """The open index, the current generation of it."""
         if self._index is None:
-            self._index = Index.open(self.settings.index_path, clock=self.clocks.wall)
+            told = self.settings
+            self._index = Index.open(told.index_path, clock=self.clocks.wall, network=told.network)
             self._prepare(self._index)
         elif self._index.refresh():
             self._prepare(self._index)
@@ -157,26 +175,36 @@ class BuiltinBackend:
     def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
         """Index what is new before answering, as far as there is time: what was written through us in any case."""
         index, now = self.index, self.clocks.monotonic()
+        if index.read_only:
+            return [*self._acquainted(), *self._glanced(now)]
         own, first = self._own, not index.corpus().files
         followed = self._settled is not None and self._settled()
         due = not followed and self._freshness.due(now, self.settings)
         if not (first or own or due):
-            return [*(self._acquainted() if self._freshness.looked_at is None else []), *self._behind(now, followed)]
+            acquainted = self._acquainted() if self._freshness.looked_at is None else []
+            behind = [] if self.settings.on_search or followed else self._glanced(now)
+            return [*acquainted, *self._left_out, *behind]
         look = None if first or self.embedding.unknown else self._look(own, whole=due)
         if look is not None and not look.needed:
-            return self._looked(whole=due)
+            return self._looked(look.left_out, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
         try:
             with self.index.lease(wait=min(OWN_WAIT_SECONDS, left.left) if own else 0.0):
-                report = self._run(deadline=left, progress=progress, look=look, read_by=None if first else left)
+                task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False)
+                report = self._run(task, progress)
+        except IndexDamaged:
+            raise
         except IndexBusy as error:
             busy = Reason(error.code, error.message, error.remedy)
             if first:
                 return [busy]
             plan = look.plan if due and look and look.plan else glance(self.workspace, index.files())
             return [busy, *stale(plan, busy=True)]
-        self._looked(whole=not report.unread and (due or first))
+        except IndexUnavailable as error:
+            return [Reason(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
+        faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
+        self._looked(faulty, whole=not report.unread and (due or first))
         return list(report.reasons)
 
     def _look(self, own: frozenset[str], *, whole: bool) -> Look:
@@ -187,16 +215,14 @@ class BuiltinBackend:
         found = (self.workspace.find(path) for path in own)
         return replace(sync.look(), first=frozenset(each[0] for each in found if each))
 
-    def _looked(self, *, whole: bool) -> list[Reason]:
+    def _looked(self, faulty: tuple[Reason, ...], *, whole: bool) -> list[Reason]:
         self._own = frozenset()
         if whole:
-            self._freshness = Freshness(self.clocks.monotonic())
-        return []
+            self._freshness, self._left_out = Freshness(self.clocks.monotonic()), faulty
+        return list(self._left_out)
 
-    def _behind(self, now: float, followed: bool) -> list[Reason]:
+    def _glanced(self, now: float) -> list[Reason]:
         """What this answer does not know, where searches do not look at the files; once within the debounce time."""
-        if self.settings.on_search or followed:
-            return []
         if not self._glance or (now - self._glance[0]) * 1000 >= self.settings.debounce_ms:
             self._glance = now, stale(glance(self.workspace, self.index.files()))
         return self._glance[1]
@@ -215,7 +241,8 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
-        if not index.corpus().chunks and not {reason.code for reason in reasons} & {IndexBusy.code, "not_indexed"}:
+        unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed"}
+        if not index.corpus().chunks and unread.isdisjoint(reason.code for reason in reasons):
             reasons.append(self._no_notes())
         pending = index.pending() if self.embedding.spec else 0
         if pending and self.embedding.problem is None:
@@ -229,6 +256,7 @@ class BuiltinBackend:
         if failed := (index.failures() if self.embedding.spec else 0):
             message = f"{failed} chunks could not be embedded; words alone find them."
             reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
+        reasons += undecoded_of(index)
         legs = {"keyword": True, "vector": serving}
         return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
@@ -254,7 +282,7 @@ class BuiltinBackend:
         """
 
         def act() -> SyncReport:
-            report = self._run(force=force or vectors, vectors=vectors, progress=progress, everything=True)
+            report = self._run(Task(force=force or vectors, vectors=vectors, wait=PATIENCE), progress)
             self.index.purge()
             return report
 
@@ -268,23 +296,13 @@ class BuiltinBackend:
         able = not self.embedding.problem and not self.embedding.refusal(0)
         return self.embedding.spec is not None and able and self.index.vectors() > 0
 
-    def _run(
-        self,
-        *,
-        force: bool = False,
-        vectors: bool = False,
-        deadline: Deadline | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        look: Look | None = None,
-        read_by: Deadline | None = None,
-        everything: bool = False,
-    ) -> SyncReport:
+    def _run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         sync, told = self._sync(progress), list[Reason]()
         if progress is not None:
             hears = progress
             self.embedding.downloading = lambda here, whole: hears(Progress("download", here, whole or here))
         self._follow_provider()
-        if force:
+        if task.force:
             self.embedding.renew()
         while True:
             try:
@@ -293,24 +311,15 @@ class BuiltinBackend:
                     self.embedding.open()
                     self._follow_provider()
                 provider = self.embedding.open if self.embedding.spec else None
-                report = sync.run(
-                    provider,
-                    force=force,
-                    vectors=vectors,
-                    deadline=deadline,
-                    look=look,
-                    read_by=read_by,
-                    everything=everything,
-                )
+                report = sync.run(provider, task)
                 break
             except EmbeddingError as error:
-                look = still_to_do(look, self.index) if look is not None and look.held else None
+                held = task.look is not None and task.look.held
+                task = replace(task, look=still_to_do(task.look, self.index) if task.look and held else None)
                 if not self.embedding.fall_back(error):
                     told.append(Reason(error.code, error.message, error.remedy))
-                    again = force and not self.index.files()
-                    report = sync.run(
-                        None, force=again, deadline=deadline, look=look, read_by=read_by, everything=everything
-                    )
+                    task = replace(task, force=task.force and not self.index.files(), vectors=False)
+                    report = sync.run(None, task)
                     break
         failed = [self.embedding.failed] if self.embedding.failed else []
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
@@ -361,7 +370,7 @@ class BuiltinBackend:
         self._own |= {str(path) for path in paths}
         try:
             if not self.settings.on_search:
-                self._surviving(lambda: self._sync(None).run(None, look=self._look(self._own, whole=False)))
+                self._surviving(lambda: self._sync(None).run(None, Task(look=self._look(self._own, whole=False))))
         except IndexUnavailable as error:
             return (Reason(error.code, error.message, error.remedy),)
         return ()
@@ -389,7 +398,8 @@ class BuiltinBackend:
             with index.lease(wait=OWN_WAIT_SECONDS):
                 if index.version() != seen.look.version:
                     seen = self._seen(job)
-                report = self._run(deadline=deadline, look=seen.look, read_by=None if outdated else deadline)
+                read_by = None if outdated else deadline
+                report = self._run(Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False))
         self._followed = index.generation
         unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
         waiting = bool(report is not None and report.pending and self.embedding.spec is not None)
@@ -412,7 +422,9 @@ class BuiltinBackend:
         """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
         started, limits = self.clocks.monotonic(), self.settings.sync
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
-        report = self._surviving(lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged))
+        report = self._surviving(
+            lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
+        )
         return replace(report, seconds=self.clocks.monotonic() - started)
 
     def leaving(self) -> str | None:
@@ -431,8 +443,14 @@ class BuiltinBackend:
     def health(self, plan: Plan) -> Health:
         """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
         problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
-        told = [*self.index.notices, *problem]
-        if not plan.empty and not self.index.files():
+        scan, known = self.workspace.scan(), self.index.files()
+        closed = [
+            Skipped(source.path, "unreadable", "it may not be read")
+            for source in scan.sources
+            if source.path not in known and not os.access(source.file, os.R_OK)
+        ]
+        told = [*self.index.notices, *problem, *left_out([*scan.skipped, *closed])]
+        if not plan.empty and not known:
             told.append(unindexed(plan))
         elif not self.settings.on_search:
             told += stale(plan)

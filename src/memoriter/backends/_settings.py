@@ -43,3 +43,7 @@ class BackendSettings:
     sources: tuple[SourceKind, ...] = ("memory",)
     """What is searched."""
     deadline_ms: int = FIRST_EMBEDDING_MS
+    index_reason: str = ""
+    """Why the index is kept where it is, if there is something to tell."""
+    network: bool | None = None
+    """Whether the index is on a network file system; None: find out."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.backends._canaries import DeepLook, look_deep
 from memoriter.errors import PathRefused
-from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, left_out, make_plan, new_chunks
+from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
 from memoriter.types import Estimate, SourceCount, Status
 from memoriter.workspace import estimate_tokens
 
@@ -46,6 +46,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         workspace=str(backend.workspace.root),
         workspace_reason=settings.workspace_reason,
         index=str(settings.index_path),
+        index_reason=settings.index_reason,
         index_bytes=_size(backend),
         files=corpus.files,
         chunks=corpus.chunks,
@@ -61,7 +62,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         leaves_machine=choice.leaves_machine if choice else False,
         background=background_of(index, spec).figures if spec else None,
         health=looked.seen_in(backend.health(plan)),
-        skipped=tuple(sorted((*scan.skipped, *left_out(index.files())), key=lambda skip: skip.path)),
+        skipped=tuple(sorted((*scan.skipped, *skipped_in(index.files())), key=lambda skip: skip.path)),
         canaries=looked.canaries,
         stale=plan.size,
         oversampling=index.oversampling,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 State = Literal["good", "note", "broken"]
 REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
-PENDING = {"vectors_pending", "deadline"}
-"""Health that mends itself."""
+PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
+"""Health that mends itself, or is about a note and not about the memory."""
 LOST = {"canaries_lost", "vectors_wrong"}
 """Health that only a search for known passages shows."""
 

@@ -83,7 +83,8 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
 def _rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
-    yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB)"
+    why = f"; {state.index_reason}" if state.index_reason else ""
+    yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB{why})"
     counts = {each.kind: (each.files, each.chunks) for each in state.sources} or {"memory": (state.files, state.chunks)}
     stale = f"; {state.stale} not indexed as they are now" if state.stale else ""
     for kind, (files, chunks) in counts.items():

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.config._check import as_file
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import Origin, OriginKind
+from memoriter.config._index_place import IndexPlace, cache_of, place_index
 from memoriter.config._load import load, with_values
 from memoriter.config._places import (
     Place,
@@ -72,6 +73,7 @@ __all__ = [
     "Experimental",
     "ExtraPathSetting",
     "Hybrid",
+    "IndexPlace",
     "Local",
     "LongTerm",
     "LongTermEmbedding",
@@ -100,12 +102,14 @@ __all__ = [
     "VectorStore",
     "agent_name",
     "as_file",
+    "cache_of",
     "expand",
     "find_workspace",
     "home_of",
     "in_home",
     "index_path",
     "load",
+    "place_index",
     "plan_qmd",
     "reference",
     "user_home_of",

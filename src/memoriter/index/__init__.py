@@ -3,7 +3,7 @@
 from memoriter.index._engines import ENGINES, EngineName
 from memoriter.index._index import Index
 from memoriter.index._ledger import Ledger
-from memoriter.index._network import on_network
+from memoriter.index._network import network_of
 from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, KindCount, Row
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "KindCount",
     "Ledger",
     "Row",
-    "on_network",
+    "network_of",
 ]

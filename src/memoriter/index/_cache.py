@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec
 
 
+LENGTH_ERROR = 1e-3
+"""How far the square of a vector's length may be from 1: float32 rounds a thousand times better."""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorSet:
     """Vectors that may be compared with each other."""
@@ -267,8 +271,28 @@ def carry_over(connection: Database, old: str, *, without: VectorSet | None = No
             "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
             " WHERE key GLOB 'batch:*' OR key GLOB 'background:*'"
         )
+        _drop_broken(connection)
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.execute("DETACH old")
+
+
+def _drop_broken(connection: Database) -> None:
+    """Forget vectors that are not of length 1, as every one was written; what was measured with them goes too."""
+    import numpy as np
+
+    broken: list[int] = []
+    for of, dimensions in connection.execute("SELECT id, dimensions FROM sets").fetchall():
+        found = iter(connection.execute("SELECT id, vector FROM embedding_cache WHERE set_id = ?", (of,)))
+        while some := list(islice(found, 4096)):
+            whole = [(row, vector) for row, vector in some if len(vector) == 4 * dimensions]
+            broken += [row for row, vector in some if len(vector) != 4 * dimensions]
+            rows = np.frombuffer(b"".join(vector for _, vector in whole), dtype="<f4").reshape(-1, dimensions)
+            with np.errstate(all="ignore"):
+                good = np.abs(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - 1) < LENGTH_ERROR
+            broken += [row for (row, _), fine in zip(whole, good.tolist(), strict=True) if not fine]
+    if broken:
+        connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in broken])
+        connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")

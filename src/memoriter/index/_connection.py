@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 BUSY_MS = 10_000
 """How long a statement waits for another process' short transaction."""
 
+_LEFT: list[Database] = []
+"""Connections of a parent process, kept from being closed."""
+
 Nature = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
 
 
@@ -68,6 +71,14 @@ def nature(connection: Database) -> Nature:
     if version < 1 or not {"meta", "files", "chunks", "chunks_fts", "embedding_cache"} <= tables:
         return "damaged"
     return "ours" if version == VERSION else "old"
+
+
+def leave(connection: Database) -> None:
+    """Never use or close a connection again that a forked process has from its parent.
+
+    The locks of SQLite are the parent's, and closing would disturb what it does.
+    """
+    _LEFT.append(connection)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 REBUILD = "The index can be made again from the notes: run `memoriter index --force`."
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FREE = "Free some disk space; nothing that was finished is lost."
+
 _REMEDIES = {
     "BusyError": "Another process is writing; try again in a moment.",
     "LockedError": "Another process is writing; try again in a moment.",
@@ -21,14 +25,16 @@ _REMEDIES = {
     "PermissionsError": "Make the index and its folder writable, or set another index path.",
     "AuthError": "Make the index and its folder writable, or set another index path.",
     "CantOpenError": "Check that the folder of the index exists and can be written, or set another index path.",
-    "FullError": "Free some disk space; nothing that was finished is lost.",
+    "FullError": FREE,
     "TooBigError": "A note is too large for one row; split it or leave it out with `.memoriterignore`.",
-    "IOError": "Check the disk or the mount that holds the index.",
+    "IOError": "Check the disk that holds the index, and its free space; nothing that was finished is lost.",
 }
 _MOVED = 1032
 """SQLITE_READONLY_DBMOVED."""
 _CUT_SHORT = 522
 """SQLITE_IOERR_SHORT_READ: the file ends before a page that it should have."""
+_NO_ROOM = 4874
+"""SQLITE_IOERR_SHMSIZE: no room for the few pages beside a log."""
 _DAMAGE = frozenset(
     {"CorruptError", "NotADBError", "SQLError", "SchemaChangeError", "ConstraintError", "MismatchError", "FormatError"}
 )
@@ -43,24 +49,31 @@ def translated(path: Path) -> Generator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise _from_sqlite(path, error) from error
+        raise told(path, error) from error
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise IndexDamaged(f"The index {str(path)!r} holds unreadable content: {error}", remedy=REBUILD) from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise IndexUnavailable(
-            f"The index {str(path)!r} cannot be used: {reason}", remedy=_REMEDIES["CantOpenError"]
-        ) from error
+        remedy = FREE if error.errno in _FULL else _REMEDIES["CantOpenError"]
+        raise IndexUnavailable(f"The index {str(path)!r} cannot be used: {reason}", remedy=remedy) from error
 
 
-def _from_sqlite(path: Path, error: Exception) -> IndexUnavailable:
+def is_damage(error: BaseException) -> bool:
+    """Whether this, from SQLite, means that the content of the file is not what we wrote."""
+    return type(error).__name__ in _DAMAGE or getattr(error, "extendedresult", 0) == _CUT_SHORT
+
+
+def told(path: Path, error: Exception) -> IndexUnavailable:
+    """What an error of SQLite means, with a remedy."""
     kind = type(error).__name__
     if getattr(error, "extendedresult", 0) == _MOVED:
         message = f"The index {str(path)!r} was moved or deleted while it was in use"
         return IndexUnavailable(message, remedy="Try again: the file that is there now will be opened.")
     message = f"The index {str(path)!r} cannot be used: {error}"
-    if kind in _DAMAGE or getattr(error, "extendedresult", 0) == _CUT_SHORT:
+    if is_damage(error):
         return IndexDamaged(f"The index {str(path)!r} is damaged: {error}", remedy=REBUILD)
+    if getattr(error, "extendedresult", 0) == _NO_ROOM:
+        return IndexUnavailable(f"The index {str(path)!r} cannot be used: the disk is full", remedy=FREE)
     if kind in {"BusyError", "LockedError"}:
         return IndexBusy(message, remedy=_REMEDIES[kind])
     return IndexUnavailable(message, remedy=_REMEDIES.get(kind, REBUILD))

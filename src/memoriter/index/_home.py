@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.index._lease import Lease, identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -28,9 +29,10 @@ _LOCK_SECONDS = 10.0
 class Home:
     """Where one index lives."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self.path = _settled(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
-        self._leases: BaseFileLock | None = None
+        self.lease = Lease(self.path, clock)
+        """The right to index."""
 
     def target(self) -> Path | None:
         """The file that serves now; `None` when there is none. A folder in its place is `IndexUnavailable`."""
@@ -74,8 +76,12 @@ class Home:
         return True
 
     def publish(self, fresh: Path) -> None:
-        """Let a finished, closed generation serve from now on, and drop the one before."""
+        """Let a finished, closed generation serve from now on, and drop the one before.
+
+        `IndexBusy` if somebody else has the lease now: what they published is newer.
+        """
         with self._held():
+            self.lease.check()
             old = self.target()
             _flush(fresh)
             if not self._link(fresh):
@@ -112,20 +118,9 @@ class Home:
         """Remove generations that nobody reads any more and nobody builds."""
         if not self._orphans():
             return
-        lease = self.leases()
-        from filelock import Timeout
-
-        with suppress(Timeout), lease.acquire(timeout=0), self._held():
+        with suppress(IndexBusy), self.lease.held(0), self._held():
             for name in self._orphans():
                 _unlink(self.path.with_name(name))
-
-    def leases(self) -> BaseFileLock:
-        """The lock of the one indexer; the operating system lets go of it when the process dies."""
-        if self._leases is None:
-            from filelock import FileLock
-
-            self._leases = FileLock(self.path.with_name(f"{self.path.name}.lease"))
-        return self._leases
 
     def watches(self) -> BaseFileLock:
         """The lock of the one watcher."""
@@ -183,15 +178,6 @@ class Home:
             count += 1
             place = self.path.with_name(f"{name}-{count}")
         return place
-
-
-def identity(path: Path) -> tuple[int, int] | None:
-    """Which file a path leads to; `None` when to none."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 (asked at every query: a microsecond less)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _settled(path: Path) -> Path:

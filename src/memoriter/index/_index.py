@@ -196,7 +196,7 @@ class Index(OpenFile):
         """Let this engine serve; `auto` picks by size. sqlite-vec that does not work is a notice, never an error."""
         with self._reading():
             self._choice = name, extension_path
-            self._vectors.choose(name, extension_path)
+            self._vectors.choose(*self._chosen)
 
     def use_vectors(self, spec: ModelSpec) -> None:
         """Make this model's vector set the active one; the others stay. `EmbeddingError` if its dimensions changed."""
@@ -293,13 +293,13 @@ class Index(OpenFile):
         with self._writing() as connection:
             return _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)
 
-    def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False) -> CompactReport:
+    def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         """Make the file as small as it can be, holding the lease; answers stay what they are.
 
         Vectors go as `evict` lets them go; `damaged` also removes indexes that were set aside. `IndexBusy` if another
-        process is indexing. Free disk as large as the index is needed meanwhile.
+        process is still indexing after `wait` seconds. Free disk as large as the index is needed meanwhile.
         """
-        with self.lease():
+        with self.lease(wait=wait):
             self.refresh()
             with self._reading():
                 before = _compact.disk_bytes(self._home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -49,10 +50,15 @@ def _named(path: Path) -> Generator[None]:
 class Ledger:
     """A small database of its own, made when it is first written. Threads and processes may share it."""
 
-    def __init__(self, path: Path, *, wall: Callable[[], float]) -> None:
-        """`wall` gives seconds since 1970. Methods raise ProviderUnavailable where the file cannot be used."""
+    def __init__(self, path: Path, *, wall: Callable[[], float], network: bool | None = None) -> None:
+        """`wall` gives seconds since 1970; `network` says whether the file is on a network file system, None: find out.
+
+        Methods raise ProviderUnavailable where the file cannot be used.
+        """
         self._path = path
         self._wall = wall
+        self._network = network
+        self._process = os.getpid()
         self._turn = threading.RLock()
         self._connection: Database | None = None
 
@@ -128,10 +134,15 @@ class Ledger:
     @contextmanager
     def _opened(self, *, create: bool) -> Generator[Database | None]:
         """The database; None where there is none and none is wanted."""
+        if self._process != os.getpid():
+            self._process, self._turn = os.getpid(), threading.RLock()
+            if self._connection is not None:
+                _connection.leave(self._connection)
+                self._connection = None
         with self._turn, _named(self._path), translated(self._path):
             if self._connection is None and (create or self._path.exists()):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                network = on_network(self._path.parent)
+                network = on_network(self._path.parent) if self._network is None else self._network
                 connection = _connection.connect(self._path, network=network, create=True)
                 connection.execute(_SCHEMA).fetchall()
                 self._connection = connection

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _connection, _files, _keywords, _opening
 from memoriter.index._counts import Counts
 from memoriter.index._errors import translated
-from memoriter.index._home import Home, identity
+from memoriter.index._home import Home
+from memoriter.index._lease import identity
 from memoriter.index._network import on_network
 from memoriter.index._vectors import Vectors
 
@@ -39,7 +41,8 @@ class OpenFile:
         self._home = home
         self._clock = clock
         self._network = network
-        self._turn = threading.RLock()
+        self._process = os.getpid()
+        self._lock = threading.RLock()
         self._notices: list[Reason] = []
         self._opened: _opening.Opened | None = None
         self._closed = False
@@ -59,7 +62,7 @@ class OpenFile:
         `clock` gives seconds since the epoch; `network`: is it on a network file system? (`None`: find out.)
         """
         with translated(path):
-            home = Home(path)
+            home = Home(path, clock)
             home.path.parent.mkdir(parents=True, exist_ok=True)
             index = cls(home, path, clock=clock, network=on_network(home.path.parent) if network is None else network)
             with suppress(OSError):
@@ -75,7 +78,13 @@ class OpenFile:
     @property
     def notices(self) -> tuple[Reason, ...]:
         """What a person should know: a file that was set aside, an engine that does not work."""
-        return tuple(self._notices)
+        reading = self._opened.reading if self._opened else None
+        return (*self._notices, reading) if reading else tuple(self._notices)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it is only read, because nothing can be written where it is; a notice says why."""
+        return self._opened is not None and self._opened.reading is not None
 
     @property
     def engine(self) -> EngineName:
@@ -109,17 +118,31 @@ class OpenFile:
         """Follow the path when another file serves there now, or none at all; True if so. Costs one `stat`."""
         with self._turn, translated(self.path):
             if self._closed or self._pinned or (self._opened and identity(self._home.path) == self._opened.identity):
-                return False
+                return not self._closed and self.read_only and self._writable_again()
             before = self.generation
             self._let_go()
             self._take(self._reopened(after=before))
             return True
+
+    def _writable_again(self) -> bool:
+        opened = self._reopened()
+        if opened.reading is not None:
+            opened.connection.close()
+            return False
+        self._let_go()
+        self._take(opened)
+        return True
 
     def quarantine(self) -> None:
         """Set the file aside after `IndexDamaged` and begin a new, empty one, unless somebody has done so already."""
         if self._pinned:
             raise IndexUnavailable(
                 "The new index that is being built is damaged", remedy="Start again; the old one still serves."
+            )
+        if self.read_only:
+            raise IndexUnavailable(
+                f"The index {str(self.path)!r} changed or broke while it was only read",
+                remedy="Ask again; if that does not help, make its folder writable.",
             )
         with self._turn, translated(self.path):
             seen, before = (self._opened.identity if self._opened else None), self.generation
@@ -145,25 +168,20 @@ class OpenFile:
         At the end vectors are made ready for searching; if nobody else reads just then, deleted text leaves the file,
         in a large index only once much was deleted.
         """
-        from filelock import Timeout
-
-        lock = self._home.leases()
-        try:
+        with ExitStack() as holding:
+            with self._turn:
+                lease = self._home.lease
+                if self._opened and (reading := self._opened.reading):
+                    raise IndexUnavailable(reading.message, remedy=reading.remedy)
             with translated(self.path):
-                lock.acquire(timeout=wait)
-        except IndexUnavailable as error:
-            if not isinstance(error.__cause__, Timeout):
-                raise
-            message = f"Another process is indexing {str(self.path)!r}"
-            raise IndexBusy(message, remedy="Wait until it is done; searches work meanwhile.") from error
-        try:
-            yield
-            with suppress(IndexUnavailable):
-                self.settle()
-        finally:
-            with suppress(IndexUnavailable):
-                self._purge(always=False)
-            lock.release()
+                holding.enter_context(lease.held(wait))
+            try:
+                yield
+                with suppress(IndexUnavailable):
+                    self.settle()
+            finally:
+                with suppress(IndexUnavailable):
+                    self._purge(always=False)
 
     @contextmanager
     def watch_lease(self) -> Generator[None]:
@@ -285,6 +303,20 @@ class OpenFile:
 
     # underneath
 
+    @property
+    def _turn(self) -> threading.RLock:
+        """For one thread at a time. A process that was forked off begins with a connection of its own."""
+        if self._process != os.getpid():
+            self._process, self._lock = os.getpid(), threading.RLock()
+            self._home = Home(self.path, self._clock)
+            if self._opened is not None:
+                _connection.leave(self._opened.connection)
+                self._opened = None
+            if not (self._closed or self._pinned):
+                with translated(self.path):
+                    self._take(self._reopened())
+        return self._lock
+
     @contextmanager
     def _reading(self) -> Generator[Database]:
         with self._turn, translated(self.path):
@@ -295,7 +327,9 @@ class OpenFile:
     @contextmanager
     def _writing(self) -> Generator[Database]:
         with self._reading() as connection:
+            self._home.lease.check()
             with _connection.transaction(connection):
+                self._home.lease.check()
                 yield connection
             self._version += 1
 
@@ -309,9 +343,14 @@ class OpenFile:
         self._seen = -1
         self._version += 1
         self._vectors = Vectors(opened.connection, self._notice)
-        self._vectors.choose(*self._choice)
+        self._vectors.choose(*self._chosen)
         if self._spec is not None:
             self._vectors.use(self._spec, now=self._clock())
+
+    @property
+    def _chosen(self) -> tuple[EngineName, str | None]:
+        """The engine that serves: others keep tables of their own, which an index that is only read cannot take."""
+        return ("exact", None) if self.read_only else self._choice
 
     def _let_go(self) -> None:
         if self._opened is not None:

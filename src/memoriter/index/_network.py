@@ -14,16 +14,28 @@ _NETWORK = frozenset({
 _LOCAL_FUSE = frozenset({"fuseblk", "fuse.ntfs-3g", "fuse.exfat", "fuse.ext2", "fuse.fuse-overlayfs"})
 
 
-def on_network(folder: Path, mounts: Path = Path("/proc/mounts")) -> bool:
+MOUNTS = Path("/proc/mounts")
+
+
+def on_network(folder: Path, mounts: Path = MOUNTS) -> bool:
     """True when the mount that holds `folder` is a network file system; False where mounts cannot be listed."""
+    return bool(network_of(folder, mounts))
+
+
+def network_of(folder: Path, mounts: Path = MOUNTS) -> str:
+    """The kind of network file system that holds `folder` (`nfs4`, `cifs`); empty for a local disk.
+
+    The folder need not exist. Where mounts cannot be listed, only the paths of Windows shares are known.
+    """
     if str(folder).startswith(("\\\\", "//")):
-        return True
+        return "share"
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         home = folder.resolve()
     except OSError:
-        return False
-    return _remote(_kind(home, lines))
+        return ""
+    kind = _kind(home, lines)
+    return kind if _remote(kind) else ""
 
 
 def _kind(home: Path, lines: list[str]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from memoriter.errors import IndexUnavailable
 from memoriter.index import _migrations
 from memoriter.index._connection import connect, nature
-from memoriter.index._home import identity
+from memoriter.index._errors import is_damage
+from memoriter.index._lease import identity
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Opened:
     file: Path
     identity: tuple[int, int]
     generation: int
+    reading: Reason | None = None
+    """Why it can only be read; None where it can be written."""
 
 
 def open_home(
@@ -51,9 +54,18 @@ def open_home(
             home.create(lambda fresh: build(home, fresh, clock=clock, network=network), after=after)
             continue
         seen = identity(target)
-        connection, kind = _attempt(home, target, clock=clock, network=network)
+        reading: Reason | None = None
+        try:
+            connection, kind = _attempt(home, target, clock=clock, network=network)
+        except Exception as error:
+            from memoriter.index._reading import connect_reading, may_be_read, reason_of
+
+            connection, kind = connect_reading(target) if may_be_read(error) else None, None
+            if connection is None:
+                raise
+            reading = reason_of(home.path, error)
         if connection is not None and seen is not None and identity(home.path) == seen:
-            return Opened(connection, target, seen, home.generation_of(target))
+            return Opened(connection, target, seen, home.generation_of(target), reading)
         if connection is not None:
             connection.close()
         if kind in _WHY:
@@ -71,19 +83,19 @@ def _attempt(
 
     try:
         connection = connect(target, network=network)
-    except (apsw.NotADBError, apsw.CorruptError):
-        return None, "damaged"
-    except apsw.CantOpenError:
-        if target.exists():
-            raise
-        return None, None
+    except apsw.Error as error:
+        if is_damage(error):
+            return None, "damaged"
+        if isinstance(error, apsw.CantOpenError) and not target.exists():
+            return None, None
+        raise
     try:
         kind = prepared(connection, home.generation_of(target), clock=clock)
-    except (apsw.NotADBError, apsw.CorruptError):
+    except BaseException as error:
+        if not is_damage(error):
+            connection.close()
+            raise
         kind = "damaged"
-    except BaseException:
-        connection.close()
-        raise
     if kind in _WHY:
         connection.close()
         return None, kind

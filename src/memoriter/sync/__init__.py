@@ -2,22 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.sync._apply import (
-    BATCH_TOKENS,
-    WORTH_A_BATCH,
-    Look,
-    Progress,
-    Sync,
-    SyncSettings,
-    background_of,
-    learn_background,
-)
+from memoriter.sync._apply import Sync
+from memoriter.sync._background import background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
+from memoriter.sync._fill import BATCH_TOKENS, WORTH_A_BATCH
+from memoriter.sync._left_out import LEFT_OUT, left_out
 from memoriter.sync._look import Round, Seen, look_for, still_to_do
 from memoriter.sync._passages import at_lines
 from memoriter.sync._plan import Plan, make_plan
+from memoriter.sync._read import undecoded_of
 from memoriter.sync._schedule import EVERYTHING, Job, Schedule
-from memoriter.sync._sessions import SessionRules, due, left_out, new_chunks
+from memoriter.sync._sessions import SessionRules, due, new_chunks, skipped_in
+from memoriter.sync._task import Look, Progress, SyncSettings, Task
 
 if TYPE_CHECKING:
     from memoriter.sync._watch import Watch, WatchEvent, WatchRules
@@ -25,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BATCH_TOKENS",
     "EVERYTHING",
+    "LEFT_OUT",
     "WORTH_A_BATCH",
     "Cutting",
     "Job",
@@ -37,6 +34,7 @@ __all__ = [
     "SessionRules",
     "Sync",
     "SyncSettings",
+    "Task",
     "Watch",
     "WatchEvent",
     "WatchRules",
@@ -51,7 +49,9 @@ __all__ = [
     "look_for",
     "make_plan",
     "new_chunks",
+    "skipped_in",
     "still_to_do",
+    "undecoded_of",
 ]
 
 

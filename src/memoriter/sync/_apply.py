@@ -2,107 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexDamaged, PathRefused, ProviderUnavailable
-from memoriter.ids import fingerprint
-from memoriter.search import Background, measure
-from memoriter.sync._entries import Cutting, entries_of
-from memoriter.sync._order import OUTDATED, QUICK_CHUNKS, newest_first, unread_reason
+from memoriter.sync._background import background_key, learn_background
+from memoriter.sync._fill import fill
+from memoriter.sync._left_out import left_out
+from memoriter.sync._order import OUTDATED, QUICK_CHUNKS
 from memoriter.sync._plan import make_plan
-from memoriter.sync._sessions import SessionRules, due, grown_lines, index_transcript
-from memoriter.types import Reason, SyncReport
+from memoriter.sync._read import changes_of, read
+from memoriter.sync._sessions import due, grown_lines
+from memoriter.sync._task import Look, Progress, Tally, Task
+from memoriter.types import SyncReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable
 
-    from memoriter.embed import Collected, EmbeddingProvider
+    from memoriter.embed import EmbeddingProvider
     from memoriter.index import Index, IndexedFile
     from memoriter.search import Deadline
-    from memoriter.sync._plan import Plan
-    from memoriter.types import ModelSpec, Source
+    from memoriter.sync._task import Batches, SyncSettings
+    from memoriter.types import Source
     from memoriter.workspace import Workspace
 
 CUTTING = "cutting"
-BATCH_TOKENS = 8_000
-FETCH = 512
-"""Chunks that are taken from the index at a time to be embedded."""
-WORTH_A_BATCH = 64
-"""Chunks from which a batch interface is used: it is half the price, and may take hours."""
-BACKGROUND_SAMPLE = 2_000
-"""Chunks that say what unrelated chunks look like."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run has come."""
-
-    stage: Literal["read", "embed", "download"]
-    """`download`: bytes of a model; `read`: files; `embed`: chunks."""
-    done: int
-    total: int
-
-
-class Batches(Protocol):
-    """A service's batch interface; texts go by the hex of their keys."""
-
-    @property
-    def under_way(self) -> frozenset[str]: ...
-    def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class SyncSettings:
-    """How to index."""
-
-    cutting: Cutting = field(default_factory=Cutting)
-    max_entries: int = 50_000
-    max_bytes: int = 2**31
-    sessions: SessionRules = field(default_factory=SessionRules)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What the runs of one `Sync` have done so far, those that ended with an error too."""
-
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    cached: int = 0
-    embedded: int = 0
-    failed: int = 0
-
-    def take(self, report: SyncReport) -> None:
-        """Count what was read."""
-        self.added += report.added
-        self.changed += report.changed
-        self.removed += report.removed
-        self.cached += report.cached
-
-    def told(self, report: SyncReport) -> SyncReport:
-        """The report of the last run, as one of all of them."""
-        return replace(report, **asdict(self))
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a look at the files found."""
-
-    version: int
-    """Of the index that they were compared with."""
-    needed: bool
-    plan: Plan | None = None
-    """`None` where something must be done whatever the files say."""
-    known: Mapping[str, IndexedFile] | None = None
-    """What the index holds of the files of the plan; None: not asked yet."""
-    held: bool = False
-    """Whether the plan holds although the index has changed, since whoever made it has the lease. Then a file that is
-    not there when it is read stays in the index: the next look tells whether it is gone."""
-    first: frozenset[str] = frozenset()
-    """Cited paths that are read before all others, and whatever the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,37 +44,22 @@ class Sync:
     wall: Callable[[], float] = lambda: inf
     """Seconds since 1970, for how long a transcript was left alone."""
 
-    def run(
-        self,
-        provider: Callable[[], EmbeddingProvider] | None,
-        *,
-        force: bool = False,
-        vectors: bool = False,
-        deadline: Deadline | None = None,
-        look: Look | None = None,
-        read_by: Deadline | None = None,
-        everything: bool = True,
-    ) -> SyncReport:
-        """Index what changed, then embed what has no vector, until the deadline.
+    def run(self, provider: Callable[[], EmbeddingProvider] | None, task: Task | None = None) -> SyncReport:
+        """Index what changed, then embed what has no vector, until the deadlines.
 
         Args:
             provider: opens the provider, only when something must be embedded; None: words only.
-            force: cut and index every file anew, and try chunks again that failed; vectors are kept.
-            vectors: with `force`, do not keep those of the model in use either.
-            deadline: for embedding; the keyword leg is always finished.
-            look: what `look` has just seen, so that the files are not looked at twice.
-            read_by: for reading; the files that changed last come first, and the report tells how many are left.
-            everything: also transcripts that are being written just now, of which little is new.
+            task: what to do; None: everything that is new.
 
         Raises:
             IndexBusy: another process is indexing.
         """
-        started = self.monotonic()
-        with self.index.lease():
-            report = self._read(look, read_by, force=force, vectors=vectors, everything=everything)
+        task, started = task or Task(), self.monotonic()
+        with self.index.lease(wait=task.wait):
+            report = self._read(task)
             self.tally.take(report)
             if provider is not None:
-                report = self._embed(provider, report, deadline)
+                report = self._embed(provider, report, task.embed_by)
             self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
         return replace(self.tally.told(report), seconds=self.monotonic() - started)
 
@@ -165,9 +74,9 @@ class Sync:
         version = self.index.version()
         if self.outdated or self.index.pending():
             return Look(version, needed=True)
-        known = self.index.files()
-        plan = make_plan(self.workspace.scan().sources, known, self.due)
-        return Look(version, needed=not plan.empty, plan=plan, known=known)
+        scan, known = self.workspace.scan(), self.index.files()
+        plan = make_plan(scan.sources, known, self.due)
+        return Look(version, needed=not plan.empty, plan=plan, known=known, left_out=left_out(scan.skipped))
 
     def due(self, source: Source, known: IndexedFile) -> bool:
         """Whether a changed file is to be read before anybody asks for all of them."""
@@ -176,86 +85,27 @@ class Sync:
         grown, age = source.size - known.size, self.wall() - source.mtime_ns / 1e9
         return due(grown, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, known.size))
 
-    def _read(
-        self, look: Look | None, read_by: Deadline | None, *, force: bool, vectors: bool, everything: bool
-    ) -> SyncReport:
+    def _read(self, task: Task) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
-        if not force and not self.outdated:
+        if not task.force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
-            return self._read_into(self.index, look, read_by, everything=everything)
-        if read_by is not None and self.index.corpus().chunks > QUICK_CHUNKS:
+            return self._read_into(self.index, task)
+        if task.read_by is not None and self.index.corpus().chunks > QUICK_CHUNKS:
             corpus = self.index.corpus()
             return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
         before = self.index.files().keys()
-        with self.index.rebuild(vectors=not vectors) as fresh:
+        with self.index.rebuild(vectors=not task.vectors) as fresh:
             fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
             if fresh.spec is not None:
                 fresh.clear_failures()
-            report = self._read_into(fresh)
+            report = self._read_into(fresh, Task())
             after = fresh.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(
-        self, index: Index, look: Look | None = None, read_by: Deadline | None = None, *, everything: bool = True
-    ) -> SyncReport:
-        # What was seen holds only if nobody else has written since.
-        seen = look if look is not None and (look.held or look.version == index.version()) else None
-        if seen is None or seen.plan is None or seen.known is None:
-            known, sources = index.files(), self.workspace.scan().sources
-            plan = make_plan(sources, known) if everything else make_plan(sources, known, self.due)
-        else:
-            known, plan = seen.known, seen.plan
-        waiting = index.pending()
-        index.remove_files(plan.removed)
-        first = look.first if look else frozenset[str]()
-        todo = plan.sources if read_by is None else newest_first(plan.sources, first)
-        changes: list[_Change] = []
-        for done, source in enumerate(todo, start=1):
-            if changes and read_by and read_by.passed and source.path not in first:
-                break
-            changes.append(self._index_file(index, source, known.get(source.path), patient=bool(seen and seen.held)))
-            self.progress(Progress("read", done, len(todo)))
-        left = len(todo) - len(changes)
-        corpus, pending, taken = index.corpus(), index.pending(), sum(change.chunks for change in changes)
-        return SyncReport(
-            files=corpus.files,
-            added=sum(change.kind == "added" for change in changes),
-            changed=sum(change.kind == "changed" for change in changes),
-            removed=len(plan.removed),
-            chunks=corpus.chunks,
-            cached=max(taken - max(pending - waiting, 0), 0) if index.spec else 0,
-            pending=pending,
-            unread=left,
-            reasons=(*(change.reason for change in changes if change.reason), *([unread_reason(left)] if left else [])),
-        )
-
-    def _index_file(self, index: Index, source: Source, known: IndexedFile | None, *, patient: bool) -> _Change:
-        try:
-            if source.kind == "sessions":
-                return self._index_transcript(index, source, known)
-            loaded = self.workspace.load(source)
-        except PathRefused as error:
-            if patient and not os.path.lexists(source.file):
-                return _Change("same", 0)
-            if known:
-                index.remove_files([source.path])
-            return _Change("refused", 0, Reason("unreadable", error.message, error.remedy))
-        if known and known.hash == loaded.hash:
-            index.touch_file(loaded.source)
-            return _Change("same", 0)
-        entries = entries_of(loaded.source, loaded.text, self.settings.cutting)
-        index.put_file(loaded.source, loaded.hash, entries)
-        return _Change("changed" if known else "added", len(entries))
-
-    def _index_transcript(self, index: Index, source: Source, known: IndexedFile | None) -> _Change:
-        transcripts = self.workspace.transcripts
-        if transcripts is None:
-            return _Change("same", 0)
-        written, trouble = index_transcript(index, transcripts, source, known, self.settings.cutting)
-        if written is None:
-            return _Change("same", 0, trouble)
-        return _Change("changed" if known else "added", written, trouble)
+    def _read_into(self, index: Index, task: Task) -> SyncReport:
+        changes = changes_of(task, index, self.workspace, self.due)
+        return read(changes, index, self.workspace, self.settings.cutting, task=task, progress=self.progress)
 
     def _embed(
         self, provider: Callable[[], EmbeddingProvider], report: SyncReport, deadline: Deadline | None
@@ -268,7 +118,7 @@ class Sync:
             spec = opened.spec
             if spec != self.index.spec:
                 self.index.use_vectors(spec)
-            for vectors, failures in self._vectors(opened, total, deadline):
+            for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline):
                 self.tally.embedded += vectors
                 self.tally.failed += failures
                 self.progress(Progress("embed", total - self.index.pending(), total))
@@ -279,79 +129,3 @@ class Sync:
         if (spec := self.index.spec) and (news or self.index.get_meta(background_key(spec)) is None):
             learn_background(self.index, spec)
         return replace(report, pending=self.index.pending())
-
-    def _vectors(self, provider: EmbeddingProvider, total: int, deadline: Deadline | None) -> Iterator[tuple[int, int]]:
-        """Everything that waits; yields how many vectors and how many failures each step brought."""
-        batches = self.batches(provider)
-        if batches is None:
-            while not (deadline and deadline.passed) and (some := self.index.missing(FETCH)):
-                yield from self._at_once(provider, some)
-            return
-        waiting, under_way = self.index.missing(total), batches.under_way
-        plain = {key.hex() for key, _ in waiting} - under_way
-        batched = under_way if len(plain) < WORTH_A_BATCH else under_way | plain
-        texts = {key.hex(): text for key, text in waiting if key.hex() in batched}
-        plain -= texts.keys()
-        try:
-            for done in batches.run(texts, wait=deadline is None):
-                if done.keys:
-                    self.index.put_vectors([bytes.fromhex(key) for key in done.keys], done.vectors)
-                for key, error in done.failures.items():
-                    self.index.put_failure(bytes.fromhex(key), error.message)
-                plain.update(done.again)
-                yield len(done.keys), len(done.failures)
-        except ProviderUnavailable:  # no batch interface at this address, or nobody there: the plain way tells which
-            plain |= texts.keys() - batches.under_way
-        left = [(key, text) for key, text in waiting if key.hex() in plain]
-        for start in range(0, len(left), FETCH):
-            if deadline and deadline.passed:
-                return
-            yield from self._at_once(provider, left[start : start + FETCH])
-
-    def _at_once(self, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]) -> Iterator[tuple[int, int]]:
-        """Store batch after batch; yields how many vectors and how many failures each brought."""
-        from memoriter.embed import embed_in_batches
-
-        keys = [key for key, _ in missing]
-        for done in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
-            if done.positions:
-                self.index.put_vectors([keys[position] for position in done.positions], done.vectors)
-            for failure in done.failures:
-                self.index.put_failure(keys[failure.position], failure.error.message)
-            yield len(done.positions), len(done.failures)
-
-
-def learn_background(index: Index, spec: ModelSpec) -> Background:
-    """Measure what unrelated chunks look like and remember it; the same notes give the same figures."""
-    texts, vectors = index.sample(BACKGROUND_SAMPLE)
-    background = measure(texts, vectors, spec.background)
-    index.set_meta(background_key(spec), background.dumps())
-    return background
-
-
-def background_key(spec: ModelSpec) -> str:
-    """Where the background of a set of vectors is remembered."""
-    return f"background:{fingerprint(spec)}"
-
-
-def background_of(index: Index, spec: ModelSpec) -> Background:
-    """The measured background of the active vectors, or the model's own before there are any. Raises IndexDamaged."""
-    stored = index.get_meta(background_key(spec))
-    if stored is None:
-        return Background.of_model(spec.background)
-    try:
-        return Background.loads(stored)
-    except (ValueError, KeyError, TypeError) as error:
-        raise IndexDamaged(
-            f"The index {str(index.path)!r} holds a background that cannot be read: {error}",
-            remedy="Run: memoriter index --force",
-        ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What became of one file."""
-
-    kind: Literal["added", "changed", "same", "refused"]
-    chunks: int
-    reason: Reason | None = None

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import WorkspaceNotFound
-from memoriter.sync._apply import Look
 from memoriter.sync._plan import Plan, make_plan
+from memoriter.sync._task import Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

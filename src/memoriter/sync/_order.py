@@ -23,7 +23,9 @@ def newest_first(sources: Iterable[Source], first: Collection[str]) -> tuple[Sou
     return tuple(sorted(sources, key=lambda source: (source.path not in first, -source.mtime_ns, source.path)))
 
 
-def unread_reason(count: int) -> Reason:
-    """What a person is told about changed files that are left for later."""
+def unread_reason(count: int) -> tuple[Reason, ...]:
+    """What a person is told about changed files that are left for later; nothing where there are none."""
+    if not count:
+        return ()
     files = "1 changed file is" if count == 1 else f"{count} changed files are"
-    return Reason("files_pending", f"{files} not indexed yet; the next searches go on.", "Run: memoriter index")
+    return (Reason("files_pending", f"{files} not indexed yet; the next searches go on.", "Run: memoriter index"),)

@@ -228,7 +228,7 @@ def _left_out(path: str, tail: Tail) -> Skipped | None:
     return None
 
 
-def left_out(files: Mapping[str, IndexedFile]) -> tuple[Skipped, ...]:
+def skipped_in(files: Mapping[str, IndexedFile]) -> tuple[Skipped, ...]:
     """The transcripts that were read in vain, and those with lines that were not read."""
     tails = ((path, Tail.loads(file.tail)) for path, file in files.items() if file.tail)
     found = (_left_out(path, tail) for path, tail in tails if tail)

@@ -262,6 +262,8 @@ def status_json(status: Status) -> dict[str, Any]:
         "health": health_json(status.health),
         "skipped": [skipped_json(skipped) for skipped in status.skipped],
     }
+    if status.index_reason:
+        answer["indexReason"] = status.index_reason
     if status.oversampling is not None:
         answer["oversampling"] = status.oversampling
     if status.canaries:

@@ -37,6 +37,8 @@ class Loaded:
     """`ids.bytes_hash` of the file's bytes."""
     text: str
     """Decoded as UTF-8 (wrong bytes as U+FFFD), without a byte order mark, newlines as they are."""
+    decoded: bool = True
+    """Whether all bytes were UTF-8."""
 
 
 class Workspace:
@@ -108,7 +110,9 @@ class Workspace:
         except FileNotFoundError:
             raise refused(source.path, "it is not there any more") from None
         fresh = Source(source.path, source.kind, source.file, found.st_size, found.st_mtime_ns)
-        return Loaded(fresh, bytes_hash(content), _decode(content))
+        text = _decode(content)
+        # Only a text with that character can have been cut out of wrong bytes.
+        return Loaded(fresh, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content))
 
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
@@ -132,7 +136,12 @@ class Workspace:
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
-            return Excerpt(place.cited, "", reason=not_there(place.cited))
+            from memoriter.workspace._spelling import spelt_on_disk
+
+            spelt = None if path.isascii() else spelt_on_disk(place)
+            if spelt is None:
+                return Excerpt(place.cited, "", reason=not_there(place.cited))
+            return self.read(spelt, start=start, lines=lines, max_chars=max_chars)
         whole = _decode(content)
         text, truncated = cut_to(slice_lines(whole, start, lines), max(1, max_chars))
         return Excerpt(place.cited, text, truncated, None if text else nothing_there(place.cited, whole, start))
@@ -170,6 +179,14 @@ class Workspace:
         if isinstance(verdict, Skipped):
             raise refused(path, verdict.message)
         return verdict
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _decode(content: bytes) -> str:

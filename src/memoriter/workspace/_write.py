@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -18,6 +19,21 @@ if TYPE_CHECKING:
 _COMMON = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CAUTION = _COMMON | getattr(os, "O_NONBLOCK", 0)  # a FIFO of this name must not make us wait
 _READ_AHEAD = 1 << 20
+_MOVE = "Move away what is there under this name, and do it again."
+_FREE = "Free some disk space and do it again; the file is as it was."
+_ALLOW = "Make the file and its folder writable and do it again; the file is as it was."
+_REMEDIES = {
+    errno.EISDIR: _MOVE,
+    errno.ENOTDIR: _MOVE,
+    errno.EEXIST: _MOVE,
+    errno.ENXIO: _MOVE,
+    errno.ENOSPC: _FREE,
+    errno.EDQUOT: _FREE,
+    errno.EFBIG: _FREE,
+    errno.EROFS: _ALLOW,
+    errno.EACCES: _ALLOW,
+    errno.EPERM: _ALLOW,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +123,10 @@ def _translated(file: Path) -> Generator[None]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         if isinstance(error, OSError) and file.is_symlink():
-            raise PathRefused(f"{str(file)!r} is a symbolic link and is not written through") from error
-        raise WriteError(f"{str(file)!r} could not be written: {why}", remedy="The file is as it was.") from error
+            message = f"{str(file)!r} is a symbolic link and is not written through"
+            raise PathRefused(message, remedy="Put the file itself in its place.") from error
+        remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "The file is as it was.")
+        raise WriteError(f"{str(file)!r} could not be written: {why}", remedy=remedy) from error
 
 
 @contextmanager
@@ -118,7 +136,7 @@ def _locked(file: Path, flags: int) -> Generator[int]:
         descriptor = os.open(file, flags | _CAUTION, 0o666)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise PathRefused(f"{str(file)!r} is not a plain file")
+                raise PathRefused(f"{str(file)!r} is not a plain file", remedy=_MOVE)
             with _lock(file, descriptor):
                 if _is_at(file, descriptor):
                     yield descriptor
@@ -162,7 +180,7 @@ def _write_once(descriptor: int, content: bytes) -> None:
         raise
     if written < len(content):
         os.ftruncate(descriptor, before)
-        raise OSError(f"only {written} of {len(content)} bytes were taken")
+        raise OSError(errno.ENOSPC, f"only {written} of {len(content)} bytes were taken")
 
 
 def _measure(descriptor: int) -> tuple[int, bool]:

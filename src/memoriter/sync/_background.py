@@ -1,0 +1,43 @@
+"""What unrelated chunks of one index look like: measured after indexing, and remembered in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.errors import IndexDamaged
+from memoriter.ids import fingerprint
+from memoriter.search import Background, measure
+
+if TYPE_CHECKING:
+    from memoriter.index import Index
+    from memoriter.types import ModelSpec
+
+BACKGROUND_SAMPLE = 2_000
+"""Chunks that say what unrelated chunks look like."""
+
+
+def learn_background(index: Index, spec: ModelSpec) -> Background:
+    """Measure what unrelated chunks look like and remember it; the same notes give the same figures."""
+    texts, vectors = index.sample(BACKGROUND_SAMPLE)
+    background = measure(texts, vectors, spec.background)
+    index.set_meta(background_key(spec), background.dumps())
+    return background
+
+
+def background_key(spec: ModelSpec) -> str:
+    """Where the background of a set of vectors is remembered."""
+    return f"background:{fingerprint(spec)}"
+
+
+def background_of(index: Index, spec: ModelSpec) -> Background:
+    """The measured background of the active vectors, or the model's own before there are any. Raises IndexDamaged."""
+    stored = index.get_meta(background_key(spec))
+    if stored is None:
+        return Background.of_model(spec.background)
+    try:
+        return Background.loads(stored)
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexDamaged(
+            f"The index {str(index.path)!r} holds a background that cannot be read: {error}",
+            remedy="Run: memoriter index --force",
+        ) from error

@@ -1,0 +1,140 @@
+"""Reading what changed into the keyword leg. Each file is done when it is done, whatever happens to the next one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.errors import PathRefused
+from memoriter.sync._entries import entries_of
+from memoriter.sync._left_out import UNDECODED, left_out, undecoded
+from memoriter.sync._order import newest_first, unread_reason
+from memoriter.sync._plan import make_plan
+from memoriter.sync._sessions import index_transcript
+from memoriter.sync._task import Progress
+from memoriter.types import Reason, SyncReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memoriter.index import Index, IndexedFile
+    from memoriter.sync._entries import Cutting
+    from memoriter.sync._plan import Plan
+    from memoriter.sync._task import Task
+    from memoriter.types import Source
+    from memoriter.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be read, and what is known of it."""
+
+    plan: Plan
+    known: Mapping[str, IndexedFile]
+    left_out: tuple[Reason, ...] = ()
+    """What cannot be read."""
+    patient: bool = False
+    """Whether a file that is not there when it is read stays in the index."""
+    first: frozenset[str] = frozenset()
+    """Cited paths that are read before all others, and whatever the time."""
+
+
+def changes_of(task: Task, index: Index, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]) -> Changes:
+    """What the task's look has seen, unless somebody else has written since; else a look of our own."""
+    look = task.look
+    first = look.first if look else frozenset[str]()
+    if look and look.plan is not None and look.known is not None and (look.held or look.version == index.version()):
+        return Changes(look.plan, look.known, look.left_out, look.held, first)
+    known, scan = index.files(), workspace.scan()
+    plan = make_plan(scan.sources, known) if task.everything else make_plan(scan.sources, known, due)
+    return Changes(plan, known, left_out(scan.skipped), first=first)
+
+
+def read(
+    changes: Changes,
+    index: Index,
+    workspace: Workspace,
+    cutting: Cutting,
+    *,
+    task: Task,
+    progress: Callable[[Progress], None],
+) -> SyncReport:
+    """Make the keyword leg say what the files say; `task.read_by` may leave some for later."""
+    plan, known, waiting = changes.plan, changes.known, index.pending()
+    index.remove_files(plan.removed)
+    for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
+        index.drop_meta(key)
+    todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
+    done: list[_Change] = []
+    for source in todo:
+        if done and task.read_by and task.read_by.passed and source.path not in changes.first:
+            break
+        known_as = known.get(source.path)
+        done.append(_index_file(index, workspace, cutting, source, known_as, patient=changes.patient))
+        progress(Progress("read", len(done), len(todo)))
+    left = unread_reason(len(todo) - len(done))
+    corpus, pending, taken = index.corpus(), index.pending(), sum(change.chunks for change in done)
+    return SyncReport(
+        files=corpus.files,
+        added=sum(change.kind == "added" for change in done),
+        changed=sum(change.kind == "changed" for change in done),
+        removed=len(plan.removed),
+        chunks=corpus.chunks,
+        cached=max(taken - max(pending - waiting, 0), 0) if index.spec else 0,
+        pending=pending,
+        unread=len(todo) - len(done),
+        reasons=(*(change.reason for change in done if change.reason), *changes.left_out, *left),
+    )
+
+
+def _index_file(
+    index: Index, workspace: Workspace, cutting: Cutting, source: Source, known: IndexedFile | None, *, patient: bool
+) -> _Change:
+    try:
+        if source.kind == "sessions":
+            return _index_transcript(index, workspace, cutting, source, known)
+        loaded = workspace.load(source)
+    except PathRefused as error:
+        if patient and not os.path.lexists(source.file):
+            return _Change("same", 0)
+        if known:
+            index.remove_files([source.path])
+        return _Change("refused", 0, Reason("unreadable", error.message, error.remedy))
+    if known and known.hash == loaded.hash:
+        index.touch_file(loaded.source)
+        return _Change("same", 0)
+    if not loaded.decoded:
+        index.set_meta(UNDECODED + source.path, loaded.hash)
+    elif known and index.get_meta(UNDECODED + source.path):
+        index.drop_meta(UNDECODED + source.path)
+    entries = entries_of(loaded.source, loaded.text, cutting)
+    index.put_file(loaded.source, loaded.hash, entries)
+    return _Change("changed" if known else "added", len(entries))
+
+
+def _index_transcript(
+    index: Index, workspace: Workspace, cutting: Cutting, source: Source, known: IndexedFile | None
+) -> _Change:
+    transcripts = workspace.transcripts
+    if transcripts is None:
+        return _Change("same", 0)
+    written, trouble = index_transcript(index, transcripts, source, known, cutting)
+    if written is None:
+        return _Change("same", 0, trouble)
+    return _Change("changed" if known else "added", written, trouble)
+
+
+def undecoded_of(index: Index) -> tuple[Reason, ...]:
+    """What is to be said of files with bytes that are not UTF-8, as they were when they were indexed."""
+    known = index.files() if (noted := index.metas(UNDECODED)) else {}
+    return undecoded([path for key in noted if (path := key.removeprefix(UNDECODED)) in known])
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What became of one file."""
+
+    kind: Literal["added", "changed", "same", "refused"]
+    chunks: int
+    reason: Reason | None = None

@@ -1,0 +1,33 @@
+"""Names that look the same and are other bytes: `é` may be one character or two."""
+# ruff: noqa: PTH118, PTH208 - plain strings throughout
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memoriter.workspace._areas import Place
+
+
+def spelt_on_disk(place: Place) -> str | None:
+    """The absolute path of the only file whose name is canonically equivalent to the one asked for, if there is one.
+
+    Looks at names only: whoever opens the file admits the path as if it had been asked for.
+    """
+    path = place.base
+    for name in place.names:
+        if os.path.lexists(os.path.join(path, name)):
+            path = os.path.join(path, name)
+            continue
+        try:
+            names = os.listdir(path)
+        except OSError:
+            return None
+        wanted = unicodedata.normalize("NFC", name)
+        same = [known for known in names if unicodedata.normalize("NFC", known) == wanted]
+        if len(same) != 1:
+            return None
+        path = os.path.join(path, same[0])
+    return path
