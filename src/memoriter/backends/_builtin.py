@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from memoriter.backends._behind import glance, stale, unindexed
-from memoriter.backends._freshness import Freshness
+from memoriter.backends._health import health_of, standing_health
+from memoriter.backends._indexing import INDEXING_SHARE, Indexing
+from memoriter.backends._parts import Parts
 from memoriter.backends._scope import scope_of
-from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
-from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, TransientFailure
-from memoriter.index import Index
+from memoriter.errors import EmbeddingError, TransientFailure
 from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
-from memoriter.sync import (
-    LEFT_OUT,
-    Job,
-    Progress,
-    Round,
-    Sync,
-    Task,
-    background_of,
-    left_out,
-    look_for,
-    still_to_do,
-    undecoded_of,
-)
-from memoriter.types import Health, Reason, SearchResult, Skipped
-from memoriter.workspace import estimate_tokens
+from memoriter.sync import Task, background_of
+from memoriter.types import Reason, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,70 +25,36 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._settings import BackendSettings, Clocks
+    from memoriter.index import Index
     from memoriter.search import SearchSettings
-    from memoriter.sync import Look, Plan, Seen
-    from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
+    from memoriter.sync import Job, Plan, Progress, Round
+    from memoriter.types import CompactReport, Estimate, Health, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
-LATER_EMBEDDING_MS = 2_000
-INDEXING_SHARE = 0.9
-"""Of the time that a search has: the rest is for asking what was indexed."""
 PATIENCE = 30.0
 """Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
-REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
-"""About what goes into one request of indexing."""
-OWN_WAIT_SECONDS = 1.0
-"""How long another process' turn at indexing is waited for when there is something of ours to index."""
-NEVER = (0.0, 0.0)
-_T = TypeVar("_T")
 
 
-@dataclass(slots=True)
 class BuiltinBackend:
     """One workspace with its index; opened when first used, safe to use from one thread at a time."""
 
-    workspace: Workspace
-    settings: BackendSettings
-    embedding: Embedding
-    clocks: Clocks
-    _index: Index | None = None
-    _freshness: Freshness = field(default_factory=Freshness)
-    _own: frozenset[str] = frozenset()
-    _settled: Callable[[], bool] | None = None
-    _followed: int | None = None
-    _glance: tuple[float, list[Reason]] | None = None
-    _left_out: tuple[Reason, ...] = ()
-    """What the last look at the files could not read."""
+    def __init__(self, workspace: Workspace, settings: BackendSettings, embedding: Embedding, clocks: Clocks) -> None:
+        """Take the parts as they are; nothing is opened yet."""
+        self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
+        self._parts = Parts(workspace, settings, embedding, clocks)
+        self._indexing = Indexing(self._parts)
 
     @property
     def index(self) -> Index:
         """The open index, the current generation of it."""
-        if self._index is None:
-            told = self.settings
-            self._index = Index.open(told.index_path, clock=self.clocks.wall, network=told.network)
-            self._prepare(self._index)
-        elif self._index.refresh():
-            self._prepare(self._index)
-            self._freshness = Freshness()
-        return self._index
-
-    def _prepare(self, index: Index) -> None:
-        index.choose_engine(self.settings.engine, self.settings.extension_path)
-        if (spec := self.embedding.spec) is not None:
-            index.use_vectors(spec)
-
-    def _follow_provider(self) -> None:
-        """Let the vectors be those of the provider that serves now."""
-        self.embedding.look()
-        spec = self.embedding.spec
-        if spec is not None and spec != self.index.spec:
-            self.index.use_vectors(spec)
+        return self._parts.index
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
         text = clean_query(query.text)
         try:
-            return self._surviving(lambda: self._search(text, query, progress))
+            return self._parts.surviving(lambda: self._search(text, query, progress))
         finally:
             self.embedding.left = lambda: inf
 
@@ -111,8 +62,8 @@ class BuiltinBackend:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         self.embedding.left = lambda: deadline.left * INDEXING_SHARE
-        self._follow_provider()
-        reasons = [*self._fresh(deadline, progress), *self.index.notices]
+        self._parts.follow_provider()
+        reasons = [*self._indexing.fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
         reasons += scope.reasons
@@ -122,7 +73,7 @@ class BuiltinBackend:
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
         told = [each for each in (self.embedding.failed, trouble) if each]
-        health = self._health([*reasons, *told], serving=vector is not None)
+        health = health_of(self._parts, [*reasons, *told], serving=vector is not None)
         return SearchResult(
             hits=hits,
             outcome=outcome_of(hits),
@@ -169,109 +120,8 @@ class BuiltinBackend:
                 if late or not self.embedding.fall_back(error):
                     return None, Reason(error.code, error.message, error.remedy)
             # Never a question of one model to the vectors of another.
-            self._follow_provider()
+            self._parts.follow_provider()
         return None, self.embedding.problem or self.embedding.failed
-
-    def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
-        """Index what is new before answering, as far as there is time: what was written through us in any case."""
-        index, now = self.index, self.clocks.monotonic()
-        if index.read_only:
-            return [*self._acquainted(), *self._glanced(now)]
-        own, first = self._own, not index.corpus().files
-        followed = self._settled is not None and self._settled()
-        due = not followed and self._freshness.due(now, self.settings)
-        if not (first or own or due):
-            acquainted = self._acquainted() if self._freshness.looked_at is None else []
-            behind = [] if self.settings.on_search or followed else self._glanced(now)
-            return [*acquainted, *self._left_out, *behind]
-        look = None if first or self.embedding.unknown else self._look(own, whole=due)
-        if look is not None and not look.needed:
-            return self._looked(look.left_out, whole=due)
-        milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
-        left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
-        try:
-            with self.index.lease(wait=min(OWN_WAIT_SECONDS, left.left) if own else 0.0):
-                task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False)
-                report = self._run(task, progress)
-        except IndexDamaged:
-            raise
-        except IndexBusy as error:
-            busy = Reason(error.code, error.message, error.remedy)
-            if first:
-                return [busy]
-            plan = look.plan if due and look and look.plan else glance(self.workspace, index.files())
-            return [busy, *stale(plan, busy=True)]
-        except IndexUnavailable as error:
-            return [Reason(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
-        faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
-        self._looked(faulty, whole=not report.unread and (due or first))
-        return list(report.reasons)
-
-    def _look(self, own: frozenset[str], *, whole: bool) -> Look:
-        """At all files, or only at those that were written through us."""
-        sync = self._sync(None)
-        if not whole and not sync.outdated:
-            return look_for(Job(own, own), self.workspace, self.index, young=NEVER, due=sync.due).look
-        found = (self.workspace.find(path) for path in own)
-        return replace(sync.look(), first=frozenset(each[0] for each in found if each))
-
-    def _looked(self, faulty: tuple[Reason, ...], *, whole: bool) -> list[Reason]:
-        self._own = frozenset()
-        if whole:
-            self._freshness, self._left_out = Freshness(self.clocks.monotonic()), faulty
-        return list(self._left_out)
-
-    def _glanced(self, now: float) -> list[Reason]:
-        """What this answer does not know, where searches do not look at the files; once within the debounce time."""
-        if not self._glance or (now - self._glance[0]) * 1000 >= self.settings.debounce_ms:
-            self._glance = now, stale(glance(self.workspace, self.index.files()))
-        return self._glance[1]
-
-    def _acquainted(self) -> list[Reason]:
-        """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
-        if not self.embedding.unknown:
-            return []
-        try:
-            self.embedding.open()
-        except EmbeddingError as error:
-            if not self.embedding.fall_back(error):
-                return [Reason(error.code, error.message, error.remedy)]
-        self._follow_provider()
-        return []
-
-    def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
-        index = self.index
-        unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed"}
-        if not index.corpus().chunks and unread.isdisjoint(reason.code for reason in reasons):
-            reasons.append(self._no_notes())
-        pending = index.pending() if self.embedding.spec else 0
-        if pending and self.embedding.problem is None:
-            message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
-            jobs = len(index.metas("batch:")) if self.embedding.rules else 0
-            sent = f" {jobs} batches are under way at the service." if jobs else ""
-            reasons.append(Reason("vectors_pending", message + sent, "Run: memoriter index"))
-        if pending or not serving:
-            refusal = self.embedding.refusal(self._waiting(pending))
-            reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
-        if failed := (index.failures() if self.embedding.spec else 0):
-            message = f"{failed} chunks could not be embedded; words alone find them."
-            reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
-        reasons += undecoded_of(index)
-        legs = {"keyword": True, "vector": serving}
-        return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
-
-    def _no_notes(self) -> Reason:
-        files, folder = len(self.index.files()), str(self.workspace.root)
-        if files:
-            notes = "The one note" if files == 1 else f"Each of the {files} notes"
-            return Reason("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
-        message = f"There are no notes in {folder!r}."
-        return Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
-
-    def _waiting(self, pending: int) -> int:
-        """Tokens of the next request of indexing, about."""
-        texts = self.index.missing(min(pending, REQUEST_TEXTS)) if pending else []
-        return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
@@ -282,102 +132,26 @@ class BuiltinBackend:
         """
 
         def act() -> SyncReport:
-            report = self._run(Task(force=force or vectors, vectors=vectors, wait=PATIENCE), progress)
+            report = self._indexing.run(Task(force=force or vectors, vectors=vectors, wait=PATIENCE), progress)
             self.index.purge()
             return report
 
-        report = self._surviving(act)
-        self._freshness = Freshness(self.clocks.monotonic())
-        health = self._health([*report.reasons, *self.index.notices], serving=self._serving())
+        report = self._parts.surviving(act)
+        self._indexing.looked_at()
+        health = health_of(self._parts, [*report.reasons, *self.index.notices], serving=self._parts.serving)
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))), health=health)
-
-    def _serving(self) -> bool:
-        """Whether the vector leg would serve, without loading a model."""
-        able = not self.embedding.problem and not self.embedding.refusal(0)
-        return self.embedding.spec is not None and able and self.index.vectors() > 0
-
-    def _run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
-        sync, told = self._sync(progress), list[Reason]()
-        if progress is not None:
-            hears = progress
-            self.embedding.downloading = lambda here, whole: hears(Progress("download", here, whole or here))
-        self._follow_provider()
-        if task.force:
-            self.embedding.renew()
-        while True:
-            try:
-                self._follow_provider()
-                if self.embedding.unknown:
-                    self.embedding.open()
-                    self._follow_provider()
-                provider = self.embedding.open if self.embedding.spec else None
-                report = sync.run(provider, task)
-                break
-            except EmbeddingError as error:
-                held = task.look is not None and task.look.held
-                task = replace(task, look=still_to_do(task.look, self.index) if task.look and held else None)
-                if not self.embedding.fall_back(error):
-                    told.append(Reason(error.code, error.message, error.remedy))
-                    task = replace(task, force=task.force and not self.index.files(), vectors=False)
-                    report = sync.run(None, task)
-                    break
-        failed = [self.embedding.failed] if self.embedding.failed else []
-        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
-
-    def _sync(self, progress: Callable[[Progress], None] | None) -> Sync:
-        told: Callable[[Progress], None] = progress or (lambda _: None)
-        return Sync(
-            self.workspace,
-            self.index,
-            self.settings.sync,
-            self.clocks.monotonic,
-            told,
-            lambda provider: self.embedding.batches(provider, self.index),
-            wall=self.clocks.wall,
-        )
-
-    def _surviving(self, act: Callable[[], _T]) -> _T:
-        """Do it; if the index turns out to be damaged, once more with a fresh one."""
-        try:
-            return act()
-        except IndexDamaged as error:
-            self._recover(error)
-            return act()
-
-    def _recover(self, error: IndexDamaged) -> None:
-        """Set a damaged index aside and start a fresh one: the files hold everything."""
-        index = self._index
-        if index is None:
-            raise error
-        index.quarantine()
-        self._prepare(index)
-        self._freshness = Freshness()
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
         """Take up what changed, as far as a search would; what is left undone."""
-
-        def act() -> tuple[Reason, ...]:
-            deadline = Deadline.within(self.settings.deadline_ms, self.clocks.monotonic)
-            self._follow_provider()
-            self._freshness = Freshness()
-            return tuple(self._fresh(deadline, progress))
-
-        return self._surviving(act)
+        return self._indexing.refresh(progress=progress)
 
     def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
-        """Let the next search take up these first; where searches do not look at the files, index their words now."""
-        self._freshness = Freshness()
-        self._own |= {str(path) for path in paths}
-        try:
-            if not self.settings.on_search:
-                self._surviving(lambda: self._sync(None).run(None, Task(look=self._look(self._own, whole=False))))
-        except IndexUnavailable as error:
-            return (Reason(error.code, error.message, error.remedy),)
-        return ()
+        """Hear that notes were written, so that the next search finds them; why it may not, if so."""
+        return self._indexing.notes_changed(*paths)
 
     def watched_by(self, settled: Callable[[], bool] | None) -> None:
-        """Let searches not look at the files themselves while somebody in this process says that all is indexed."""
-        self._settled = settled
+        """Hear of somebody in this process who tells whether the index is true to the files; None: nobody any more."""
+        self._indexing.watched_by(settled)
 
     def watch_lease(self) -> AbstractContextManager[None]:
         """The right to watch. Raises IndexBusy."""
@@ -385,44 +159,22 @@ class BuiltinBackend:
 
     def follow(self, job: Job, deadline: Deadline) -> Round:
         """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
-        return self._surviving(lambda: self._follow(job, deadline))
-
-    def _follow(self, job: Job, deadline: Deadline) -> Round:
-        index, started = self.index, self.clocks.monotonic()
-        if index.generation != self._followed:
-            job = replace(job, whole=True)
-        seen, report = self._seen(job), None
-        seconds = self.clocks.monotonic() - started
-        outdated = self._sync(None).outdated
-        if seen.look.needed or outdated or self.embedding.unknown or index.pending():
-            with index.lease(wait=OWN_WAIT_SECONDS):
-                if index.version() != seen.look.version:
-                    seen = self._seen(job)
-                read_by = None if outdated else deadline
-                report = self._run(Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False))
-        self._followed = index.generation
-        unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
-        waiting = bool(report is not None and report.pending and self.embedding.spec is not None)
-        return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)
-
-    def _seen(self, job: Job) -> Seen:
-        now, quiet = self.clocks.wall(), self.settings.debounce_ms / 1000
-        return look_for(job, self.workspace, self.index, young=(now - quiet, now), due=self._sync(None).due)
+        return self._indexing.follow(job, deadline)
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""
 
         def act() -> Estimate:
-            self._follow_provider()
-            return estimate_of(self._sync(None), self.embedding)
+            self._parts.follow_provider()
+            return estimate_of(self._indexing.errand(), self.embedding)
 
-        return self._surviving(act)
+        return self._parts.surviving(act)
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
         started, limits = self.clocks.monotonic(), self.settings.sync
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
-        report = self._surviving(
+        report = self._parts.surviving(
             lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
         )
         return replace(report, seconds=self.clocks.monotonic() - started)
@@ -435,30 +187,15 @@ class BuiltinBackend:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""
 
         def act() -> Status:
-            self._follow_provider()
+            self._parts.follow_provider()
             return builtin_status(self, deep=deep)
 
-        return self._surviving(act)
+        return self._parts.surviving(act)
 
     def health(self, plan: Plan) -> Health:
         """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
-        problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
-        scan, known = self.workspace.scan(), self.index.files()
-        closed = [
-            Skipped(source.path, "unreadable", "it may not be read")
-            for source in scan.sources
-            if source.path not in known and not os.access(source.file, os.R_OK)
-        ]
-        told = [*self.index.notices, *problem, *left_out([*scan.skipped, *closed])]
-        if not plan.empty and not known:
-            told.append(unindexed(plan))
-        elif not self.settings.on_search:
-            told += stale(plan)
-        return self._health(told, serving=self._serving())
+        return standing_health(self._parts, plan)
 
     def close(self) -> None:
         """Let go of files and models."""
-        if self._index is not None:
-            self._index.close()
-            self._index = None
-        self.embedding.close()
+        self._parts.close()

@@ -1,0 +1,74 @@
+"""Whether answers are as good as they should be, and what to do where they are not."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from memoriter.backends._behind import stale, unindexed
+from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.sync import left_out, undecoded_of
+from memoriter.types import Health, Reason, Skipped
+from memoriter.workspace import estimate_tokens
+
+if TYPE_CHECKING:
+    from memoriter.backends._parts import Parts
+    from memoriter.sync import Plan
+
+REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
+"""About what goes into one request of indexing."""
+
+
+def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
+    """The state of both legs, with what was seen on the way to an answer."""
+    index, embedding = parts.index, parts.embedding
+    unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed"}
+    if not index.corpus().chunks and unread.isdisjoint(reason.code for reason in reasons):
+        reasons.append(_no_notes(parts))
+    pending = index.pending() if embedding.spec else 0
+    if pending and embedding.problem is None:
+        message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
+        jobs = len(index.metas("batch:")) if embedding.rules else 0
+        sent = f" {jobs} batches are under way at the service." if jobs else ""
+        reasons.append(Reason("vectors_pending", message + sent, "Run: memoriter index"))
+    if pending or not serving:
+        refusal = embedding.refusal(_waiting(parts, pending))
+        reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
+    if failed := (index.failures() if embedding.spec else 0):
+        message = f"{failed} chunks could not be embedded; words alone find them."
+        reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
+    reasons += undecoded_of(index)
+    legs = {"keyword": True, "vector": serving}
+    return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
+
+
+def _no_notes(parts: Parts) -> Reason:
+    files, folder = len(parts.index.files()), str(parts.workspace.root)
+    if files:
+        notes = "The one note" if files == 1 else f"Each of the {files} notes"
+        return Reason("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
+    message = f"There are no notes in {folder!r}."
+    return Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
+
+
+def _waiting(parts: Parts, pending: int) -> int:
+    """Tokens of the next request of indexing, about."""
+    texts = parts.index.missing(min(pending, REQUEST_TEXTS)) if pending else []
+    return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
+
+
+def standing_health(parts: Parts, plan: Plan) -> Health:
+    """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
+    problem = [each for each in (parts.embedding.problem, parts.embedding.failed) if each]
+    scan, known = parts.workspace.scan(), parts.index.files()
+    closed = [
+        Skipped(source.path, "unreadable", "it may not be read")
+        for source in scan.sources
+        if source.path not in known and not os.access(source.file, os.R_OK)
+    ]
+    told = [*parts.index.notices, *problem, *left_out([*scan.skipped, *closed])]
+    if not plan.empty and not known:
+        told.append(unindexed(plan))
+    elif not parts.settings.on_search:
+        told += stale(plan)
+    return health_of(parts, told, serving=parts.serving)

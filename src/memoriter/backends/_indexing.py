@@ -1,0 +1,217 @@
+"""Keeping the index true to the notes: before a search, when it is asked for, and for a watcher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from memoriter.backends._behind import glance, stale
+from memoriter.backends._freshness import Freshness
+from memoriter.backends._settings import FIRST_EMBEDDING_MS
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable
+from memoriter.search import Deadline
+from memoriter.sync import LEFT_OUT, Job, Progress, Round, Sync, Task, look_for, still_to_do
+from memoriter.types import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from memoriter.backends._parts import Parts
+    from memoriter.sync import Look, Seen
+    from memoriter.types import SyncReport
+
+LATER_EMBEDDING_MS = 2_000
+INDEXING_SHARE = 0.9
+"""Of the time that a search has: the rest is for asking what was indexed."""
+OWN_WAIT_SECONDS = 1.0
+"""How long another process' turn at indexing is waited for when there is something of ours to index."""
+NEVER = (0.0, 0.0)
+
+
+@dataclass(slots=True)
+class Indexing:
+    """When the files are looked at, and what is done then."""
+
+    parts: Parts
+    _freshness: Freshness = field(default_factory=Freshness)
+    _renewals: int = 0
+    _own: frozenset[str] = frozenset()
+    """Absolute paths of notes that were written through us and are not indexed yet."""
+    _settled: Callable[[], bool] | None = None
+    _followed: int | None = None
+    """The generation that a watcher has looked at."""
+    _glance: tuple[float, list[Reason]] | None = None
+    _left_out: tuple[Reason, ...] = ()
+    """What the last look at the files could not read."""
+
+    def fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
+        """Index what is new before answering, as far as there is time: what was written through us in any case."""
+        index, now = self.parts.index, self.parts.clocks.monotonic()
+        self._follow_index()
+        if index.read_only:
+            return [*self._acquainted(), *self._glanced(now)]
+        own, first = self._own, not index.corpus().files
+        followed = self._settled is not None and self._settled()
+        due = not followed and self._freshness.due(now, self.parts.settings)
+        if not (first or own or due):
+            acquainted = self._acquainted() if self._freshness.looked_at is None else []
+            behind = [] if self.parts.settings.on_search or followed else self._glanced(now)
+            return [*acquainted, *self._left_out, *behind]
+        look = None if first or self.parts.embedding.unknown else self._look(own, whole=due)
+        if look is not None and not look.needed:
+            return self._looked(look.left_out, whole=due)
+        milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
+        left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic)
+        try:
+            with self.parts.index.lease(wait=min(OWN_WAIT_SECONDS, left.left) if own else 0.0):
+                task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False)
+                report = self.run(task, progress)
+        except IndexDamaged:
+            raise
+        except IndexBusy as error:
+            busy = Reason(error.code, error.message, error.remedy)
+            if first:
+                return [busy]
+            plan = look.plan if due and look and look.plan else glance(self.parts.workspace, index.files())
+            return [busy, *stale(plan, busy=True)]
+        except IndexUnavailable as error:
+            return [Reason(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
+        faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
+        self._looked(faulty, whole=not report.unread and (due or first))
+        return list(report.reasons)
+
+    def _look(self, own: frozenset[str], *, whole: bool) -> Look:
+        """At all files, or only at those that were written through us."""
+        sync = self.errand()
+        if not whole and not sync.outdated:
+            return look_for(Job(own, own), self.parts.workspace, self.parts.index, young=NEVER, due=sync.due).look
+        found = (self.parts.workspace.find(path) for path in own)
+        return replace(sync.look(), first=frozenset(each[0] for each in found if each))
+
+    def _looked(self, faulty: tuple[Reason, ...], *, whole: bool) -> list[Reason]:
+        self._own = frozenset()
+        if whole:
+            self._freshness, self._left_out = Freshness(self.parts.clocks.monotonic()), faulty
+        return list(self._left_out)
+
+    def _glanced(self, now: float) -> list[Reason]:
+        """What this answer does not know, where searches do not look at the files; once within the debounce time."""
+        if not self._glance or (now - self._glance[0]) * 1000 >= self.parts.settings.debounce_ms:
+            self._glance = now, stale(glance(self.parts.workspace, self.parts.index.files()))
+        return self._glance[1]
+
+    def _acquainted(self) -> list[Reason]:
+        """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
+        if not self.parts.embedding.unknown:
+            return []
+        try:
+            self.parts.embedding.open()
+        except EmbeddingError as error:
+            if not self.parts.embedding.fall_back(error):
+                return [Reason(error.code, error.message, error.remedy)]
+        self.parts.follow_provider()
+        return []
+
+    def run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+        """Index, with the fallback where the provider fails, and words alone where that fails too. Raises IndexBusy."""
+        sync, told = self.errand(progress), list[Reason]()
+        if progress is not None:
+            hears = progress
+            self.parts.embedding.downloading = lambda here, whole: hears(Progress("download", here, whole or here))
+        self.parts.follow_provider()
+        if task.force:
+            self.parts.embedding.renew()
+        while True:
+            try:
+                self.parts.follow_provider()
+                if self.parts.embedding.unknown:
+                    self.parts.embedding.open()
+                    self.parts.follow_provider()
+                provider = self.parts.embedding.open if self.parts.embedding.spec else None
+                report = sync.run(provider, task)
+                break
+            except EmbeddingError as error:
+                held = task.look is not None and task.look.held
+                task = replace(task, look=still_to_do(task.look, self.parts.index) if task.look and held else None)
+                if not self.parts.embedding.fall_back(error):
+                    told.append(Reason(error.code, error.message, error.remedy))
+                    task = replace(task, force=task.force and not self.parts.index.files(), vectors=False)
+                    report = sync.run(None, task)
+                    break
+        failed = [self.parts.embedding.failed] if self.parts.embedding.failed else []
+        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
+
+    def errand(self, progress: Callable[[Progress], None] | None = None) -> Sync:
+        """The notes and the index, for one run."""
+        told: Callable[[Progress], None] = progress or (lambda _: None)
+        return Sync(
+            self.parts.workspace,
+            self.parts.index,
+            self.parts.settings.sync,
+            self.parts.clocks.monotonic,
+            told,
+            lambda provider: self.parts.embedding.batches(provider, self.parts.index),
+            wall=self.parts.clocks.wall,
+        )
+
+    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
+        """Take up what changed, as far as a search would; what is left undone."""
+
+        def act() -> tuple[Reason, ...]:
+            deadline = Deadline.within(self.parts.settings.deadline_ms, self.parts.clocks.monotonic)
+            self.parts.follow_provider()
+            self._freshness = Freshness()
+            return tuple(self.fresh(deadline, progress))
+
+        return self.parts.surviving(act)
+
+    def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
+        """Let the next search take up these first; where searches do not look at the files, index their words now."""
+        self._freshness = Freshness()
+        self._own |= {str(path) for path in paths}
+        try:
+            if not self.parts.settings.on_search:
+                self.parts.surviving(lambda: self.errand().run(None, Task(look=self._look(self._own, whole=False))))
+        except IndexUnavailable as error:
+            return (Reason(error.code, error.message, error.remedy),)
+        return ()
+
+    def watched_by(self, settled: Callable[[], bool] | None) -> None:
+        """Let searches not look at the files themselves while somebody in this process says that all is indexed."""
+        self._settled = settled
+
+    def follow(self, job: Job, deadline: Deadline) -> Round:
+        """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
+        return self.parts.surviving(lambda: self._follow(job, deadline))
+
+    def _follow(self, job: Job, deadline: Deadline) -> Round:
+        index, started = self.parts.index, self.parts.clocks.monotonic()
+        if index.generation != self._followed:
+            job = replace(job, whole=True)
+        seen, report = self._seen(job), None
+        seconds = self.parts.clocks.monotonic() - started
+        outdated = self.errand().outdated
+        if seen.look.needed or outdated or self.parts.embedding.unknown or index.pending():
+            with index.lease(wait=OWN_WAIT_SECONDS):
+                if index.version() != seen.look.version:
+                    seen = self._seen(job)
+                read_by = None if outdated else deadline
+                report = self.run(Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False))
+        self._followed = index.generation
+        unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
+        waiting = bool(report is not None and report.pending and self.parts.embedding.spec is not None)
+        return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)
+
+    def _seen(self, job: Job) -> Seen:
+        now, quiet = self.parts.clocks.wall(), self.parts.settings.debounce_ms / 1000
+        return look_for(job, self.parts.workspace, self.parts.index, young=(now - quiet, now), due=self.errand().due)
+
+    def looked_at(self) -> None:
+        """Hear that all files were just indexed."""
+        self._freshness = Freshness(self.parts.clocks.monotonic())
+
+    def _follow_index(self) -> None:
+        """Look at the files again where another index serves than the one that they were indexed into."""
+        if self._renewals != self.parts.renewals:
+            self._renewals, self._freshness = self.parts.renewals, Freshness()

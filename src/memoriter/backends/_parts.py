@@ -1,0 +1,85 @@
+"""What every act of the builtin backend works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from memoriter.errors import IndexDamaged
+from memoriter.index import Index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memoriter.backends._embedding import Embedding
+    from memoriter.backends._settings import BackendSettings, Clocks
+    from memoriter.workspace import Workspace
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class Parts:
+    """The notes, the index of them, which is opened when it is first asked for, and who embeds."""
+
+    workspace: Workspace
+    settings: BackendSettings
+    embedding: Embedding
+    clocks: Clocks
+    renewals: int = 0
+    """How often another index file took the place of the one that was open."""
+    _index: Index | None = None
+
+    @property
+    def index(self) -> Index:
+        """The open index, the current generation of it."""
+        if self._index is None:
+            told = self.settings
+            self._index = Index.open(told.index_path, clock=self.clocks.wall, network=told.network)
+            self._prepare(self._index)
+        elif self._index.refresh():
+            self._prepare(self._index)
+            self.renewals += 1
+        return self._index
+
+    def _prepare(self, index: Index) -> None:
+        index.choose_engine(self.settings.engine, self.settings.extension_path)
+        if (spec := self.embedding.spec) is not None:
+            index.use_vectors(spec)
+
+    def follow_provider(self) -> None:
+        """Let the vectors be those of the provider that serves now."""
+        self.embedding.look()
+        spec = self.embedding.spec
+        if spec is not None and spec != self.index.spec:
+            self.index.use_vectors(spec)
+
+    @property
+    def serving(self) -> bool:
+        """Whether the vector leg would serve, without loading a model."""
+        able = not self.embedding.problem and not self.embedding.refusal(0)
+        return self.embedding.spec is not None and able and self.index.vectors() > 0
+
+    def surviving(self, act: Callable[[], _T]) -> _T:
+        """Do it; if the index turns out to be damaged, once more with a fresh one."""
+        try:
+            return act()
+        except IndexDamaged as error:
+            self._recover(error)
+            return act()
+
+    def _recover(self, error: IndexDamaged) -> None:
+        """Set a damaged index aside and start a fresh one: the files hold everything."""
+        index = self._index
+        if index is None:
+            raise error
+        index.quarantine()
+        self._prepare(index)
+        self.renewals += 1
+
+    def close(self) -> None:
+        """Let go of files and models."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        self.embedding.close()
