@@ -138,5 +138,5 @@ def paths(result: SearchResult) -> list[str]:
 
 def codes(found: Any) -> list[str]:
     """The reasons of an answer, a status or a report."""
-    reasons = found.health.reasons if hasattr(found, "health") else found.reasons
+    reasons = found.reasons if isinstance(found, SyncReport) else found.health.reasons
     return [reason.code for reason in reasons]
