@@ -53,7 +53,8 @@ class BuiltinBackend:
     _freshness: Freshness = field(default_factory=Freshness)
     _own: frozenset[str] = frozenset()
     _settled: Callable[[], bool] | None = None
-    _followed: int | None = None
+    _followed: bool = False
+    """Whether a watcher has compared all files with this very index."""
 
     @property
     def index(self) -> Index:
@@ -63,7 +64,7 @@ class BuiltinBackend:
             self._prepare(self._index)
         elif self._index.refresh():
             self._prepare(self._index)
-            self._freshness = Freshness()
+            self._freshness, self._followed = Freshness(), False
         return self._index
 
     def _prepare(self, index: Index) -> None:
@@ -147,11 +148,13 @@ class BuiltinBackend:
             self._follow_provider()
         return None, self.embedding.problem or self.embedding.failed
 
-    def _fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
+    def _fresh(
+        self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, asked: bool = False
+    ) -> list[Reason]:
         """Index what is new before answering, as far as there is time: what was written through us in any case."""
         own, first = self._own, not self.index.corpus().files
         followed = self._settled is not None and self._settled()
-        due = not followed and self._freshness.due(self.clocks.monotonic(), self.settings)
+        due = asked or (not followed and self._freshness.due(self.clocks.monotonic(), self.settings))
         if not (first or own or due):
             return self._acquainted() if self._freshness.looked_at is None else []
         look = None if first or self.embedding.unknown else self._look(own, whole=due)
@@ -293,7 +296,7 @@ class BuiltinBackend:
             raise error
         index.quarantine()
         self._prepare(index)
-        self._freshness = Freshness()
+        self._freshness, self._followed = Freshness(), False
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
         """Take up what changed, as far as a search would; what is left undone."""
@@ -301,8 +304,7 @@ class BuiltinBackend:
         def act() -> tuple[Reason, ...]:
             deadline = Deadline.within(self.settings.deadline_ms, self.clocks.monotonic)
             self._follow_provider()
-            self._freshness = Freshness()
-            return tuple(self._fresh(deadline, progress))
+            return tuple(self._fresh(deadline, progress, asked=True))
 
         return self._surviving(act)
 
@@ -325,7 +327,7 @@ class BuiltinBackend:
 
     def _follow(self, job: Job, deadline: Deadline) -> Round:
         index, started = self.index, self.clocks.monotonic()
-        if index.generation != self._followed:
+        if not self._followed:
             job = replace(job, whole=True)
         seen, report = self._seen(job), None
         seconds = self.clocks.monotonic() - started
@@ -335,7 +337,7 @@ class BuiltinBackend:
                 if index.version() != seen.look.version:
                     seen = self._seen(job)
                 report = self._run(deadline=deadline, look=seen.look, read_by=None if outdated else deadline)
-        self._followed = index.generation
+        self._followed = True
         unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
         waiting = bool(report is not None and report.pending and self.embedding.spec is not None)
         return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)

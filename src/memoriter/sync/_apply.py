@@ -187,7 +187,6 @@ class Sync:
         else:
             known, plan = seen.known, seen.plan
         waiting = index.pending()
-        index.remove_files(plan.removed)
         first = look.first if look else frozenset[str]()
         todo = plan.sources if read_by is None else newest_first(plan.sources, first)
         changes: list[_Change] = []
@@ -196,6 +195,8 @@ class Sync:
                 break
             changes.append(self._index_file(index, source, known.get(source.path), patient=bool(seen and seen.held)))
             self.progress(Progress("read", done, len(todo)))
+        # Last, so that a note that was moved can be found all the time.
+        index.remove_files(plan.removed)
         left = len(todo) - len(changes)
         corpus, pending, taken = index.corpus(), index.pending(), sum(change.chunks for change in changes)
         return SyncReport(
