@@ -25,6 +25,7 @@ from memoriter import Memory
 
 PATIENCE = 30.0
 """Seconds until a probe counts as wrong."""
+STYLES = ("create", "truncate", "rename over", "backup", "unlink and create", "slow", "delete", "move", "move folder")
 SYLLABLES = ["ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "zu"]
 
 
@@ -61,19 +62,7 @@ class Editor:
         return "".join(self.chance.choices(SYLLABLES, k=7)) + "x"
 
     def _probe(self, memory: Memory) -> None:
-        style = self.chance.choice(
-            [
-                "create",
-                "truncate",
-                "rename over",
-                "backup",
-                "unlink and create",
-                "slow",
-                "delete",
-                "move",
-                "move folder",
-            ]
-        )
+        style = self.chance.choice(STYLES)
         self.count += 1
         file = self.folder / f"note{self.count}.md"
         old, new = self.word(), self.word()
@@ -100,9 +89,9 @@ class Editor:
         while time.monotonic() < end:
             hits = {word: memory.search(word, max_results=3).hits for word in [*expected, *gone]}
             where = {word: {hit.path for hit in found if word in hit.snippet} for word, found in hits.items()}
-            if all(where[word] == {self._cited(file)} for word, file in expected.items()):
-                if not any(where[word] for word in gone):
-                    return True
+            there = all(where[word] == {self._cited(file)} for word, file in expected.items())
+            if there and not any(where[word] for word in gone):
+                return True
             time.sleep(0.05)
         return False
 
@@ -237,7 +226,7 @@ def report(probes: list[Probe], code: int, resident: str, used: os.times_result,
         "watcher's exit code": code,
         "watcher's memory": " ".join(resident.split()[1:]),
         "runs that indexed": sum(line["kind"] == "indexed" for line in lines),
-        "other lines": [line for line in lines if line["kind"] not in {"indexed"}],
+        "other lines": [line for line in lines if line["kind"] != "indexed"],
         "children's cpu seconds": used.children_user + used.children_system,
     }
 

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -311,12 +312,13 @@ def test_many_files_take_few_descriptors(yard):
             (place / f"{number}.md").write_text(f"Note {folder} {number}.\n", encoding="utf-8")
     for number in range(int(300 * SOAK)):
         (yard.notes / "memory" / "node_modules" / f"{number}").mkdir(parents=True)
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    open_ones = Path("/proc/self/fd")
+    before = len(list(open_ones.iterdir())) if open_ones.is_dir() else 0
     memory = yard.open("home", provider="none", sync={"watchDebounceMs": 50, "onSearch": False})
     yard.watch(memory)
     (event,) = [event for event in yard.events if event.kind == "watching"]
     assert event.folders == 2 + int(30 * SOAK)
     if before:
-        assert len(os.listdir("/proc/self/fd")) - before < 30
+        assert len(list(open_ones.iterdir())) - before < 30
     yard.write("memory/7/3.md", "The quokka sleeps.\n")
     until(lambda: finds(memory, "quokka") == {"memory/7/3.md"})
