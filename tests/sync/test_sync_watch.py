@@ -14,10 +14,9 @@ import pytest
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexUnavailable, TransientFailure
 from memoriter.index import Index
-from memoriter.search import Deadline
 from memoriter.sync import Job
 from memoriter.workspace import Workspace
-from yard import LIMIT, held, until
+from yard import held, until
 
 SOAK = float(os.environ.get("MEMORITER_SOAK", "1"))
 LONG_AGO = 1_700_000_000
@@ -98,7 +97,7 @@ def test_a_session_that_starts_does_nothing_where_that_is_switched_off(yard):
 
 
 def follow(memory, job):
-    return memory._backend.follow(job, Deadline.within(LIMIT * 1000, time.monotonic))
+    return memory._backend.follow(job, time.monotonic)
 
 
 def test_a_note_that_is_missing_at_first_sight_stays_until_a_second_look(yard):

@@ -37,6 +37,9 @@ REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
 OWN_WAIT_SECONDS = 1.0
 """How long another process' turn at indexing is waited for when there is something of ours to index."""
+SLICE_SECONDS, SLICE_LOOKS = 30.0, 10.0
+"""A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
+changes go first."""
 NEVER = (0.0, 0.0)
 _T = TypeVar("_T")
 
@@ -321,16 +324,20 @@ class BuiltinBackend:
         """The right to watch. Raises IndexBusy."""
         return self.index.watch_lease()
 
-    def follow(self, job: Job, deadline: Deadline) -> Round:
-        """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
-        return self._surviving(lambda: self._follow(job, deadline))
+    def follow(self, job: Job, clock: Callable[[], float]) -> Round:
+        """Take up changes for a watcher, whose clock is infinite when it is time to stop.
 
-    def _follow(self, job: Job, deadline: Deadline) -> Round:
+        Raises IndexUnavailable, and WorkspaceNotFound while there is none.
+        """
+        return self._surviving(lambda: self._follow(job, clock))
+
+    def _follow(self, job: Job, clock: Callable[[], float]) -> Round:
         index, started = self.index, self.clocks.monotonic()
         if not self._followed:
             job = replace(job, whole=True)
         seen, report = self._seen(job), None
         seconds = self.clocks.monotonic() - started
+        deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_LOOKS * seconds))
         outdated = self._sync(None).outdated
         if seen.look.needed or outdated or self.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
