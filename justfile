@@ -68,6 +68,10 @@ cover *ARGS:
 smoke PYTHON=(bin / "python"):
     tests/smoke/run.sh "$1"
 
+# edit a workspace for ten minutes while it is watched: is every change found, and how soon?
+soak-watch *ARGS:
+    {{ python }} tests/soak/watch.py "$@"
+
 # compile requirements/ from pyproject.toml; `just lock --upgrade` takes newer versions
 lock *ARGS:
     {{ compile }} "$@" --output-file requirements/run.txt pyproject.toml

@@ -21,7 +21,9 @@ from memoriter.cli._status import _rows as status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index
+from memoriter.sync import _apply
 from memoriter.tools import status_json
+from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -697,3 +699,87 @@ def test_a_status_counts_what_there_is_and_lists_what_is_left_out(desk: Desk) ->
     assert status.index_bytes > 0
     assert [(skipped.path, skipped.reason) for skipped in status.skipped] == [("memory/private", "ignored")]
     assert paths(memory.search("secret diary", **EVERY)).count("memory/private/diary.md") == 0
+
+
+# a search does not wait for long
+
+
+def slow_reading(monkeypatch: pytest.MonkeyPatch, desk: Desk, seconds: float) -> list[str]:
+    """Let each note take so long to be read; returns what was read."""
+    read: list[str] = []
+    load = Workspace.load
+
+    def slow(self: Workspace, source: Any) -> Any:
+        desk.wait(seconds)
+        read.append(source.path)
+        return load(self, source)
+
+    monkeypatch.setattr(Workspace, "load", slow)
+    return read
+
+
+def written_at(desk: Desk, path: str, text: str, when: int) -> None:
+    desk.write(path, text)
+    os.utime(desk.notes / path, (when, when))
+
+
+def test_a_search_reads_the_newest_changes_while_there_is_time_and_later_ones_go_on(desk, monkeypatch):
+    memory = desk.open()
+    memory.search("kiwi")
+    for number in range(7):
+        written_at(desk, f"memory/new/{number}.md", f"Fruit number {number} is a kiwi.\n", 1_600_000_000 + number)
+    desk.wait()
+    read = slow_reading(monkeypatch, desk, 0.7)
+    first = memory.search("kiwi")
+    assert read == [f"memory/new/{number}.md" for number in (6, 5, 4)]
+    (reason,) = [reason for reason in first.health.reasons if reason.code == "files_pending"]
+    assert (reason.message[:23], reason.remedy) == ("4 changed files are not", "Run: memoriter index")
+    assert "memory/new/6.md" in paths(first)
+    second = memory.search("kiwi")
+    assert "1 changed file is" in next(r.message for r in second.health.reasons if r.code == "files_pending")
+    third = memory.search("kiwi")
+    assert "files_pending" not in codes(third)
+    assert len(read) == 7
+
+
+def test_what_was_remembered_is_read_first_however_much_else_has_changed(desk, monkeypatch):
+    memory = desk.open()
+    memory.search("kiwi")
+    for number in range(9):
+        written_at(desk, f"memory/new/{number}.md", f"Fruit {number} is a kiwi.\n", 4_000_000_000 + number)
+    memory.remember("The quokka sleeps.")
+    read = slow_reading(monkeypatch, desk, 1.5)
+    found_ = memory.search("quokka")
+    assert read[0] == "memory/2026-03-10.md"
+    assert paths(found_)[0] == "memory/2026-03-10.md"
+    assert "files_pending" in codes(found_)
+
+
+def test_the_remedy_for_unread_files_reads_them_all(desk, monkeypatch):
+    memory = desk.open()
+    memory.search("kiwi")
+    for number in range(9):
+        desk.write(f"memory/new/{number}.md", f"Fruit {number} is a kiwi.\n")
+    desk.wait()
+    slow_reading(monkeypatch, desk, 1.5)
+    assert "files_pending" in codes(memory.search("kiwi"))
+    assert memory.sync().unread == 0
+    assert "files_pending" not in codes(memory.search("kiwi"))
+
+
+def test_the_first_search_reads_every_note_however_long_that_takes(desk, monkeypatch):
+    slow_reading(monkeypatch, desk, 60.0)
+    result = desk.open().search("Osaka")
+    assert paths(result)[0] == "memory/2026-03-05.md"
+    assert "files_pending" not in codes(result)
+
+
+def test_a_large_index_made_with_other_settings_serves_as_it_is_until_it_is_made_anew(desk, monkeypatch):
+    monkeypatch.setattr(_apply, "QUICK_CHUNKS", 2)
+    desk.open().search("kiwi")
+    memory = desk.open(chunking={"tokens": 100})
+    result = memory.search("Osaka")
+    assert paths(result)[0] == "memory/2026-03-05.md"
+    assert "index_outdated" in codes(result)
+    memory.sync()
+    assert "index_outdated" not in codes(memory.search("Osaka"))

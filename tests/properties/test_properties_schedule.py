@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
@@ -96,7 +97,7 @@ def test_every_event_is_followed_by_a_run_that_begins_after_it_and_succeeds(even
 @given(events, runs)
 def test_there_are_never_two_runs_at_once(events, runs):
     played = Simulation(events, list(runs)).play()
-    assert all(before.ended <= after.began for before, after in zip(played, played[1:], strict=False))
+    assert all(before.ended <= after.began for before, after in itertools.pairwise(played))
 
 
 @given(events)

@@ -15,6 +15,7 @@ import json5
 import memoriter
 from memoriter import Memory
 from memoriter.app import Surroundings, assemble
+from memoriter.types import SyncReport
 from servers import KEY
 
 if TYPE_CHECKING:

@@ -157,9 +157,12 @@ class BuiltinBackend:
         """The right to watch. Raises IndexBusy."""
         return self.index.watch_lease()
 
-    def follow(self, job: Job, deadline: Deadline) -> Round:
-        """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
-        return self._indexing.follow(job, deadline)
+    def follow(self, job: Job, clock: Callable[[], float]) -> Round:
+        """Take up changes for a watcher, whose clock is infinite when it is time to stop.
+
+        Raises IndexUnavailable, and WorkspaceNotFound while there is none.
+        """
+        return self._indexing.follow(job, clock)
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""

@@ -26,6 +26,9 @@ INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
 OWN_WAIT_SECONDS = 1.0
 """How long another process' turn at indexing is waited for when there is something of ours to index."""
+SLICE_SECONDS, SLICE_LOOKS = 30.0, 10.0
+"""A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
+changes go first."""
 NEVER = (0.0, 0.0)
 
 
@@ -39,13 +42,15 @@ class Indexing:
     _own: frozenset[str] = frozenset()
     """Absolute paths of notes that were written through us and are not indexed yet."""
     _settled: Callable[[], bool] | None = None
-    _followed: int | None = None
-    """The generation that a watcher has looked at."""
+    _followed: bool = False
+    """Whether a watcher has compared all files with this very index."""
     _glance: tuple[float, list[Reason]] | None = None
     _left_out: tuple[Reason, ...] = ()
     """What the last look at the files could not read."""
 
-    def fresh(self, deadline: Deadline, progress: Callable[[Progress], None] | None) -> list[Reason]:
+    def fresh(
+        self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, asked: bool = False
+    ) -> list[Reason]:
         """Index what is new before answering, as far as there is time: what was written through us in any case."""
         index, now = self.parts.index, self.parts.clocks.monotonic()
         self._follow_index()
@@ -53,7 +58,7 @@ class Indexing:
             return [*self._acquainted(), *self._glanced(now)]
         own, first = self._own, not index.corpus().files
         followed = self._settled is not None and self._settled()
-        due = not followed and self._freshness.due(now, self.parts.settings)
+        due = asked or (not followed and self._freshness.due(now, self.parts.settings))
         if not (first or own or due):
             acquainted = self._acquainted() if self._freshness.looked_at is None else []
             behind = [] if self.parts.settings.on_search or followed else self._glanced(now)
@@ -161,8 +166,7 @@ class Indexing:
         def act() -> tuple[Reason, ...]:
             deadline = Deadline.within(self.parts.settings.deadline_ms, self.parts.clocks.monotonic)
             self.parts.follow_provider()
-            self._freshness = Freshness()
-            return tuple(self.fresh(deadline, progress))
+            return tuple(self.fresh(deadline, progress, asked=True))
 
         return self.parts.surviving(act)
 
@@ -181,16 +185,21 @@ class Indexing:
         """Let searches not look at the files themselves while somebody in this process says that all is indexed."""
         self._settled = settled
 
-    def follow(self, job: Job, deadline: Deadline) -> Round:
-        """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
-        return self.parts.surviving(lambda: self._follow(job, deadline))
+    def follow(self, job: Job, clock: Callable[[], float]) -> Round:
+        """Take up changes for a watcher, whose clock is infinite when it is time to stop.
 
-    def _follow(self, job: Job, deadline: Deadline) -> Round:
+        Raises IndexUnavailable, and WorkspaceNotFound while there is none.
+        """
+        return self.parts.surviving(lambda: self._follow(job, clock))
+
+    def _follow(self, job: Job, clock: Callable[[], float]) -> Round:
         index, started = self.parts.index, self.parts.clocks.monotonic()
-        if index.generation != self._followed:
+        self._follow_index()
+        if not self._followed:
             job = replace(job, whole=True)
         seen, report = self._seen(job), None
         seconds = self.parts.clocks.monotonic() - started
+        deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_LOOKS * seconds))
         outdated = self.errand().outdated
         if seen.look.needed or outdated or self.parts.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
@@ -198,7 +207,7 @@ class Indexing:
                     seen = self._seen(job)
                 read_by = None if outdated else deadline
                 report = self.run(Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False))
-        self._followed = index.generation
+        self._followed = True
         unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
         waiting = bool(report is not None and report.pending and self.parts.embedding.spec is not None)
         return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)
@@ -214,4 +223,4 @@ class Indexing:
     def _follow_index(self) -> None:
         """Look at the files again where another index serves than the one that they were indexed into."""
         if self._renewals != self.parts.renewals:
-            self._renewals, self._freshness = self.parts.renewals, Freshness()
+            self._renewals, self._freshness, self._followed = self.parts.renewals, Freshness(), False

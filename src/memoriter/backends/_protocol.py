@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from memoriter.search import Deadline
     from memoriter.sync import Job, Progress, Round
     from memoriter.types import CompactReport, Estimate, Query, Reason, SearchResult, Status, SyncReport
 
@@ -43,8 +42,11 @@ class MemoryBackend(Protocol):
         """The right to watch. Raises IndexBusy."""
         ...
 
-    def follow(self, job: Job, deadline: Deadline) -> Round:
-        """Take up changes for a watcher. Raises IndexUnavailable, and WorkspaceNotFound while there is none."""
+    def follow(self, job: Job, clock: Callable[[], float]) -> Round:
+        """Take up changes for a watcher, whose clock is infinite when it is time to stop.
+
+        Raises IndexUnavailable, and WorkspaceNotFound while there is none.
+        """
         ...
 
     def estimate(self) -> Estimate:

@@ -134,8 +134,8 @@ def kinds(connection: Database) -> dict[SourceKind, KindCount]:
 def listing_of(connection: Database, paths: Collection[str]) -> dict[str, IndexedFile]:
     """Those of the files that are indexed, by their paths."""
     statement = (
-        "SELECT path, kind, hash, size, mtime_ns, chunks FROM json_each(?) AS wanted"
-        " CROSS JOIN files ON files.path = wanted.value ORDER BY path"
+        "SELECT files.path, kind, hash, size, mtime_ns, chunks FROM json_each(?) AS wanted"
+        " CROSS JOIN files ON files.path = wanted.value ORDER BY files.path"
     )
     rows = connection.execute(statement, (json.dumps([storable(path) for path in paths]),)).fetchall()
     return {str(row[0]): IndexedFile(*cast("tuple[Any, Any, Any, Any, Any, Any]", row)) for row in rows}

@@ -62,7 +62,6 @@ def read(
 ) -> SyncReport:
     """Make the keyword leg say what the files say; `task.read_by` may leave some for later."""
     plan, known, waiting = changes.plan, changes.known, index.pending()
-    index.remove_files(plan.removed)
     for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
@@ -73,6 +72,8 @@ def read(
         known_as = known.get(source.path)
         done.append(_index_file(index, workspace, cutting, source, known_as, patient=changes.patient))
         progress(Progress("read", len(done), len(todo)))
+    # Last, so that a note that was moved can be found all the time.
+    index.remove_files(plan.removed)
     left = unread_reason(len(todo) - len(done))
     corpus, pending, taken = index.corpus(), index.pending(), sum(change.chunks for change in done)
     return SyncReport(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound
-from memoriter.search import Deadline
 from memoriter.sync._events import Events
 from memoriter.sync._schedule import EVERYTHING, Schedule
 from memoriter.sync._sessions import DEBOUNCE_SECONDS
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from memoriter.types import SyncReport
     from memoriter.workspace import Workspace
 
-SLICE_MS = 30_000
-"""A run is ended, and goes on, so often: between two of them the end is noticed and new changes go first."""
 TURN_SECONDS = 0.5
 """Between two tries to take over from another watcher, or to find a workspace that is not there."""
 LONGEST_SLEEP = 1.0
@@ -54,7 +52,7 @@ class Followed(Protocol):
     """What is kept true to the files."""
 
     def watch_lease(self) -> AbstractContextManager[None]: ...
-    def follow(self, job: Job, deadline: Deadline) -> Round: ...
+    def follow(self, job: Job, clock: Callable[[], float]) -> Round: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +123,7 @@ class Watch:
         if job is None:
             return
         try:
-            # Its clock leaps ahead when it is time to stop.
-            clock: Callable[[], float] = lambda: float("inf") if self.stop.is_set() else self.monotonic()  # noqa: E731
-            result = self.followed.follow(job, Deadline(clock, self.monotonic() + SLICE_MS / 1000))
+            result = self.followed.follow(job, self._clock)
         except WorkspaceNotFound as error:
             schedule.failed(self.monotonic())
             self._await_workspace(error, events, schedule)
@@ -136,6 +132,10 @@ class Watch:
             self._once("trouble", error)
         else:
             self._ended(result, events, schedule)
+
+    def _clock(self) -> float:
+        """Leaps ahead when it is time to stop, so that every deadline has passed."""
+        return inf if self.stop.is_set() else self.monotonic()
 
     def _ended(self, result: Round, events: Events, schedule: Schedule) -> None:
         missed = result.folders is not None and events.follow(result.folders)

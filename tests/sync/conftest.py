@@ -1,0 +1,32 @@
+"""A folder of notes that is watched."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memoriter.embed._fake import FakeProvider
+from yard import Yard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
+    yard = Yard(tmp_path)
+    yard.notes.mkdir()
+    embed, turn = FakeProvider.embed, threading.Lock()
+
+    def noted(self: FakeProvider, texts: list[str], *, role: str) -> Any:
+        if role == "document":
+            with turn:
+                yard.embedded.extend(texts)
+        return embed(self, texts, role=role)
+
+    monkeypatch.setattr(FakeProvider, "embed", noted)
+    yield yard
+    yard.close()

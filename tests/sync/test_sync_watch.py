@@ -1,0 +1,323 @@
+"""Watching, through `Memory`: real files, a real watcher, and whatever may come between them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from memoriter.embed._fake import FakeProvider
+from memoriter.errors import IndexUnavailable, TransientFailure
+from memoriter.index import Index
+from memoriter.sync import Job
+from memoriter.workspace import Workspace
+from yard import held, until
+
+SOAK = float(os.environ.get("MEMORITER_SOAK", "1"))
+LONG_AGO = 1_700_000_000
+
+
+def aged(file):
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    return file
+
+
+def finds(memory, word):
+    return {hit.path for hit in memory.search(word).results if word in hit.snippet}
+
+
+# what a watched memory answers
+
+
+def test_a_change_is_found_without_a_search_looking_for_it(yard):
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"watchDebounceMs": 100, "onSearch": False})
+    yard.watch(memory)
+    yard.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: finds(memory, "quokka") == {"memory/a.md"})
+    (yard.notes / "memory/a.md").unlink()
+    until(lambda: finds(memory, "quokka") == set())
+
+
+def test_while_a_watcher_keeps_up_a_search_does_not_look_at_the_files(yard, monkeypatch):
+    aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
+    memory = yard.open()
+    watching = yard.watch(memory)
+    until(lambda: watching.settled)
+    scans, scan = Counter(), Workspace.scan
+    here = threading.get_ident()
+
+    def counted(self):
+        scans[threading.get_ident() == here] += 1
+        return scan(self)
+
+    monkeypatch.setattr(Workspace, "scan", counted)
+    assert finds(memory, "anchor") == {"MEMORY.md"}
+    assert scans[True] == 0
+    watching.close()
+    finds(memory, "anchor")
+    assert scans[True] == 1
+
+
+@pytest.mark.parametrize("on_search", [True, False])
+def test_what_is_remembered_while_watching_is_found_by_the_next_search(yard, on_search):
+    aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
+    memory = yard.open(sync={"watchDebounceMs": 20_000, "onSearch": on_search})
+    yard.watch(memory)
+    for word in ("quokka", "wombat", "numbat"):
+        memory.remember(f"A {word} was seen.")
+        assert len(finds(memory, word)) == 1
+
+
+def test_a_session_that_starts_takes_up_what_changed_once(yard):
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"onSearch": False})
+    assert memory.session_started("first") == ()
+    yard.write("memory/a.md", "The quokka sleeps.\n")
+    assert finds(memory, "quokka") == set()
+    memory.session_started("first")
+    assert finds(memory, "quokka") == set()
+    memory.session_started("second")
+    assert finds(memory, "quokka") == {"memory/a.md"}
+
+
+def test_a_session_that_starts_does_nothing_where_that_is_switched_off(yard):
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"onSessionStart": False})
+    memory.session_started("first")
+    assert held(memory) == {}
+
+
+# a delete, and a file that is being written, are not believed at first sight
+
+
+def follow(memory, job):
+    return memory._backend.follow(job, time.monotonic)
+
+
+def test_a_note_that_is_missing_at_first_sight_stays_until_a_second_look(yard):
+    aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
+    memory = yard.open(sync={"onSearch": False})
+    follow(memory, Job(whole=True))
+    (yard.notes / "memory/a.md").unlink()
+    seen = follow(memory, Job(whole=True))
+    assert (seen.again, seen.report) == ({"memory/a.md"}, None)
+    assert finds(memory, "quokka") == {"memory/a.md"}
+    follow(memory, Job(seen.again, seen.again))
+    assert held(memory) == {}
+
+
+def test_a_note_that_is_back_at_the_second_look_was_never_gone(yard):
+    file = aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
+    memory = yard.open()
+    follow(memory, Job(whole=True))
+    file.rename(file.with_suffix(".old"))
+    again = follow(memory, Job(whole=True)).again
+    file.with_suffix(".old").rename(file)
+    yard.embedded.clear()
+    assert follow(memory, Job(again, again)).report is None
+    assert (set(held(memory)), yard.embedded) == ({"memory/a.md"}, [])
+
+
+def test_a_look_at_everything_leaves_a_half_written_note_for_later(yard):
+    memory = yard.open(sync={"watchDebounceMs": 60_000})
+    aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
+    yard.write("memory/b.md", "The wom")
+    seen = follow(memory, Job(whole=True))
+    assert seen.again == {"memory/b.md"}
+    assert set(held(memory)) == {"memory/a.md"}
+    yard.write("memory/b.md", "The wombat digs.\n")
+    follow(memory, Job(seen.again, seen.again))
+    assert finds(memory, "wombat") == {"memory/b.md"}
+
+
+def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_next_look(yard, monkeypatch):
+    file = aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
+    memory = yard.open(sync={"onSearch": False})
+    follow(memory, Job(whole=True))
+    file.write_text("The quokka is awake.\n", encoding="utf-8")
+    load = Workspace.load
+
+    def late(self, source):
+        file.unlink()
+        return load(self, source)
+
+    monkeypatch.setattr(Workspace, "load", late)
+    follow(memory, Job(frozenset({str(file)})))
+    assert finds(memory, "sleeps") == {"memory/a.md"}
+
+
+# folders that come and go
+
+
+def test_a_workspace_that_goes_away_keeps_its_index_and_is_watched_again_when_it_is_back(yard):
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"watchDebounceMs": 100, "onSearch": False})
+    yard.watch(memory)
+    away = yard.notes.with_name("away")
+    yard.notes.rename(away)
+    until(lambda: "missing" in yard.kinds())
+    assert finds(memory, "anchor") == {"MEMORY.md"}
+    (away / "MEMORY.md").write_text("The anchor is in the quarry.\n", encoding="utf-8")
+    away.rename(yard.notes)
+    until(lambda: finds(memory, "quarry") == {"MEMORY.md"})
+    yard.write("memory/new.md", "A narwhal.\n")
+    until(lambda: finds(memory, "narwhal") == {"memory/new.md"})
+
+
+def test_a_folder_that_is_removed_and_made_again_is_still_watched(yard):
+    aged(yard.write("memory/sub/a.md", "The quokka sleeps.\n"))
+    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    yard.watch(memory)
+    for word in ("wombat", "numbat", "bilby"):
+        shutil.rmtree(yard.notes / "memory")
+        yard.write("memory/sub/a.md", f"The {word} digs.\n")
+        until(lambda word=word: finds(memory, word) == {"memory/sub/a.md"})
+        yard.write("memory/sub/a.md", f"The {word} is at rest now.\n")
+        until(lambda word=word: finds(memory, word) and "rest" in memory.search(word).results[0].snippet)
+
+
+def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(yard):
+    for name in ("a", "b", "c"):
+        aged(yard.write(f"memory/{name}.md", f"Note {name} is about sails.\n"))
+    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    yard.watch(memory)
+    memory.close()
+    for file in (yard.root / "home" / "memory").glob("main*.sqlite*"):
+        if file.suffix not in {".watch", ".lease", ".lock"}:
+            file.unlink()
+    yard.write("memory/d.md", "Note d is about sails.\n")
+    until(lambda: set(held(memory)) == {f"memory/{name}.md" for name in "abcd"})
+
+
+# what is not told, and what goes wrong
+
+
+def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(yard, monkeypatch):
+    from memoriter.sync import _events
+
+    aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
+    began = time.monotonic()
+    memory = yard.open(clock=lambda: began + (time.monotonic() - began) * 200, sync={"onSearch": False})
+    monkeypatch.setattr(_events.Events, "wait", lambda self, seconds: bool(self._stop.wait(0.01)) or set())
+    yard.watch(memory)
+    aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
+    until(lambda: finds(memory, "quokka") == {"memory/a.md"})
+
+
+def test_on_a_network_file_system_the_watcher_looks_and_says_so(yard, monkeypatch):
+    monkeypatch.setattr("memoriter.app.on_network", lambda _: True)
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    watching = yard.watch(memory)
+    yard.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: finds(memory, "quokka") == {"memory/a.md"})
+    (event,) = [event for event in yard.events if event.kind == "polling"]
+    assert "network" in event.reason.message
+    assert not watching.settled
+
+
+def test_where_the_system_refuses_to_tell_of_changes_the_watcher_looks_and_says_what_to_raise(yard, monkeypatch):
+    import watchfiles
+
+    def refused(*folders, **settings):
+        raise OSError(28, "No space left on device")
+        yield
+
+    monkeypatch.setattr(watchfiles, "watch", refused)
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    yard.watch(memory)
+    yard.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: finds(memory, "quokka") == {"memory/a.md"})
+    (event,) = [event for event in yard.events if event.kind == "polling"]
+    assert "max_user_watches" in event.reason.remedy
+
+
+def test_a_provider_that_fails_is_told_once_and_its_vectors_come_when_it_is_back(yard, monkeypatch):
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    yard.watch(memory)
+    embed, down = FakeProvider.embed, threading.Event()
+
+    def failing(self, texts, *, role):
+        if down.is_set() and role == "document":
+            raise TransientFailure("It is down.", remedy="Wait.")
+        return embed(self, texts, role=role)
+
+    monkeypatch.setattr(FakeProvider, "embed", failing)
+    down.set()
+    yard.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: yard.kinds().count("trouble") >= 1)
+    assert memory._backend.index.files_at(["memory/a.md"])
+    yard.write("memory/b.md", "The wombat digs.\n")
+    until(lambda: bool(memory._backend.index.files_at(["memory/b.md"])))
+    assert yard.kinds().count("trouble") == 1
+    down.clear()
+    until(lambda: memory._backend.index.pending() == 0)
+    until(lambda: "recovered" in yard.kinds())
+
+
+def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_when_it_can(yard, monkeypatch):
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    yard.watch(memory)
+    put, full = Index.put_file, threading.Event()
+
+    def failing(self, *words):
+        if full.is_set():
+            raise IndexUnavailable("The disk is full.", remedy="Free some space.")
+        return put(self, *words)
+
+    monkeypatch.setattr(Index, "put_file", failing)
+    full.set()
+    yard.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: "trouble" in yard.kinds())
+    yard.write("memory/b.md", "The wombat digs.\n")
+    full.clear()
+    until(lambda: {"memory/a.md", "memory/b.md"} <= set(held(memory)))
+    until(lambda: "recovered" in yard.kinds())
+    assert yard.kinds().count("trouble") == 1
+
+
+def test_a_second_watcher_waits_and_takes_over(yard):
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    first = yard.watch(memory)
+    told = []
+    second = memory.watching(told.append)
+    yard.watches.append(second)
+    until(lambda: [event.kind for event in told] == ["waiting"])
+    assert not second.settled
+    first.close()
+    until(lambda: second.settled)
+    yard.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: finds(memory, "quokka") == {"memory/a.md"})
+
+
+# many files
+
+
+def test_many_files_take_few_descriptors(yard):
+    for folder in range(int(30 * SOAK)):
+        place = yard.notes / "memory" / f"{folder}"
+        place.mkdir(parents=True)
+        for number in range(50):
+            (place / f"{number}.md").write_text(f"Note {folder} {number}.\n", encoding="utf-8")
+    for number in range(int(300 * SOAK)):
+        (yard.notes / "memory" / "node_modules" / f"{number}").mkdir(parents=True)
+    open_ones = Path("/proc/self/fd")
+    before = len(list(open_ones.iterdir())) if open_ones.is_dir() else 0
+    memory = yard.open("home", provider="none", sync={"watchDebounceMs": 50, "onSearch": False})
+    yard.watch(memory)
+    (event,) = [event for event in yard.events if event.kind == "watching"]
+    assert event.folders == 2 + int(30 * SOAK)
+    if before:
+        assert len(list(open_ones.iterdir())) - before < 30
+    yard.write("memory/7/3.md", "The quokka sleeps.\n")
+    until(lambda: finds(memory, "quokka") == {"memory/7/3.md"})
