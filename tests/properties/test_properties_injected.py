@@ -10,7 +10,9 @@ from memoriter.workspace import injected, without_injected
 
 PLAIN = st.text().filter(lambda text: "<" not in text and "&lt;" not in text and not text.rstrip(" \t").endswith(">"))
 ANY = st.text() | st.lists(
-    st.sampled_from(["<memoriter-recall>", "</memoriter-recall>", "&lt;/memoriter-recall&gt;", "<", ">", "\n", "a", '"'])
+    st.sampled_from(
+        ["<memoriter-recall>", "</memoriter-recall>", "&lt;/memoriter-recall&gt;", "<", ">", "\n", "a", '"']
+    )
 ).map("".join)
 SECRET = "XYZZY"
 
