@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memoriter.embed._fake import FakeProvider
 from memoriter.index import Index
-from memoriter.sync import Cutting, SessionRules, Sync, SyncSettings, due
+from memoriter.sync import Cutting, SessionRules, Sync, SyncSettings, _sessions, due
 from memoriter.sync._sessions import QUIET_SECONDS, Tail
 from memoriter.types import Filters
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from memoriter.types import Role, SyncReport
 
 NOW = 1_770_000_000.0
+SOAK = float(os.environ.get("MEMORITER_SOAK", "1"))
+"""How many times longer the long tests take."""
 
 # when
 
@@ -192,7 +194,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=int(15 * SOAK))
 @given(LINES, st.lists(st.integers(0, 100_000), max_size=4), st.sampled_from(["markdown", "lines"]), st.booleans())
 def test_reading_on_gives_what_reading_at_once_gives(tmp_path_factory, lines, cuts, strategy, ended):
     text = "".join(lines).encode()
@@ -271,7 +273,7 @@ def test_what_is_not_changed_costs_a_stat(desk):
 
 
 def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(desk, monkeypatch):
-    desk.write(conversation(0, 900))
+    desk.write(conversation(0, 400))
     put, stored = Index.put_file, []
 
     def stopping(self, source, hash, entries, **options):  # noqa: A002
@@ -280,16 +282,17 @@ def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(desk,
         if len(stored) == 2:
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(_sessions, "READ_AT_ONCE", 64)
     with monkeypatch.context() as patched:
         patched.setattr(Index, "put_file", stopping)
         with pytest.raises(KeyboardInterrupt):
-            desk.run()
-    assert stored[0] < 1_100
+            desk.sync.run(None)
+    assert sum(stored) < 800
     assert desk.sync.look().needed
-    report = desk.run()
+    report = desk.sync.run(None)
     assert report.chunks == len(desk.chunks())
     at_once = desk.chunks()
-    desk.run(force=True)
+    desk.sync.run(None, force=True)
     assert desk.chunks() == at_once
     assert [start for start, _, _, _ in at_once] == sorted(start for start, _, _, _ in at_once)
 
