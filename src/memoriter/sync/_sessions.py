@@ -74,7 +74,7 @@ class Tail:
     """Lines that were left out for their length."""
 
     def dumps(self) -> str:
-        return json.dumps({key: value for key, value in asdict(self).items() if value})
+        return json.dumps({key: value for key, value in asdict(self).items() if value is not None})
 
     @classmethod
     def loads(cls, text: str) -> Tail | None:

@@ -98,7 +98,7 @@ def fields_of(line: bytes) -> Fields | None:
 def said_in(fields: Fields) -> Said:
     """What is said in a line of a transcript, if anything is."""
     time = _moment(fields)
-    kind, message, payload = fields.get("type"), fields.get("message"), fields.get("payload")
+    kind, message, payload = _word(fields, "type"), fields.get("message"), fields.get("payload")
     if kind == "message" and isinstance(message, dict):  # OpenClaw
         return _said(cast("Fields", message), time)
     if kind in {"user", "assistant"} and isinstance(message, dict):  # Claude Code
@@ -110,7 +110,13 @@ def said_in(fields: Fields) -> Said:
     if kind == "message" and "content" in fields:  # Codex, before its lines had envelopes
         return _said(fields, time)
     headed = "record_type" in fields or ("id" in fields and "timestamp" in fields and "instructions" in fields)
-    return Said(known=headed or (isinstance(kind, str) and kind in _WITHOUT_WORDS), time=time)
+    return Said(known=headed or kind in _WITHOUT_WORDS, time=time)
+
+
+def _word(fields: Fields, key: str) -> str:
+    """A field that names something; empty where it is not there or no text."""
+    found = fields.get(key)
+    return found if isinstance(found, str) else ""
 
 
 def _unsaid(fields: Fields) -> bool:
@@ -119,8 +125,7 @@ def _unsaid(fields: Fields) -> bool:
 
 
 def _said(message: Fields, time: float | None) -> Said:
-    role = message.get("role")
-    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
+    speaker = _SPEAKERS.get(_word(message, "role"))
     if speaker is None:
         return Said(known=True, time=time)
     text = spoken(message.get("content"), speaker)
@@ -145,7 +150,7 @@ def _texts(content: object) -> Iterator[str]:
         for block in cast("list[object]", content):
             fields = cast("Fields", block) if isinstance(block, dict) else {}
             text = fields.get("text")
-            if fields.get("type") in _TEXT_BLOCKS and isinstance(text, str):
+            if _word(fields, "type") in _TEXT_BLOCKS and isinstance(text, str):
                 yield text
 
 
