@@ -93,7 +93,8 @@ def _mounted(folder: Path, *commands: tuple[str, ...]) -> Generator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        # Lazily: whoever has a file open there keeps it.
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @contextmanager

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
-PATIENCE = 30.0
+NOT_INDEXED = "not_indexed"
+PATIENCE = 60.0
 """Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
@@ -186,7 +187,7 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
-        unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only"}
+        unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", NOT_INDEXED}
         if not index.files() and unread.isdisjoint(reason.code for reason in reasons):
             message = f"There are no notes in {str(self.workspace.root)!r}."
             reasons.append(
@@ -271,12 +272,19 @@ class BuiltinBackend:
         )
 
     def _surviving(self, act: Callable[[], _T]) -> _T:
-        """Do it; if the index turns out to be damaged, once more with a fresh one."""
+        """Do it; if the index turns out to be damaged or another one by now, once more with a fresh one."""
         try:
             return act()
         except IndexDamaged as error:
             self._recover(error)
-            return act()
+        except IndexBusy:
+            raise
+        except IndexUnavailable:
+            if self._index is None or not self._index.refresh():
+                raise
+            self._prepare(self._index)
+            self._freshness = Freshness()
+        return act()
 
     def _recover(self, error: IndexDamaged) -> None:
         """Set a damaged index aside and start a fresh one: the files hold everything."""
@@ -334,7 +342,9 @@ class BuiltinBackend:
             for source in scan.sources
             if source.path not in known and not os.access(source.file, os.R_OK)
         ]
-        return self._health([*self.index.notices, *problem, *left_out([*scan.skipped, *closed])], serving=serving)
+        waiting = [] if known or not scan.sources else [_not_indexed(len(scan.sources))]
+        faulty = left_out([*scan.skipped, *closed])
+        return self._health([*self.index.notices, *problem, *waiting, *faulty], serving=serving)
 
     def close(self) -> None:
         """Let go of files and models."""
@@ -342,3 +352,7 @@ class BuiltinBackend:
             self._index.close()
             self._index = None
         self.embedding.close()
+
+
+def _not_indexed(files: int) -> Reason:
+    return Reason(NOT_INDEXED, f"None of {files} notes is indexed yet.", "Run: memoriter index")

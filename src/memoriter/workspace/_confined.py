@@ -51,6 +51,11 @@ def read_bytes(place: Place, limit: int) -> tuple[bytes, os.stat_result]:
     return content, found
 
 
+def changed_ns(found: os.stat_result) -> int:
+    """When a file was changed, in nanoseconds since 1970 that fit into 64 bits: no disk forbids the year 3000."""
+    return max(-(1 << 63), min(found.st_mtime_ns, (1 << 63) - 1))
+
+
 class _NotAFileError(Exception):
     """What is there instead of a plain file."""
 
