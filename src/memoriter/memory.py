@@ -150,7 +150,7 @@ class Memory:
             progress: called after every file and every batch.
 
         Raises:
-            IndexBusy: another process is indexing, and still was after half a minute.
+            IndexBusy: another process is indexing, and still was after a minute.
         """
         return self._backend.sync(force=force, vectors=vectors, progress=progress)
 
@@ -167,7 +167,7 @@ class Memory:
             damaged: also remove damaged indexes that were set aside.
 
         Raises:
-            IndexBusy: another process is indexing, and still was after half a minute.
+            IndexBusy: another process is indexing, and still was after a minute.
         """
         return self._backend.compact(unused=unused, damaged=damaged)
 

@@ -239,7 +239,8 @@ def _missing(place: Place, figures: list[Figures]) -> tuple[list[str], int]:
         memory.sync()
         for word in (word for each in figures for word in each.written):
             hits = memory.search(word, max_results=3, min_score=0.0).results
-            if not any(word in memory.read(hit.path).text for hit in hits):
+            places = ((hit.path, hit.start_line, hit.end_line - hit.start_line + 1) for hit in hits)
+            if not any(word in memory.read(path, start=start, lines=lines).text for path, start, lines in places):
                 lost.append(f"{word} is not found")
         return lost, memory.status().health.generation
 

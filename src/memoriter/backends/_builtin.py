@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memoriter.types import CompactReport, Estimate, Health, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from memoriter.errors import IndexDamaged
+from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.index import Index
 
 if TYPE_CHECKING:
@@ -61,12 +61,19 @@ class Parts:
         return self.embedding.spec is not None and able and self.index.vectors() > 0
 
     def surviving(self, act: Callable[[], _T]) -> _T:
-        """Do it; if the index turns out to be damaged, once more with a fresh one."""
+        """Do it; if the index turns out to be damaged or another one by now, once more with a fresh one."""
         try:
             return act()
         except IndexDamaged as error:
             self._recover(error)
-            return act()
+        except IndexBusy:
+            raise
+        except IndexUnavailable:
+            if self._index is None or not self._index.refresh():
+                raise
+            self._prepare(self._index)
+            self.renewals += 1
+        return act()
 
     def _recover(self, error: IndexDamaged) -> None:
         """Set a damaged index aside and start a fresh one: the files hold everything."""

@@ -23,15 +23,19 @@ _LEFT: list[Database] = []
 Nature = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
 
 
-def connect(path: Path, *, network: bool, create: bool = False) -> Database:
-    """Open a database that exists (or make it, if asked), tuned; `apsw` errors pass through."""
+def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = True) -> Database:
+    """Open a database that exists (or make it, if asked), tuned; `apsw` errors pass through.
+
+    One that is not `trusted` is looked at first, and stays as it is if it is not ours.
+    """
     import apsw
 
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = cast("Database", apsw.Connection(str(path), flags=flags))
     try:
         connection.set_busy_timeout(BUSY_MS)
-        _tune(connection, network=network)
+        if trusted or nature(connection) in {"ours", "old", "empty"}:
+            _tune(connection, network=network)
     except BaseException:
         connection.close()
         raise

@@ -69,7 +69,8 @@ def told(path: Path, error: Exception) -> IndexUnavailable:
     if getattr(error, "extendedresult", 0) == _MOVED:
         message = f"The index {str(path)!r} was moved or deleted while it was in use"
         return IndexUnavailable(message, remedy="Try again: the file that is there now will be opened.")
-    message = f"The index {str(path)!r} cannot be used: {error}"
+    number = f" ({getattr(error, 'extendedresult', 0)})" if kind == "IOError" else ""
+    message = f"The index {str(path)!r} cannot be used: {error}{number}"
     if is_damage(error):
         return IndexDamaged(f"The index {str(path)!r} is damaged: {error}", remedy=REBUILD)
     if getattr(error, "extendedresult", 0) == _NO_ROOM:

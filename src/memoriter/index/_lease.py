@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 """How often one who waits looks whether the holder is stopped."""
+POLL_SECONDS = 0.01
+"""How often one who waits tries: seldom, and those who come and go would always be first."""
 BEAT_SECONDS = 1.0
 """A holder that writes notes it at most this often."""
 SILENT_SECONDS = 60.0
@@ -126,7 +128,7 @@ class Lease:
 
         while True:
             try:
-                self._lock.acquire(timeout=min(wait, LOOK_SECONDS))
+                self._lock.acquire(timeout=min(wait, LOOK_SECONDS), poll_interval=POLL_SECONDS)
             except Timeout:
                 wait -= LOOK_SECONDS
                 holder = self._holder()

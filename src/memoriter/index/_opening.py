@@ -58,6 +58,8 @@ def open_home(
         try:
             connection, kind = _attempt(home, target, clock=clock, network=network)
         except Exception as error:
+            if identity(home.path) != seen:
+                continue  # another generation took its place while it was opened, and its log went
             from memoriter.index._reading import connect_reading, may_be_read, reason_of
 
             connection, kind = connect_reading(target) if may_be_read(error) else None, None
@@ -82,7 +84,7 @@ def _attempt(
     import apsw
 
     try:
-        connection = connect(target, network=network)
+        connection = connect(target, network=network, trusted=False)
     except apsw.Error as error:
         if is_damage(error):
             return None, "damaged"

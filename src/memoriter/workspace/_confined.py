@@ -72,6 +72,11 @@ def open_plain(place: Place) -> Generator[tuple[BinaryIO, os.stat_result]]:
         yield opened, os.fstat(opened.fileno())
 
 
+def changed_ns(found: os.stat_result) -> int:
+    """When a file was changed, in nanoseconds since 1970 that fit into 64 bits: no disk forbids the year 3000."""
+    return max(-(1 << 63), min(found.st_mtime_ns, (1 << 63) - 1))
+
+
 class _NotAFileError(Exception):
     """What is there instead of a plain file."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Place
-from memoriter.workspace._confined import open_plain, refused
+from memoriter.workspace._confined import changed_ns, open_plain, refused
 from memoriter.workspace._paths import below, encodable
 from memoriter.workspace._scan import Scan
 
@@ -97,7 +97,7 @@ class Transcripts:
         from memoriter.workspace._open_transcript import OpenTranscript
 
         with open_plain(self._place(source)) as (file, found):
-            fresh = Source(source.path, source.kind, source.file, found.st_size, found.st_mtime_ns)
+            fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found))
             yield OpenTranscript(file, fresh)
 
     def read(self, path: str, *, start: int | None, lines: int | None, max_chars: int) -> Excerpt:
@@ -174,7 +174,7 @@ class Transcripts:
         elif self._here(folder, path, found):
             look.inodes.add((found.st_dev, found.st_ino))
             name = look.free_name(cited, path)
-            look.sources[name] = Source(name, "sessions", Path(path), found.st_size, found.st_mtime_ns)
+            look.sources[name] = Source(name, "sessions", Path(path), found.st_size, changed_ns(found))
 
     def _here(self, folder: TranscriptFolder, path: str, found: os.stat_result) -> bool:
         if not folder.started_in:

@@ -11,7 +11,7 @@ from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of, may_hold
-from memoriter.workspace._confined import read_bytes, refused
+from memoriter.workspace._confined import changed_ns, read_bytes, refused
 from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice_lines
 from memoriter.workspace._find import found_at
 from memoriter.workspace._paths import FOLDER, LONG_TERM
@@ -109,7 +109,7 @@ class Workspace:
             content, found = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
             raise refused(source.path, "it is not there any more") from None
-        fresh = Source(source.path, source.kind, source.file, found.st_size, found.st_mtime_ns)
+        fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found))
         text = _decode(content)
         # Only a text with that character can have been cut out of wrong bytes.
         return Loaded(fresh, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content))

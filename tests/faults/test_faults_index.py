@@ -1,0 +1,152 @@
+"""An index that is broken, cut short or somebody else's: it is set aside, said so, and made again from the notes."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from desk import QUESTION, Desk, codes, paths
+from faults import answered, contents, follow, found, health, refused
+from soak import factor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+HEADER = (0, 1, 16, 18, 20, 24, 28, 40, 44, 52, 56, 60, 68, 96, 100, 101, 103, 105, 108)
+"""Bytes of SQLite's header and of the first page after it that each mean something else."""
+RANDOM_PLACES = 40
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk.at(tmp_path)
+    desk.configure(provider="fake")
+    desk.many(30)
+    with desk.open() as memory:
+        memory.sync()
+    yield desk
+    desk.close()
+
+
+def index_of(desk: Desk) -> Path:
+    """The link that leads to the generation that serves."""
+    (link,) = (file for file in (desk.home / "memory").iterdir() if file.is_symlink())
+    return link
+
+
+def overwrite(desk: Desk, content: bytes) -> None:
+    """Put other bytes in the place of the index, with no log beside it."""
+    folder = desk.home / "memory"
+    for file in folder.iterdir():
+        if "damaged" in file.name or file.name.endswith(("-wal", "-shm")):
+            file.unlink()
+    index_of(desk).resolve().write_bytes(content)
+
+
+def works_again(desk: Desk) -> None:
+    """Whatever was done to the index, each way of using it works, and the notes are found."""
+    with desk.open() as memory:
+        result = memory.search(QUESTION)
+        assert paths(result)[0] == "MEMORY.md"
+        assert set(codes(result)) <= {"index_quarantined", "vectors_pending"}
+        assert all(reason.remedy for reason in result.health.reasons)
+        memory.status()
+        memory.sync()
+        memory.sync(force=True)
+        memory.compact()
+        assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
+    with desk.open() as memory:
+        assert memory.status().health.ok
+
+
+def test_a_broken_header_is_set_aside_wherever_it_is_broken(desk: Desk) -> None:
+    whole, before = index_of(desk).resolve().read_bytes(), contents(desk.notes)
+    for place in HEADER:
+        broken = bytearray(whole)
+        for position in range(place, place + 4):
+            broken[position] ^= 0x5A
+        overwrite(desk, bytes(broken))
+        works_again(desk)
+    assert contents(desk.notes) == before
+
+
+def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(desk: Desk) -> None:
+    whole, before = index_of(desk).resolve().read_bytes(), contents(desk.notes)
+    draw = Random(3)
+    for number in range(int(RANDOM_PLACES * min(factor(), 20))):
+        broken = bytearray(whole)
+        place, length = draw.randrange(len(whole)), draw.choice([1, 4, 64, 600, 5_000])
+        if number % 2:
+            broken[place : place + length] = draw.randbytes(min(length, len(whole) - place))
+        else:
+            del broken[place:]
+        overwrite(desk, bytes(broken))
+        works_again(desk)
+    assert contents(desk.notes) == before
+
+
+def text(file: Path) -> None:
+    file.write_text("# A note that somebody saved here\n" * 500, encoding="utf-8")
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def somebody_elses(file: Path) -> None:
+    file.unlink()
+    other = sqlite3.connect(file)
+    other.execute("CREATE TABLE accounts(name)")
+    other.execute("INSERT INTO accounts VALUES ('theirs')")
+    other.commit()
+    other.close()
+
+
+@pytest.mark.parametrize("make", [text, somebody_elses, empty])
+def test_what_is_no_index_is_set_aside_whole_with_a_reason_whose_remedy_works(
+    desk: Desk, make: Callable[[Path], None]
+) -> None:
+    target = index_of(desk).resolve()
+    make(target)
+    theirs = target.read_bytes()
+    told = answered(desk, "search", QUESTION)
+    assert told["results"][0]["path"] == "MEMORY.md"
+    reasons = {reason["code"]: reason for reason in told["health"]["reasons"]}
+    assert set(reasons) == (set() if make is empty else {"index_quarantined"})
+    aside = [file for file in (desk.home / "memory").iterdir() if ".damaged-" in file.name]
+    assert [file.read_bytes() for file in aside] == ([] if make is empty else [theirs])
+    for reason in reasons.values():
+        assert follow(desk, reason["remedy"])["files"] == 34
+    assert health(desk) == {}
+    follow(desk, "memoriter compact --damaged")
+    assert not [file for file in (desk.home / "memory").iterdir() if ".damaged-" in file.name]
+
+
+@pytest.mark.parametrize("where", ["generation", "path"])
+def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(desk: Desk, where: str) -> None:
+    place = index_of(desk)
+    target = place.resolve() if where == "generation" else place
+    target.unlink()
+    target.mkdir()
+    (target / "theirs.txt").write_text("keep me", encoding="utf-8")
+    for command in (("search", QUESTION), ("index",), ("status",), ("compact",)):
+        error = refused(desk, *command)
+        assert "is a folder" in error["message"]
+        assert error["remedy"].startswith("Move it away")
+    assert (target / "theirs.txt").read_text(encoding="utf-8") == "keep me"
+    target.rename(desk.home / "theirs")
+    assert found(desk, QUESTION)[0] == "MEMORY.md"
+    assert health(desk) == {}
+
+
+def test_the_whole_home_may_go_between_any_two_questions(desk: Desk) -> None:
+    with desk.open() as memory:
+        assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
+        shutil.rmtree(desk.home / "memory")
+        assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
+        assert memory.status().health.ok

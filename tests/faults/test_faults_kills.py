@@ -1,0 +1,151 @@
+"""Processes killed at random moments of everything that writes: nothing finished is lost, nothing is paid for twice.
+
+The vectors come from a service on 127.0.0.1 that counts, as the killed process cannot.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from desk import Desk, compatible
+from faults import answered, contents, follow, found
+from servers.compatible import CompatibleServer
+from soak import factor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KILLS = min(int(8 * factor()), 100)
+NOTES = 60
+CHANGED = 6
+"""Notes that change before each run."""
+KINDS = (
+    ("index",),
+    ("index", "--force"),
+    ("compact",),
+    ("compact", "--unused"),
+    ("remember", "This entry may be killed, or may be whole."),
+    ("search", "what did we note about numbers"),
+)
+ENTRY = b"- This entry may be killed, or may be whole.\n"
+
+
+@dataclass
+class Runs:
+    """What became of the runs, one after the other."""
+
+    killed: Counter[str] = field(default_factory=Counter)
+    finished: Counter[str] = field(default_factory=Counter)
+    in_flight: list[str] = field(default_factory=list)
+    """Texts that a killed process was waiting for, or had got and not yet kept."""
+    spoilt: list[str] = field(default_factory=list)
+    """Notes whose bytes changed although nobody meant to."""
+    reasons: set[str] = field(default_factory=set)
+    sent: Counter[str] = field(default_factory=Counter)
+
+
+def killed_after(desk: Desk, seconds: float | None, words: tuple[str, ...]) -> bool:
+    """Run the program and kill it so long after it began its work; whether it came to that."""
+    command = desk.command("-w", str(desk.notes), "--json", *words, before="print('ready', flush=True)")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=desk.surroundings(), cwd=desk.notes
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    return process.returncode != 0
+
+
+def only_grew_by_entries(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
+    """Paths of which that is not true; the last entry may be cut, since the system may keep a part of a write."""
+    grown = {path: text.removeprefix(before.get(path, b"")) for path, text in after.items()}
+    spoilt = [path for path in before if not after.get(path, b"").startswith(before[path])]
+    return spoilt + [path for path, new in grown.items() if not ENTRY.startswith(new.removeprefix(b"\n"))]
+
+
+def change(desk: Desk, draw: Random, round_: int) -> None:
+    for number in draw.sample(range(NOTES), CHANGED):
+        paragraphs = "\n\n".join(
+            f"Round {round_} of note {number} says {draw.random()} about numbers." for _ in range(3)
+        )
+        desk.write(f"memory/many/{number:03}.md", f"# Note {number}\n\n{paragraphs}\n")
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, CompatibleServer]]:
+    with CompatibleServer() as server:
+        desk = Desk.at(tmp_path_factory.mktemp("kills"))
+        desk.many(NOTES)
+        desk.configure(**compatible(server))
+        yield desk, server
+        desk.close()
+
+
+@pytest.fixture(scope="module")
+def runs(desk: tuple[Desk, CompatibleServer]) -> Runs:
+    """Every kind of run in turn, killed at random moments; the last one is not."""
+    place, server = desk
+    draw, runs = Random(11), Runs()
+    for round_ in range(KILLS):
+        change(place, draw, round_)
+        words = KINDS[round_ % len(KINDS)]
+        before, asked = contents(place.notes), len(server.calls)
+        dead = killed_after(place, draw.uniform(0.05, 0.8), words)
+        (runs.killed if dead else runs.finished)[" ".join(words[:1])] += 1
+        if dead:
+            # Requests go out a few at a time; those of the last moment may have been answered to nobody.
+            runs.in_flight += [text for call in server.calls[asked:][-server.busiest :] for text in call.json["input"]]
+        runs.spoilt += only_grew_by_entries(before, contents(place.notes))
+        with place.open() as memory:
+            runs.reasons |= {reason.code for reason in memory.status().health.reasons}
+    for call in server.calls:
+        runs.sent.update(call.json["input"])
+    return runs
+
+
+@pytest.mark.soak
+def test_no_kill_changes_a_note_but_by_the_entry_that_was_to_be_added(runs: Runs) -> None:
+    print(runs.killed, runs.finished, f"{sum(runs.sent.values())} texts sent, {len(runs.sent)} different")  # noqa: T201
+    assert runs.spoilt == []
+    assert sum(runs.killed.values()) >= KILLS // 4
+
+
+@pytest.mark.soak
+def test_no_text_is_sent_twice_but_those_in_flight_at_a_kill(runs: Runs, desk: tuple[Desk, CompatibleServer]) -> None:
+    answered(desk[0], "index")
+    sent: Counter[str] = Counter()
+    for call in desk[1].calls:
+        sent.update(call.json["input"])
+    passages = {text: count for text, count in sent.items() if text.startswith("passage: ")}
+    allowed = Counter(runs.in_flight)
+    assert {text: count for text, count in passages.items() if count > 1 + allowed[text]} == {}
+
+
+@pytest.mark.soak
+def test_after_all_kills_only_vectors_are_missing_and_the_remedy_brings_them(
+    runs: Runs, desk: tuple[Desk, CompatibleServer]
+) -> None:
+    place, _ = desk
+    assert runs.reasons <= {"vectors_pending", "not_indexed"}
+    with place.open() as memory:
+        for reason in memory.status().health.reasons:
+            follow(place, reason.remedy)
+    answered(place, "index")
+    with place.open() as memory:
+        status = memory.status(deep=True)
+        assert status.health.ok
+        assert (status.pending, status.vectors) == (0, status.chunks)
+        assert all(canary.found for canary in status.canaries)
+    assert found(place, "about numbers")
+    left = [file.name for file in (place.home / "memory").iterdir() if ".sqlite" in file.name]
+    assert not [name for name in left if "damaged" in name]
+    assert len([name for name in left if name.endswith(".sqlite") and ".g" in name]) == 1, left

@@ -1,0 +1,216 @@
+"""Notes that are not what they should be: each is told, none stops the others, none is changed."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from typing import TYPE_CHECKING
+
+import pytest
+
+from desk import QUESTION, Desk, codes, paths
+from faults import answered, bound_by_permissions, contents, follow, found, health, read_only, refused, run
+from memoriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from memoriter.types import Source
+    from memoriter.workspace import Loaded
+
+GIGABYTE = 1 << 30
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk.at(tmp_path)
+    desk.configure(provider="fake")
+    yield desk
+    desk.close()
+
+
+def folder(file: Path) -> None:
+    file.mkdir()
+
+
+def pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def huge(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(GIGABYTE)
+
+
+@pytest.mark.parametrize("make", [folder, pipe, huge])
+@pytest.mark.parametrize("name", ["MEMORY.md", "memory/work/style.md"])
+def test_what_is_no_note_under_the_name_of_a_note_is_a_reason_until_it_is_moved(
+    desk: Desk, make: Callable[[Path], None], name: str
+) -> None:
+    answered(desk, "index")
+    (desk.notes / name).unlink()
+    make(desk.notes / name)
+    before = {} if make is huge else contents(desk.notes)
+    assert found(desk, "VLAN printers") == ["memory/2026-02-10.md"]
+    if name.startswith("memory/") and make is folder:
+        return  # a folder below memory/ may have any name
+    reason = health(desk)["notes_left_out"]
+    assert name in reason["message"]
+    assert "notes_left_out" in codes(desk.open().search(QUESTION))
+    if make is not huge:
+        assert contents(desk.notes) == before
+
+    # the remedy, in both its ways
+    ignore = desk.notes / ".memoryignore"
+    ignore.write_text(f"/{name}\n", encoding="utf-8")
+    assert health(desk) == {}
+    ignore.unlink()
+    (desk.notes / name).rename(desk.notes / "elsewhere")
+    assert health(desk) == {}
+
+
+@pytest.mark.parametrize("make", [folder, pipe])
+def test_nothing_is_remembered_into_what_is_no_note_and_the_remedy_helps(
+    desk: Desk, make: Callable[[Path], None]
+) -> None:
+    file = desk.notes / "MEMORY.md"
+    file.unlink()
+    make(file)
+    error = refused(desk, "remember", "--to", "long-term", "Tea, not coffee.")
+    assert error["remedy"].startswith("Move away what is there")
+    file.rename(desk.notes / "elsewhere")
+    answered(desk, "remember", "--to", "long-term", "Tea, not coffee.")
+    assert found(desk, "tea coffee") == ["MEMORY.md"]
+
+
+def test_a_note_that_became_a_link_is_forgotten_and_listed(desk: Desk, tmp_path: Path) -> None:
+    answered(desk, "index")
+    secret = tmp_path / "secret.md"
+    secret.write_text("The zanzibar key is under the mat.\n", encoding="utf-8")
+    (desk.notes / "memory/work/style.md").unlink()
+    (desk.notes / "memory/work/style.md").symlink_to(secret)
+    assert found(desk, "zanzibar key") == []
+    assert found(desk, "imperative mood") == []
+    left_out = {skip["path"]: skip["reason"] for skip in answered(desk, "status")[0]["skipped"]}
+    assert left_out == {"memory/work/style.md": "symlink"}
+    assert secret.read_text(encoding="utf-8").startswith("The zanzibar")
+
+
+def test_bytes_that_are_not_utf8_are_told_searched_around_and_left_alone(desk: Desk) -> None:
+    file = desk.notes / "memory/old.md"
+    written = "# Alt\n\nDie Bücher der Zebraforscher liegen im Keller.\n"
+    file.write_bytes(written.encode("cp1252"))
+    before = contents(desk.notes)
+    assert found(desk, "Zebraforscher Keller")[0] == "memory/old.md"
+    assert "memory/old.md" in health(desk)["not_utf8"]["message"]
+    assert codes(desk.open().search("Zebraforscher")) == ["not_utf8"]
+    answered(desk, "index", "--force")
+    assert set(health(desk)) == {"not_utf8"}
+    assert contents(desk.notes) == before
+    file.write_text(written, encoding="utf-8")  # saved as UTF-8, as the remedy says
+    answered(desk, "index")
+    assert health(desk) == {}
+    assert found(desk, "Bücher")[0] == "memory/old.md"
+
+
+def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(desk: Desk) -> None:
+    desk.write("memory/odd.md", "The sign \ufffd stands for what was lost.\n")
+    answered(desk, "index")
+    assert health(desk) == {}
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("asked", ["NFC", "NFD"])
+def test_names_and_words_are_found_and_read_however_they_are_composed(desk: Desk, form: str, asked: str) -> None:
+    name = unicodedata.normalize(form, "memory/Café Übersicht 서울.md")
+    desk.write(name, unicodedata.normalize(form, "# Café\n\nDer Kaffeeröster Müller wohnt in 서울.\n"))
+    answered(desk, "index")
+    hit = answered(desk, "search", unicodedata.normalize(asked, "Müller Kaffeeröster 서울"))["results"][0]
+    assert hit["path"] == name
+    for cited in (hit["path"], unicodedata.normalize(asked, name)):
+        assert "ller wohnt" in answered(desk, "get", cited)["text"]
+
+
+def test_a_name_that_could_be_two_files_is_neither(desk: Desk) -> None:
+    for form in ("NFC", "NFD"):
+        desk.write(unicodedata.normalize(form, "memory/ệé.md"), f"# {form}\n")
+    mixed = unicodedata.normalize("NFC", "memory/ệ") + unicodedata.normalize("NFD", "é") + ".md"
+    assert answered(desk, "get", mixed)["text"] == ""
+
+
+def test_an_ignored_file_is_not_read_under_another_spelling(desk: Desk) -> None:
+    desk.write(unicodedata.normalize("NFD", "memory/privé.md"), "the secret of the shed\n")
+    desk.write(".memoryignore", unicodedata.normalize("NFD", "memory/privé.md") + "\n")
+    assert run(desk, "get", unicodedata.normalize("NFD", "memory/privé.md")).json["disabled"]
+    assert "shed" not in run(desk, "get", unicodedata.normalize("NFC", "memory/privé.md")).out
+
+
+@pytest.mark.parametrize("then", ["gone", "folder", "pipe", "link"])
+def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    memory, load = desk.open(), Workspace.load
+    file = desk.notes / "memory/2026-02-10.md"
+
+    def late(self: Workspace, source: Source) -> Loaded:
+        if source.path == "memory/2026-02-10.md" and file.is_file() and not file.is_symlink():
+            file.unlink()
+            {"gone": lambda: None, "folder": file.mkdir, "pipe": lambda: os.mkfifo(file)}.get(
+                then, lambda: file.symlink_to(desk.notes / "MEMORY.md")
+            )()
+        return load(self, source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "load", late)
+        report = memory.sync()
+    assert [reason.code for reason in report.reasons] == ["unreadable"]
+    assert report.files == 3
+    assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
+    if then in {"folder", "pipe", "link"}:
+        file.rmdir() if then == "folder" else file.unlink()
+    desk.wait()
+    desk.write("memory/2026-02-10.md", "# Router\n\nThe Omada keeps VLAN 10.\n")
+    assert paths(memory.search("Omada VLAN"))[0] == "memory/2026-02-10.md"
+    assert memory.status().health.ok
+
+
+def test_a_note_that_may_not_be_read_is_a_reason_until_it_may(desk: Desk) -> None:
+    bound = bound_by_permissions()
+    file = desk.notes / "MEMORY.md"
+    file.chmod(0)
+    assert found(desk, "VLAN printers", before=bound) == ["memory/2026-02-10.md"]
+    assert "MEMORY.md" in health(desk, before=bound)["notes_left_out"]["message"]
+    file.chmod(0o644)
+    assert found(desk, QUESTION, before=bound)[0] == "MEMORY.md"
+    assert health(desk, before=bound) == {}
+
+
+def test_a_workspace_that_can_only_be_read_is_searched_and_a_new_entry_is_refused_with_the_way_out(desk: Desk) -> None:
+    before = contents(desk.notes)
+    with read_only(desk.notes):
+        assert found(desk, QUESTION)[0] == "MEMORY.md"
+        assert health(desk) == {}
+        error = refused(desk, "remember", "Tea, not coffee.")
+        assert error["remedy"].startswith("Make the file and its folder writable")
+    assert contents(desk.notes) == before
+    answered(desk, "remember", "Tea, not coffee.")
+
+
+def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(desk: Desk) -> None:
+    bound, before = bound_by_permissions(), contents(desk.notes)
+    for each in (desk.notes, desk.notes / "memory"):
+        each.chmod(0o555)
+    assert found(desk, QUESTION, before=bound)[0] == "MEMORY.md"
+    error = refused(desk, "remember", "Tea, not coffee.", before=bound)
+    assert error["remedy"].startswith("Make the file and its folder writable")
+    assert contents(desk.notes) == before
+    for each in (desk.notes, desk.notes / "memory"):
+        each.chmod(0o755)
+    answered(desk, "remember", "Tea, not coffee.", before=bound)
+
+
+def test_notes_left_out_stand_beside_other_reasons_with_commands_that_work(desk: Desk) -> None:
+    (desk.notes / "MEMORY.md").unlink()
+    (desk.notes / "MEMORY.md").mkdir()
+    assert follow(desk, health(desk)["notes_left_out"]["remedy"])[0]["skipped"][0]["path"] == "MEMORY.md"
