@@ -149,12 +149,12 @@ def vectors_of_chance(memory: Memory) -> None:
             connection.execute("UPDATE embedding_cache SET vector = ? WHERE id = ?", (unit, row))
 
 
-def codes_of_chance(memory: Memory) -> None:
+def codes_turned_around(memory: Memory) -> None:
     with closing(apsw.Connection(str(index_of(memory)))) as connection:
-        columns = [str(row[1]) for row in connection.execute("PRAGMA table_info(code_segments)")]
-        assert "codes" in columns, columns
-        connection.execute("UPDATE code_segments SET codes = randomblob(length(codes))")
-        assert connection.changes()
+        for row, codes in connection.execute("SELECT id, codes FROM code_segments").fetchall():
+            assert isinstance(codes, bytes)
+            turned = bytes(byte ^ 255 for byte in codes)
+            connection.execute("UPDATE code_segments SET codes = ? WHERE id = ?", (turned, row))
 
 
 def rows_of_sqlite_vec_gone(memory: Memory) -> None:
@@ -174,7 +174,7 @@ BREAKS: dict[str, Break] = {
     "the words are gone": (words_gone, "exact", {("keyword",)}, "memoriter index --force"),
     "the words are those of other text": (words_of_others, "exact", {("keyword",)}, "memoriter index --force"),
     "the vectors are chance": (vectors_of_chance, "exact", {("vector",)}, "memoriter index --vectors"),
-    "the codes are chance": (codes_of_chance, "codes", {("vector",)}, "memoriter index --force"),
+    "the codes are turned around": (codes_turned_around, "codes", {("vector",)}, "memoriter index --force"),
     "the table of sqlite-vec is empty": (
         rows_of_sqlite_vec_gone,
         "sqlite-vec",
@@ -189,7 +189,10 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     desk: Desk, broken: Callable[[Memory], None], engine: str, legs: set[tuple[str, ...]], remedy: str
 ) -> None:
     if engine == "codes":
-        desk.many(2_200, "more")  # of fewer all are compared
+        draw = np.random.default_rng(5)
+        for number in range(2_200):  # of fewer all are compared
+            words = " ".join(f"{word:05x}z" for word in draw.integers(10**6, size=12))
+            desk.write(f"memory/more/{number}.md", f"{words}\n")
     desk.configure(provider="fake", store={"vector": {"engine": engine}})
     assert desk.run("index", "-w", str(desk.notes)).exit_code == 0
     sound = desk.open()
