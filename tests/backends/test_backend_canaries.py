@@ -194,13 +194,13 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
             words = " ".join(f"{word:05x}z" for word in draw.integers(10**6, size=12))
             desk.write(f"memory/more/{number}.md", f"{words}\n")
     desk.configure(provider="fake", store={"vector": {"engine": engine}})
-    assert desk.run("index", "-w", str(desk.notes)).exit_code == 0
+    assert desk.run("index").exit_code == 0
     sound = desk.open()
     assert sound.status(deep=True).health.ok
     broken(sound)
 
-    plain = desk.run("status", "-w", str(desk.notes), "--json")
-    deep = desk.run("status", "-w", str(desk.notes), "--json", "--deep")
+    plain = desk.run("status", "--json")
+    deep = desk.run("status", "--json", "--deep")
     (seen,), (known,) = deep.json, plain.json
     assert (plain.exit_code, known["health"]["ok"]) == (0, True)
     assert (deep.exit_code, seen["health"]["ok"]) == (1, False)
@@ -211,16 +211,16 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     }
     (told,) = [reason for reason in seen["health"]["reasons"] if reason["code"] in {"canaries_lost", "vectors_wrong"}]
     assert remedy in told["remedy"]
-    text = desk.run("status", "-w", str(desk.notes), "--deep")
+    text = desk.run("status", "--deep")
     assert (text.exit_code, "NOT FOUND" in text.out, told["remedy"] in text.err) == (1, True, True)
-    doctor = desk.run("doctor", "-w", str(desk.notes), "--json")
+    doctor = desk.run("doctor", "--json")
     (search,) = [finding for finding in doctor.json["findings"] if finding["check"] == "search"]
     assert (search["state"], search["remedy"]) == ("broken", told["remedy"])
 
     command = re.search(r"memoriter (.*)$", told["remedy"])
     assert command
-    assert desk.run(*command[1].split(), "-w", str(desk.notes)).exit_code == 0
-    repaired = desk.run("status", "-w", str(desk.notes), "--json", "--deep")
+    assert desk.run(*command[1].split()).exit_code == 0
+    repaired = desk.run("status", "--json", "--deep")
     assert (repaired.exit_code, repaired.json[0]["health"]["ok"]) == (0, True)
 
 

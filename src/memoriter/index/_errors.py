@@ -17,12 +17,12 @@ REBUILD = "The index can be made again from the notes: run `memoriter index --fo
 _REMEDIES = {
     "BusyError": "Another process is writing; try again in a moment.",
     "LockedError": "Another process is writing; try again in a moment.",
-    "ReadOnlyError": "Make the index and its folder writable, or set another index path.",
-    "PermissionsError": "Make the index and its folder writable, or set another index path.",
-    "AuthError": "Make the index and its folder writable, or set another index path.",
-    "CantOpenError": "Check that the folder of the index exists and can be written, or set another index path.",
+    "ReadOnlyError": "Make the index and its folder writable, or set memorySearch.store.path.",
+    "PermissionsError": "Make the index and its folder writable, or set memorySearch.store.path.",
+    "AuthError": "Make the index and its folder writable, or set memorySearch.store.path.",
+    "CantOpenError": "Check that the folder of the index exists and can be written, or set memorySearch.store.path.",
     "FullError": "Free some disk space; nothing that was finished is lost.",
-    "TooBigError": "A note is too large for one row; split it or leave it out with `.memoriterignore`.",
+    "TooBigError": "A note is too large for one row; split it or leave it out with `.memoryignore`.",
     "IOError": "Check the disk or the mount that holds the index.",
 }
 _MOVED = 1032
