@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Protocol
@@ -27,8 +28,10 @@ WORDS = 6
 """The rarest words of a passage, that it is searched for by."""
 LONGEST_WORD = 100
 RESULTS = 10
+_PART = re.compile(r"\w+")
 NEAR = 200
 """Among so many of its own file a passage must be, if others are more like its words than it is itself."""
+TIE = 1e-3
 AGREES = 0.9
 """Cosine from which a stored vector is the one that the model gives: engines of one model differ by less than .001."""
 
@@ -91,7 +94,15 @@ def rarest_words(text: str, terms: Mapping[str, Sequence[str]], frequency: Mappi
 
 
 def _words(text: str) -> list[str]:
-    return [word[:LONGEST_WORD] for word in _plain(text).split()]
+    """The words, short ones whole; of long ones the parts, and the beginning of a part that is no single term."""
+    words: list[str] = []
+    for word in _plain(text).split():
+        if len(word) <= LONGEST_WORD:
+            words.append(word)
+            continue
+        parts = _PART.findall(word)
+        words += [part[:LONGEST_WORD] for part in parts if len(part) <= LONGEST_WORD or len(query_terms(part)) > 1]
+    return words
 
 
 def _question(backend: Searched, ids: Sequence[int]) -> str:
@@ -119,27 +130,24 @@ class _Look:
         """Search for a passage, then ask each leg for it, and say which of them lost it."""
         question = self.question(row)
         lost: tuple[Leg, ...] = ()
-        if self.has_terms(question) and not self.by_words(row, question):
+        if question and not self.by_words(row, question):
             lost = ("keyword",)
         if not self.by_meaning(row):
             lost = (*lost, "vector")
-        found = self.found(row, question)
-        if not found and not lost:
+        if question and not lost and not self.found(row, question):
             lost = ("keyword", "vector")
-        return Canary(_citation(row), question, found and not lost, lost)
+        return Canary(_citation(row), question, not lost, lost)
 
     def question(self, row: Row) -> str:
+        """Its rarest words; empty for a passage without any, which only its meaning can find."""
         text = row.chunk.text
         terms = {word: self.terms_of(word) for word in dict.fromkeys(_words(text))}
         every = {term for some in terms.values() for term in some}
-        return rarest_words(text, terms, self.backend.index.document_frequency(every)) or _plain(text)[:LONGEST_WORD]
+        return rarest_words(text, terms, self.backend.index.document_frequency(every))
 
     def terms_of(self, word: str) -> Sequence[str]:
         classic = self.backend.settings.sync.cutting.words == "classic"
         return classic_terms(word) if classic else query_terms(word)
-
-    def has_terms(self, question: str) -> bool:
-        return any(map(self.terms_of, question.split()))
 
     def found(self, row: Row, question: str) -> bool:
         """Through the real path; only where many are like it, among those of its own file."""
@@ -152,7 +160,7 @@ class _Look:
             self.told += result.health.reasons
             if any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in result.hits):
                 return True
-        return not self.has_terms(question)
+        return False
 
     def by_words(self, row: Row, question: str) -> bool:
         settings = replace(self.backend.settings.search, max_results=NEAR, min_score=-inf)
@@ -169,8 +177,10 @@ class _Look:
         if ids and float(stored[0] @ fresh) < AGREES:
             self.wrong.append(_citation(row))
             return False
-        near = index.vector_search(fresh, limit=NEAR, filters=Filters(path=row.path))
-        return any(found == row.id for found, _ in near)
+        near = index.vector_search(fresh, limit=RESULTS)
+        own = index.cosines(fresh, [row.id]).get(row.id, 1.0)
+        # Others may say the same, and only so many are given.
+        return row.id in dict(near) or (len(near) == RESULTS and near[-1][1] >= own - TIE)
 
     def fresh(self) -> dict[int, NDArray[np.float32]]:
         """What the model says of the passages now; nothing where it does not serve."""

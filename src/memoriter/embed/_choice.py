@@ -193,7 +193,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     if settings.offline and leaves:
         raise ProviderUnavailable(
             f"The provider {name!r} is at {endpoint}, and memorySearch.offline forbids the network.",
-            remedy=f"{_STAY.capitalize()}.",
+            remedy=f"S{_STAY[1:]}.",
         )
     remote = RemoteSettings(
         vendor=vendor,

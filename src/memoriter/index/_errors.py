@@ -21,12 +21,12 @@ FREE = "Free some disk space; nothing that was finished is lost."
 _REMEDIES = {
     "BusyError": "Another process is writing; try again in a moment.",
     "LockedError": "Another process is writing; try again in a moment.",
-    "ReadOnlyError": "Make the index and its folder writable, or set another index path.",
-    "PermissionsError": "Make the index and its folder writable, or set another index path.",
-    "AuthError": "Make the index and its folder writable, or set another index path.",
-    "CantOpenError": "Check that the folder of the index exists and can be written, or set another index path.",
+    "ReadOnlyError": "Make the index and its folder writable, or set memorySearch.store.path.",
+    "PermissionsError": "Make the index and its folder writable, or set memorySearch.store.path.",
+    "AuthError": "Make the index and its folder writable, or set memorySearch.store.path.",
+    "CantOpenError": "Check that the folder of the index exists and can be written, or set memorySearch.store.path.",
     "FullError": FREE,
-    "TooBigError": "A note is too large for one row; split it or leave it out with `.memoriterignore`.",
+    "TooBigError": "A note is too large for one row; split it or leave it out with `.memoryignore`.",
     "IOError": "Check the disk that holds the index, and its free space; nothing that was finished is lost.",
 }
 _MOVED = 1032

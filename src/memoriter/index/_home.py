@@ -39,7 +39,7 @@ class Home:
         target = self._linked() or self.path
         if target.is_dir():
             raise IndexUnavailable(
-                f"{str(target)!r} is a folder, not an index", remedy="Move it away or set another index path."
+                f"{str(target)!r} is a folder, not an index", remedy="Move it away or set memorySearch.store.path."
             )
         return target if target.exists() else None
 
@@ -86,7 +86,8 @@ class Home:
             _flush(fresh)
             if not self._link(fresh):
                 raise IndexUnavailable(
-                    f"No symbolic link can be made at {str(self.path)!r}", remedy="Set another index path."
+                    f"No symbolic link can be made at {str(self.path)!r}",
+                    remedy="Set memorySearch.store.path to another place.",
                 )
             if old is not None and old != self.path:
                 _remove(old)
@@ -190,7 +191,9 @@ def _settled(path: Path) -> Path:
         if _generation_pattern(path).fullmatch(link):
             return path
         path = Path(os.path.abspath(path.parent / link))  # noqa: PTH100 (one link at a time)
-    raise IndexUnavailable(f"The links at {str(path)!r} lead in a circle", remedy="Set another index path.")
+    raise IndexUnavailable(
+        f"The links at {str(path)!r} lead in a circle", remedy="Set memorySearch.store.path to another place."
+    )
 
 
 def _generation_pattern(path: Path) -> re.Pattern[str]:

@@ -35,7 +35,7 @@ _MADE_BY: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorEngine]]
 _MISSES = Reason(
     "vector_recall",
     f"Codes tell these vectors apart so badly that less than {RECALL:.0%} of the nearest passages are found.",
-    "Set `store.vector.engine` to `exact`.",
+    "Set memorySearch.store.vector.engine to exact.",
 )
 
 
@@ -103,7 +103,7 @@ class Vectors:
 
     def _fall_back(self, failed: EngineName, problem: str) -> None:
         remedies = {
-            "sqlite-vec": "Set `store.vector.extensionPath` to a working library",
+            "sqlite-vec": "Set memorySearch.store.vector.extensionPath to a working library",
             "codes": "Run `memoriter index --force`",
         }
         remedy = f"{remedies[failed]}, or leave it: the answers are the same."

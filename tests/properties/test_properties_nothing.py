@@ -1,0 +1,195 @@
+"""A search that finds nothing says why, and what it says is so: each remedy is carried out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from memoriter.ids import content_hash, vector_key
+from memoriter.index import Index
+from memoriter.search import Background, SearchSettings, clean_query, look_again, rank, why_nothing
+from memoriter.sync import Cutting, entry_of
+from memoriter.types import Chunk, Filters, ModelSpec, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memoriter.types import Hit, Reason
+
+DIMENSIONS = 32
+SPEC = ModelSpec("test", "axes", DIMENSIONS, background=(0.0, 0.2))
+DAY = date(2026, 2, 10)
+NOW = 1_770_000_000.0
+CODES = {"filtered_out", "below_min_score", "no_term_known", "no_words", "words_apart"}
+
+chunks = st.lists(st.integers(0, 7), min_size=1, max_size=8)
+corpora = st.lists(chunks, min_size=1, max_size=6)
+"""Notes of one chunk, each a list of word numbers."""
+questions = st.lists(st.integers(0, 12), max_size=4, unique=True)
+days = st.one_of(st.none(), st.integers(-3, 9).map(lambda step: DAY + timedelta(days=step)))
+filtered = st.builds(
+    Filters,
+    sources=st.sampled_from([None, frozenset({"memory"}), frozenset({"sessions"})]),
+    since=days,
+    until=days,
+    path=st.sampled_from([None, "memory", "memory/note-0.md", "memory/note-*.md", "elsewhere", "memory/[0.md"]),
+)
+ways = st.builds(
+    SearchSettings,
+    max_results=st.integers(1, 8),
+    min_score=st.sampled_from([0.0, 0.2, 0.35, 0.6, 0.9, 1.0]),
+    scoring=st.sampled_from(["calibrated", "calibrated", "rrf", "classic"]),
+    hybrid=st.booleans(),
+    half_life_days=st.sampled_from([None, 0.5]),
+    mmr_lambda=st.sampled_from([None, 0.5]),
+    background=st.just(Background.of_model(SPEC.background)),
+)
+told = st.tuples(ways, st.booleans())
+"""How to search, and whether by meaning."""
+
+
+def text_of(words: Sequence[int]) -> str:
+    return " ".join(f"q{number:03}z" for number in words) or "?!"
+
+
+def vector_of(text: str) -> np.ndarray:
+    row = np.random.default_rng(int(content_hash(text)[:12], 16)).normal(size=DIMENSIONS)
+    return (row / np.linalg.norm(row)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Index]]:
+    """An index with notes, one a day, as often as wanted; with vectors for all of them, or for none."""
+    base, number, opened = tmp_path_factory.mktemp("indexes"), count(), list[Index]()
+
+    def build(corpus: Sequence[Sequence[int]], *, vectors: bool, cutting: Cutting) -> Index:
+        while opened:
+            opened.pop().close()
+        index = Index.open(base / f"{next(number)}.sqlite", clock=lambda: NOW, network=False)
+        opened.append(index)
+        index.use_vectors(SPEC)
+        for place, words in enumerate(corpus):
+            passage, path = Chunk(1, 1, text_of(words)), f"memory/note-{place}.md"
+            entry = entry_of(passage, (DAY + timedelta(days=place)).toordinal(), cutting)
+            index.put_file(Source(path, "memory", Path("/notes") / path, 1, 1), content_hash(path), [entry])
+            if vectors:
+                index.put_vectors([vector_key(passage)], vector_of(passage.text)[None])
+        return index
+
+    yield build
+    while opened:
+        opened.pop().close()
+
+
+class Asked:
+    """A question with everything that goes with it."""
+
+    def __init__(self, index: Index, words: Sequence[int], settings: SearchSettings, *, by_meaning: bool) -> None:
+        self.index, self.text, self.settings = index, clean_query(text_of(words)), settings
+        self.vector = vector_of(self.text) if by_meaning else None
+
+    @classmethod
+    def of(cls, new_index, corpus, question, settings: SearchSettings, by_meaning: bool) -> Asked:
+        cutting = Cutting(words="classic" if settings.scoring == "classic" else "analysed")
+        return cls(new_index(corpus, vectors=by_meaning, cutting=cutting), question, settings, by_meaning=by_meaning)
+
+    def hits(self, filters: Filters, min_score: float | None = None) -> tuple[Hit, ...]:
+        floor = self.settings.min_score if min_score is None else min_score
+        changed = replace(self.settings, min_score=floor)
+        return rank(self.index, self.text, self.vector, changed, filters=filters, now=NOW)
+
+    def reasons(self, filters: Filters) -> tuple[Reason, ...]:
+        seen = look_again(self.index, self.text, self.vector, self.settings, filters=filters, now=NOW)
+        return why_nothing(seen)
+
+
+def carried_out(asked: Asked, filters: Filters, reason: Reason) -> tuple[Hit, ...] | None:
+    """What a remedy brings; `None` where it only asks for other words."""
+    promised = "Leave out" in reason.remedy
+    floor = re.search(r"--min-score (\d\.\d+)", reason.remedy)
+    if not promised and not floor:
+        return None
+    return asked.hits(Filters() if promised else filters, float(floor[1]) if floor else None)
+
+
+@settings(max_examples=150)
+@given(corpora, questions, filtered, told)
+@example([[0]], [9], Filters(), (SearchSettings(), False))
+@example([[0]], [], Filters(), (SearchSettings(), False))
+@example([[0]], [0], Filters(path="elsewhere"), (SearchSettings(min_score=0.0), False))
+@example([[0, 1], [2]], [0, 2], Filters(), (SearchSettings(scoring="classic"), False))
+@example([[0], [1]], [1], Filters(path="memory/note-0.md"), (SearchSettings(), False))
+def test_nothing_found_among_something_always_has_a_reason_and_a_remedy_that_does_what_it_says(
+    new_index, corpus, question, filters, told
+):
+    asked = Asked.of(new_index, corpus, question, *told)
+    if asked.hits(filters):
+        return
+    reasons = asked.reasons(filters)
+    assert reasons
+    assert {reason.code for reason in reasons} <= CODES
+    assert len({reason.code for reason in reasons}) == len(reasons)
+    for reason in reasons:
+        assert reason.message.endswith(".")
+        assert reason.remedy
+        brought = carried_out(asked, filters, reason)
+        hopeless = reason.code == "filtered_out" and not asked.hits(Filters(), 0.0)
+        assert brought is None or brought or (hopeless and "--min-score" not in reason.remedy)
+
+
+@settings(max_examples=60)
+@given(corpora, questions, filtered, told)
+def test_a_reason_says_what_is_so(new_index, corpus, question, filters, told):
+    asked = Asked.of(new_index, corpus, question, *told)
+    if asked.hits(filters):
+        return
+    codes = {reason.code for reason in asked.reasons(filters)}
+    held = {number for words in corpus for number in words}
+    everything = asked.hits(Filters(), -1.0)
+    if "no_term_known" in codes:
+        assert not held & set(question)
+        assert everything == ()
+    if "words_apart" in codes:
+        assert not any(set(question) <= set(words) for words in corpus)
+    if "no_words" in codes:
+        assert not question
+    if "below_min_score" in codes:
+        assert len(asked.hits(filters, -1.0)) > 0
+        assert max(hit.score for hit in asked.hits(filters, -1.0)) < told[0].min_score
+    if "filtered_out" in codes:
+        assert not filters.empty
+        assert not asked.index.count(filters) or asked.hits(Filters()) or asked.hits(filters, -1.0) == ()
+
+
+def test_the_chunks_that_pass_filters_are_counted(new_index):
+    index = new_index([[0], [1], [2]], vectors=False, cutting=Cutting())
+    counts = {
+        filters: index.count(filters)
+        for filters in (
+            Filters(),
+            Filters(since=DAY + timedelta(days=1)),
+            Filters(path="memory/note-1.md"),
+            Filters(sources=frozenset({"sessions"})),
+        )
+    }
+    assert list(counts.values()) == [3, 2, 1, 0]
+
+
+def test_filters_that_leave_nothing_say_what_each_leaves(new_index):
+    index = new_index([[0], [1], [2]], vectors=False, cutting=Cutting())
+    asked = Asked(index, [0], SearchSettings(min_score=0.0), by_meaning=False)
+    (reason,) = asked.reasons(Filters(since=DAY + timedelta(days=1), path="memory/note-0.md"))
+    assert (reason.code, reason.message, reason.remedy) == (
+        "filtered_out",
+        "The filters leave none of 3 chunks: since 2026-02-11 alone leaves 2, path 'memory/note-0.md' alone leaves 1.",
+        "Leave out --since and --path.",
+    )
