@@ -6,12 +6,12 @@ import os
 import random
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
-from memoriter.config import expand, find_workspace, home_of, in_home, index_path, load
+from memoriter.config import agent_name, expand, find_workspace, home_of, in_home, index_path, load
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger
@@ -112,6 +112,7 @@ def assemble(
         user_home=around.user_home,
     )
     told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
+    told = replace(told, sessions_dir=around.home / "agents" / agent_name(chosen) / "sessions")
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(place, configuration, settings, chosen, notes, backend, around.wall)

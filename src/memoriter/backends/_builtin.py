@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +13,7 @@ from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
-from memoriter.sync import Progress, Sync, background_of
+from memoriter.sync import Progress, Sync, background_of, learn_background
 from memoriter.types import Health, Reason, SearchResult
 from memoriter.workspace import estimate_tokens
 
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.search import SearchSettings
     from memoriter.sync import Look
     from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
 LATER_EMBEDDING_MS = 2_000
+FORGET_WAIT = 5.0
+"""Seconds for another process to finish indexing before forgetting leaves the index to a later run."""
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
@@ -203,6 +207,9 @@ class BuiltinBackend:
         def act() -> SyncReport:
             report = self._run(force=force, progress=progress)
             self.index.purge()
+            if self.index.forgetting:
+                with suppress(IndexBusy):
+                    self._purge(())
             return report
 
         report = self._surviving(act)
@@ -289,6 +296,38 @@ class BuiltinBackend:
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
         report = self._surviving(lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged))
         return replace(report, seconds=self.clocks.monotonic() - started)
+
+    def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
+        """What would go; nothing changes. Raises UsageError and PathRefused."""
+        from memoriter.backends._forget import plan_of
+        from memoriter.backends._reach import unreached
+
+        sessions, index = self.settings.sessions_dir, self.settings.index_path
+        plan = self._surviving(lambda: plan_of(request, self.workspace, self.index, sessions))
+        asked = unreached(
+            plan, root=self.workspace.root, index=index, sessions=sessions, providers=self.index.providers()
+        )
+        return replace(plan, unreached=tuple(asked))
+
+    def forget(self, plan: ForgetPlan) -> Forgotten:
+        """Let it go from notes, transcripts and index. Raises WriteConflict, WriteError."""
+        from memoriter.backends._forget import carry_out
+
+        return carry_out(plan, self.workspace, self.index, lambda paths: self._surviving(lambda: self._purge(paths)))
+
+    def _purge(self, paths: tuple[str, ...]) -> CompactReport:
+        """Index what the notes say now, without these, and drop every trace of what they said before."""
+        from memoriter.backends._jobs import trim_jobs
+
+        with self.index.lease(wait=FORGET_WAIT):
+            self.index.remove_files(paths)
+            self._sync(None).run(None)
+            trim_jobs(self.index)
+            report = self.index.forget()
+            if self.index.spec is not None and self.index.vectors():
+                learn_background(self.index, self.index.spec)
+        self._freshness = Freshness()
+        return report
 
     def leaving(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.sync import Progress
     from memoriter.types import CompactReport, Estimate, Query, SearchResult, Status, SyncReport
 
@@ -32,6 +33,14 @@ class MemoryBackend(Protocol):
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make what is kept beside the notes as small as it can be. Raises IndexBusy."""
+        ...
+
+    def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
+        """What would go; nothing changes. Raises UsageError and PathRefused."""
+        ...
+
+    def forget(self, plan: ForgetPlan) -> Forgotten:
+        """Let it go from notes, transcripts and all that was made from them. Raises WriteConflict, WriteError."""
         ...
 
     def leaving(self) -> str | None:

@@ -252,7 +252,7 @@ def carry_over(connection: Database, old: str) -> None:
             connection.execute(f"INSERT INTO main.{table}({columns}) SELECT {columns} FROM old.{table}")  # noqa: S608 (fixed text)
         connection.execute(
             "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
-            " WHERE key GLOB 'batch:*' OR key GLOB 'background:*'"
+            " WHERE key GLOB 'batch:*' OR key GLOB 'background:*' OR key = 'forgetting'"
         )
         connection.execute("COMMIT")
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log1p
 from typing import TYPE_CHECKING
 
-from memoriter.index import _cache, _compact, _files, _keywords
+from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
 from memoriter.index._errors import translated
 from memoriter.index._lifecycle import OpenFile
 from memoriter.index._text import storable
@@ -281,3 +281,47 @@ class Index(OpenFile):
             aside, aside_bytes = _compact.set_aside(self._home, remove=damaged)
             after = _compact.disk_bytes(self._home)
         return CompactReport(before, after, gone, unused, aside, aside_bytes, damaged_removed=damaged)
+
+    # forgetting
+
+    @property
+    def forgetting(self) -> bool:
+        """Whether text was taken out of notes and `forget` has not been done since."""
+        return self.get_meta(_leftovers.UNFINISHED) is not None
+
+    def begin_forgetting(self) -> None:
+        """Note that text is about to be taken out of notes, so that a killed process leaves word of it."""
+        self.set_meta(_leftovers.UNFINISHED, "1")
+
+    def end_forgetting(self) -> None:
+        """Nothing has to be forgotten any more, or nothing was taken out of a note."""
+        self.drop_meta(_leftovers.UNFINISHED)
+
+    def forget(self) -> CompactReport:
+        """Let everything that no note holds any more leave the disk: words, vectors, codes, logs, damaged copies.
+
+        What the notes hold now must have been indexed before, under the same lease.
+        """
+        with self.lease():
+            with self._writing() as connection:
+                _leftovers.drop(connection)
+            report = self.compact(max_entries=0, max_bytes=0, damaged=True)
+            with translated(self.path):
+                self._home.clean()
+            self.end_forgetting()
+        return report
+
+    def places_of(self, text: str) -> list[tuple[str, int, int]]:
+        """(path, first line, last line) of every chunk that holds the text as it is written."""
+        with self._reading() as connection:
+            return _leftovers.chunks_with(connection, text)
+
+    def providers(self) -> set[str]:
+        """Whose models have made vectors that are kept."""
+        with self._reading() as connection:
+            return _leftovers.providers(connection)
+
+    def vector_keys(self) -> set[bytes]:
+        """What the vectors of all chunks are stored under."""
+        with self._reading() as connection:
+            return {bytes(key) for (key,) in connection.execute("SELECT DISTINCT key FROM chunks")}

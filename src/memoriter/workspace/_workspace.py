@@ -36,6 +36,16 @@ class Loaded:
     """Decoded as UTF-8 (wrong bytes as U+FFFD), without a byte order mark, newlines as they are."""
 
 
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A memory file, byte for byte."""
+
+    path: str
+    """As cited."""
+    file: Path
+    content: bytes
+
+
 class Workspace:
     """The memory files below one folder, and those the owner added beside it."""
 
@@ -99,6 +109,15 @@ class Workspace:
             return Excerpt(place.cited, "")
         text, truncated = cut_to(slice_lines(_decode(content), start, lines), max(1, max_chars))
         return Excerpt(place.cited, text, truncated)
+
+    def raw(self, path: str) -> Raw:
+        """The bytes of a memory file, as cited or absolute. Raises PathRefused, also where nothing is there."""
+        place = self._place(path)
+        try:
+            content, _ = read_bytes(place, self._max_bytes)
+        except FileNotFoundError:
+            raise refused(path, "it is not there") from None
+        return Raw(place.cited, Path(place.base, *place.names), content)
 
     def refusal(self, path: str) -> Skipped | None:
         """Why a cited or absolute path is not memory by its name and the ignore rules, or `None`: for watchers."""
