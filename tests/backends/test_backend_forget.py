@@ -156,6 +156,29 @@ def test_where_there_are_no_symbolic_links_it_leaves_the_one_file(
         assert receipt.left == ()
 
 
+def test_where_there_are_no_symbolic_links_an_open_reader_is_told_of_and_the_next_run_finishes(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    text = CANARIES["latin"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        (file,) = (place.home / "memory").glob("*[!r].sqlite")
+        reader = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+        rows = reader.execute("SELECT text FROM chunks")
+        next(rows)
+        (left,) = forget(memory, match=text).left
+        assert left.code == IndexBusy.code
+        reader.close(force=True)
+        memory.sync()
+        assert found(place, text) == []
+        assert memory.plan_forget(match=text).empty
+
+
 def test_earlier_wordings_go_too(place: Place) -> None:
     text = CANARIES["latin"]
     with place.open() as memory:

@@ -39,7 +39,7 @@ def command(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Remove something for good: from the notes, and from all that was made from them.
+    """Remove something for good, from the notes and the index.
 
         memoriter forget memory/2026-02-10.md#L10-L12
         memoriter forget --match "the code of the door" --dry-run

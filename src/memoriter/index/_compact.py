@@ -23,6 +23,13 @@ def disk_bytes(home: Home) -> int:
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
+def log_bytes(home: Home) -> int:
+    """Bytes of the log beside the file that serves."""
+    file = home.target() or home.path
+    log = file.with_name(f"{file.name}-wal")
+    return log.stat().st_size if log.exists() else 0
+
+
 def tidy(connection: Database, *, serving: str, extension_path: str | None) -> None:
     """Merge the word index into one piece, and drop tables of sqlite-vec other than the `serving` one.
 

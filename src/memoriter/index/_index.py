@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log1p
 from typing import TYPE_CHECKING
 
+from memoriter.errors import IndexBusy
 from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
 from memoriter.index._errors import translated
 from memoriter.index._lifecycle import OpenFile
@@ -308,8 +309,19 @@ class Index(OpenFile):
             report = self.compact(max_entries=0, max_bytes=0, damaged=True)
             with translated(self.path):
                 self._home.clean()
+            if self._log_held():
+                message = f"Another process keeps reading what {str(self.path)!r} held before"
+                raise IndexBusy(message, remedy="Close it, then run: memoriter index")
             self.end_forgetting()
         return report
+
+    def _log_held(self) -> bool:
+        """Whether an open reader keeps old pages in the one file; a generation is a file of its own."""
+        with translated(self.path):
+            if self._home.can_link():
+                return False
+        self.purge()
+        return _compact.log_bytes(self._home) > 0
 
     def places_of(self, text: str) -> list[tuple[str, int, int]]:
         """(path, first line, last line) of every chunk that holds the text as it is written."""
