@@ -385,3 +385,72 @@ def test_it_says_what_it_cannot_reach(place: Place) -> None:
         told = {reason.code: reason for reason in memory.plan_forget("memory/day.md").unreached}
         assert told.keys() == {"git_history", "copies", "elsewhere"}
         assert "day.md" in told["git_history"].message
+
+
+def test_indexes_of_others_and_services_are_told_of_where_they_have_it(place: Place) -> None:
+    text = CANARIES["han"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        (place.home / "memory" / "family.sqlite").write_bytes(b"SQLite format 3" + note_with(text).encode())
+        (place.home / "memory" / "work.sqlite").write_bytes(b"SQLite format 3")
+        for request in ({"match": text}, {"path": "memory/day.md#L4-L5"}):
+            told = {reason.code: reason for reason in memory.plan_forget(**request).unreached}
+            assert "family.sqlite" in told["other_indexes"].message
+            assert "work.sqlite" not in told["other_indexes"].message
+        with apsw.Connection(str(place.index)) as connection:
+            connection.execute("UPDATE sets SET spec = json_set(spec, '$.provider', 'openai')")
+        connection.close()
+        told = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
+        assert "openai" in told["sent"].message
+
+
+def test_batch_jobs_name_only_texts_that_are_there(place: Place) -> None:
+    from memoriter.embed import BatchJob
+
+    text = CANARIES["latin"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            known = {key.hex() for key in index.vector_keys()}
+            index.set_meta("batch:set:job", BatchJob("job", tuple(sorted(known)), 1.0).to_json())
+            index.set_meta("batch:set:broken", "{")
+        forget(memory, path="memory/day.md")
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            (kept,) = index.metas("batch:").values()
+            job, left = BatchJob.from_json(kept), {key.hex() for key in index.vector_keys()}
+        assert job is not None
+        assert set(job.keys) == left < known
+
+
+def test_health_says_that_a_forgetting_is_unfinished_until_the_remedy_is_done(place: Place) -> None:
+    with place.open() as memory:
+        memory.sync()
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            index.begin_forgetting()
+        codes = [reason.code for reason in memory.search("pens").health.reasons]
+        assert codes == ["forgetting_unfinished"]
+        memory.sync()
+        assert memory.search("pens").health.reasons == ()
+
+
+def test_vectors_that_only_sqlite_vec_can_drop_are_told_of_and_the_remedy_drops_them(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = CANARIES["latin"]
+    place.write("memory/day.md", note_with(text))
+    with place.open("sqlite-vec") as memory:
+        memory.sync()
+        memory.search("pens")
+        vectors = secret_vectors(place, text)
+    for module in ("_engines", "_compact", "_vectors"):
+        monkeypatch.setattr(f"memoriter.index.{module}.load_sqlite_vec", lambda *_: "not here")
+    with place.open("exact") as memory:
+        (left,) = forget(memory, match=text).left
+        assert "sqlite-vec" in left.message
+        memory.sync(force=True)
+        assert memory.search("pens").health.reasons == ()
+    held = place.content()
+    assert found(place, text) == []
+    assert [name for name, content in held.items() for vector in vectors if vector in content] == []

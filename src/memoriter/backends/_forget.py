@@ -93,8 +93,8 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Index, sessions
         return replace(plan, notes=(_from_note(request, workspace),))
     if request.match is not None:
         notes = tuple(_holding(request.match, workspace))
-        mentioned = {removal.path for removal in notes}
-        places = [place for place in index.places_of(request.match) if place[0] not in mentioned]
+        there = {removal.path for removal in notes} | _transcribed(index, sessions)
+        places = [place for place in index.places_of(request.match) if place[0] not in there]
         return replace(plan, notes=notes, indexed=tuple(f"{path}#L{a}-L{b}" for path, a, b in places))
     assert request.session is not None
     files = tuple(_transcripts(request.session, sessions))
@@ -132,6 +132,13 @@ def _transcripts(session: str, folder: Path | None) -> Iterator[Path]:
             for file in folder.iterdir()
             if (file.name == name or file.name.startswith(f"{name}.")) and file.is_file() and not file.is_symlink()
         )
+
+
+def _transcribed(index: Index, folder: Path | None) -> set[str]:
+    """What the index knows of transcripts that are there: it is theirs, and comes back as long as they are."""
+    names = {file.name for file in folder.iterdir()} if folder is not None and folder.is_dir() else set[str]()
+    known = index.files().items()
+    return {path for path, file in known if file.kind == "sessions" and path.rpartition("/")[2] in names}
 
 
 def _session_paths(session: str, index: Index) -> list[str]:

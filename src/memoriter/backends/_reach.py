@@ -22,6 +22,8 @@ LEDGER = "ledger.sqlite"
 """Knows what was spent, and no text."""
 _GENERATION = re.compile(r"\.g\d+\.sqlite$")
 _GIT_SECONDS = 10
+_TELLING = 12
+"""Characters from which a line is hardly anywhere by chance."""
 _COPIES = ("{0}~", "{0}.bak", "{0}.orig", "{0}.tmp", "#{0}#", ".#{0}", ".{0}.swp", ".{0}.swo", ".{0}.un~", ".trash/{0}")
 
 
@@ -83,11 +85,22 @@ def _other_indexes(plan: ForgetPlan, index: Path) -> Iterator[Reason]:
     known = sorted(index.parent.glob("*.sqlite")) if index.parent.is_dir() else []
     mine = {index.name, LEDGER}
     others = [path.name for path in known if path.name not in mine and not _GENERATION.search(path.name)]
-    if (text := plan.request.match) is not None:
-        others = [name for name in others if held_in(index.parent / name, text)]
+    needles = list(_needles(plan))
+    others = [name for name in others if any(held_in(index.parent / name, text) for text in needles)]
     if others:
-        message = f"Indexes of other agents or workspaces may hold it: {_listed(others)}."
+        message = f"Indexes of other agents or workspaces hold it: {_listed(others)}."
         yield Reason("other_indexes", message, "Run the same with --agent, or with -w, for each of them.")
+
+
+def _needles(plan: ForgetPlan) -> Iterator[str]:
+    """What to look for elsewhere: the text itself, or the longest line of each passage."""
+    if plan.request.match is not None:
+        yield plan.request.match
+        return
+    for passage in (passage for removal in plan.notes for passage in removal.passages):
+        longest = max(passage.text.split("\n"), key=len).strip()
+        if len(longest) >= _TELLING:
+            yield longest
 
 
 def _transcripts(text: str, sessions: Path | None) -> Iterator[Reason]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log1p
 from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexBusy
+from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
 from memoriter.index._errors import translated
 from memoriter.index._lifecycle import OpenFile
@@ -309,6 +309,10 @@ class Index(OpenFile):
             report = self.compact(max_entries=0, max_bytes=0, damaged=True)
             with translated(self.path):
                 self._home.clean()
+            with self._reading() as connection:
+                if self.engine != "sqlite-vec" and _compact.left_by_sqlite_vec(connection):
+                    message = f"Only sqlite-vec can drop the vectors that it keeps in {str(self.path)!r}"
+                    raise IndexUnavailable(message, remedy="Run: memoriter index --force")
             if self._log_held():
                 message = f"Another process keeps reading what {str(self.path)!r} held before"
                 raise IndexBusy(message, remedy="Close it, then run: memoriter index")
