@@ -21,6 +21,8 @@ from memoriter.app import Surroundings, assemble
 from memoriter.errors import IndexBusy, PathRefused, UsageError, WriteConflict
 from memoriter.index import Index
 from memoriter.search import analyse
+from memoriter.sync import Cutting, entry_of
+from memoriter.types import Chunk, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -454,3 +456,18 @@ def test_vectors_that_only_sqlite_vec_can_drop_are_told_of_and_the_remedy_drops_
     held = place.content()
     assert found(place, text) == []
     assert [name for name, content in held.items() for vector in vectors if vector in content] == []
+
+
+def test_a_session_that_only_the_index_knows_leaves_it(place: Place) -> None:
+    text = CANARIES["hangul"]
+    with place.open() as memory:
+        memory.sync()
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            (row,) = index.rows(index.all_ids()[:1]).values()
+            entry = entry_of(Chunk(1, 1, f"User: {text}"), row.day, Cutting())
+            index.put_file(Source("sessions/abc.jsonl", "sessions", Path("gone"), 1, 1), "h", [entry])
+        assert found(place, text)
+        plan = memory.plan_forget(session="abc")
+        assert (plan.transcripts, plan.indexed) == ((), ("sessions/abc.jsonl",))
+        assert memory.forget(plan).left == ()
+    assert found(place, text) == []

@@ -115,6 +115,8 @@ def _from_note(request: ForgetRequest, workspace: Workspace) -> Removal:
 
 def _holding(text: str, workspace: Workspace) -> Iterator[Removal]:
     for source in workspace.scan().sources:
+        if source.kind != "memory":
+            continue
         try:
             raw = workspace.raw(source.path)
         except UsageError:  # gone since, or not readable: then the index does not have it either
@@ -141,8 +143,10 @@ def _transcribed(index: Index, folder: Path | None) -> set[str]:
     return {path for path, file in known if file.kind == "sessions" and path.rpartition("/")[2] in names}
 
 
-def _session_paths(session: str, index: Index) -> list[str]:
+def _session_paths(session: str | None, index: Index) -> list[str]:
     """What the index knows of a session, by path."""
+    if session is None:
+        return []
     names = {f"{session}.jsonl", f"{session}.md", session}
     known = index.files().items()
     return [path for path, file in known if file.kind == "sessions" and path.rpartition("/")[2] in names]
@@ -171,15 +175,15 @@ def carry_out(
             index.end_forgetting()
         raise
     transcripts = _deleted(plan, left)
-    sessions = tuple(_session_paths(plan.request.session, index)) if plan.request.session else ()
     try:
-        report = purge(sessions)
+        report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
         message = f"The notes are done, the index still has it. {error.message}"
         left.append(Reason(error.code, message, "When the cause is gone, run: memoriter index"))
         report = None
     else:
         left = [reason for reason in left if not reason.code.startswith("index")]
+        left += [_elsewhere(path) for path in _session_paths(plan.request.session, index)]
     return Forgotten(plan, tuple(notes), tuple(transcripts), report, tuple(left))
 
 
@@ -219,6 +223,12 @@ def _deleted(plan: ForgetPlan, left: list[Reason]) -> list[Path]:
         else:
             done.append(file)
     return done
+
+
+def _elsewhere(path: str) -> Reason:
+    """A transcript that came back, since its file is another program's."""
+    message = f"{path!r} is in a folder that memoriter only reads, and is indexed as long as it is there."
+    return Reason("transcript", message, "Delete the file there, then run: memoriter index")
 
 
 def _reason(error: MemoriterError) -> Reason:
