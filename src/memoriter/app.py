@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,6 +149,7 @@ def assemble(
         network_of=lambda folder: network_of(folder, around.mounts),
     )
     told = _backend_settings(settings, agent=chosen, reason=place.reason, index=index, user_home=around.user_home)
+    told = replace(told, sessions_dir=around.home / "agents" / agent_name(chosen) / "sessions")
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(

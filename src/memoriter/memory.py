@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from memoriter.app import Assembly
-    from memoriter.backends import MemoryBackend, Watching
+    from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend, Watching
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.sync import Progress, Watch, WatchEvent
     from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
@@ -170,6 +170,37 @@ class Memory:
             IndexBusy: another process is indexing, and still was after a minute.
         """
         return self._backend.compact(unused=unused, damaged=damaged)
+
+    def plan_forget(
+        self, path: str | None = None, *, match: str | None = None, session: str | None = None
+    ) -> ForgetPlan:
+        """What `forget` would remove; nothing changes yet. One of the three is given.
+
+        Args:
+            path: a note, or lines of it as cited: `memory/2026-02-10.md#L10-L12`.
+            match: every paragraph and list item that holds this text (3 characters or more; case counts).
+            session: a transcript, by the name of its file without `.jsonl`.
+
+        Raises:
+            UsageError: it names nothing that there is, or not one thing.
+            PathRefused: the path is not memory.
+        """
+        from memoriter.backends import ForgetRequest
+
+        return self._backend.plan_forget(ForgetRequest.of(path, match, session))
+
+    def forget(self, plan: ForgetPlan) -> Forgotten:
+        """Remove what the plan shows from notes, transcripts and index; the receipt says what went.
+
+        A note that has changed since the plan was made is left as it is. What could not be done is in `left`.
+
+        >>> receipt = memory.forget(memory.plan_forget(match="the door code"))
+
+        Raises:
+            WriteConflict: a note has changed; nothing was removed.
+            WriteError: a note could not be written.
+        """
+        return self._backend.forget(plan)
 
     def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Remembered:
         """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.

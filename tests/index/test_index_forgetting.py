@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 
+import apsw
 import numpy as np
 
 CANARY = b"qxzjkanary"
@@ -103,3 +104,27 @@ def test_twenty_rounds_of_editing_half_the_notes_leave_an_index_hardly_larger_th
         for name, chunks in texts.items():
             make.put(fresh, name, *chunks)
     assert edited <= 1.5 * path.stat().st_size
+
+
+def test_forgetting_leaves_no_code_refusal_or_unused_vector_of_what_has_gone(index, make, path):
+    index.choose_engine("codes")
+    index.use_vectors(make.spec)
+    for number in range(40):
+        make.put(index, f"{number}.md", *(f"text {number} {part}" for part in range(4)))
+    index.put_failure(index.missing(1)[0][0], "refused: text 0 0")
+    make.embed(index)
+    index.vector_search(make.unit(1, 0, 0, 0), limit=3)
+    index.remove_files(["0.md", "7.md"])
+
+    report = index.forget()
+
+    with apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY) as connection:
+        blobs = [bytes(blob) for (blob,) in connection.execute("SELECT ids FROM code_segments")]
+        coded = {int(each) for blob in blobs for each in np.frombuffer(blob, dtype="<i8")}
+        assert coded == set(index.all_ids())
+        assert connection.execute("SELECT count(*) FROM code_tombs").get == 0
+        assert connection.execute("SELECT count(*) FROM failures").get == 0
+        assert connection.execute("SELECT count(*) FROM embedding_cache").get == index.vectors() == 152
+    connection.close()
+    assert report.vectors == 7
+    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=200)) == 152

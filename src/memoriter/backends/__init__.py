@@ -1,10 +1,40 @@
 """What answers behind the surfaces."""
 
+from typing import TYPE_CHECKING, Any
+
 from memoriter.backends._account import Account, Budget
 from memoriter.backends._builtin import BuiltinBackend
 from memoriter.backends._embedding import Embedding
 from memoriter.backends._protocol import MemoryBackend
 from memoriter.backends._settings import BackendSettings, Clocks
-from memoriter.backends._watching import Watching
 
-__all__ = ["Account", "BackendSettings", "Budget", "BuiltinBackend", "Clocks", "Embedding", "MemoryBackend", "Watching"]
+if TYPE_CHECKING:
+    from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
+    from memoriter.backends._watching import Watching
+
+__all__ = [
+    "Account",
+    "BackendSettings",
+    "Budget",
+    "BuiltinBackend",
+    "Clocks",
+    "Embedding",
+    "ForgetPlan",
+    "ForgetRequest",
+    "Forgotten",
+    "MemoryBackend",
+    "Watching",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what forgetting and watching need when it is first asked for."""
+    if name in {"ForgetPlan", "ForgetRequest", "Forgotten"}:
+        from memoriter.backends import _forget
+
+        return getattr(_forget, name)
+    if name == "Watching":
+        from memoriter.backends._watching import Watching
+
+        return Watching
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

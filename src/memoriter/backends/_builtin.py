@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from memoriter.backends._indexing import INDEXING_SHARE, Indexing
 from memoriter.backends._parts import Parts
 from memoriter.backends._scope import scope_of
 from memoriter.backends._status import builtin_status, estimate_of
-from memoriter.errors import EmbeddingError, TransientFailure
+from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
 from memoriter.sync import Task, background_of
 from memoriter.types import Reason, SearchResult
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._settings import BackendSettings, Clocks
     from memoriter.index import Index
     from memoriter.search import SearchSettings
@@ -134,6 +136,9 @@ class BuiltinBackend:
         def act() -> SyncReport:
             report = self._indexing.run(Task(force=force or vectors, vectors=vectors, wait=PATIENCE), progress)
             self.index.purge()
+            if self.index.forgetting:
+                with suppress(IndexBusy):
+                    self._indexing.drop(())
             return report
 
         report = self._parts.surviving(act)
@@ -181,6 +186,27 @@ class BuiltinBackend:
             lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
         )
         return replace(report, seconds=self.clocks.monotonic() - started)
+
+    def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
+        """What would go; nothing changes. Raises UsageError and PathRefused."""
+        from memoriter.backends._forget import plan_of
+        from memoriter.backends._reach import unreached
+
+        sessions, index = self.settings.sessions_dir, self.settings.index_path
+        plan = self._parts.surviving(lambda: plan_of(request, self.workspace, self.index, sessions))
+        asked = unreached(
+            plan, root=self.workspace.root, index=index, sessions=sessions, providers=self.index.providers()
+        )
+        return replace(plan, unreached=tuple(asked))
+
+    def forget(self, plan: ForgetPlan) -> Forgotten:
+        """Let it go from notes, transcripts and index. Raises WriteConflict, WriteError."""
+        from memoriter.backends._forget import carry_out
+
+        def drop(paths: tuple[str, ...]) -> CompactReport:
+            return self._parts.surviving(lambda: self._indexing.drop(paths))
+
+        return carry_out(plan, self.workspace, self.index, drop)
 
     def leaving(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""

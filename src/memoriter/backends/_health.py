@@ -37,6 +37,9 @@ def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
     if failed := (index.failures() if embedding.spec else 0):
         message = f"{failed} chunks could not be embedded; words alone find them."
         reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
+    if index.forgetting:
+        message = "A forgetting was interrupted: the index may still hold what is in no note any more."
+        reasons.append(Reason("forgetting_unfinished", message, "Run: memoriter index"))
     reasons += undecoded_of(index)
     legs = {"keyword": True, "vector": serving}
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))

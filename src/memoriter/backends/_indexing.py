@@ -10,7 +10,7 @@ from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.search import Deadline
-from memoriter.sync import LEFT_OUT, Job, Progress, Round, Sync, Task, look_for, still_to_do
+from memoriter.sync import LEFT_OUT, Job, Progress, Round, Sync, Task, learn_background, look_for, still_to_do
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._parts import Parts
     from memoriter.sync import Look, Seen
-    from memoriter.types import SyncReport
+    from memoriter.types import CompactReport, SyncReport
 
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
@@ -30,6 +30,8 @@ SLICE_SECONDS, SLICE_LOOKS = 30.0, 10.0
 """A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
 changes go first."""
 NEVER = (0.0, 0.0)
+FORGET_WAIT = 5.0
+"""Seconds for another process to finish indexing before forgetting leaves the index to a later run."""
 
 
 @dataclass(slots=True)
@@ -215,6 +217,24 @@ class Indexing:
     def _seen(self, job: Job) -> Seen:
         now, quiet = self.parts.clocks.wall(), self.parts.settings.debounce_ms / 1000
         return look_for(job, self.parts.workspace, self.parts.index, young=(now - quiet, now), due=self.errand().due)
+
+    def drop(self, paths: tuple[str, ...]) -> CompactReport:
+        """Index what the notes say now, without these, and drop every trace of what they said before.
+
+        Raises IndexBusy.
+        """
+        from memoriter.backends._jobs import trim_jobs
+
+        index = self.parts.index
+        with index.lease(wait=FORGET_WAIT):
+            index.remove_files(paths)
+            self.errand().run(None)
+            trim_jobs(index)
+            report = index.forget()
+            if index.spec is not None and index.vectors():
+                learn_background(index, index.spec)
+        self._freshness = Freshness()
+        return report
 
     def looked_at(self) -> None:
         """Hear that all files were just indexed."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memoriter.index import Index
 
 
-__all__ = ["Batches", "JobStore", "batch_vendors"]
+__all__ = ["Batches", "JobStore", "batch_vendors", "trim_jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +63,15 @@ class Batches:
         run = batch_of(self.provider, store, self.outside, rules, self.account)
         assert run is not None
         yield from run.run(texts)
+
+
+def trim_jobs(index: Index) -> None:
+    """Let no job name a text that no chunk holds; what comes back for it is then passed over."""
+    kept = index.metas("batch:")
+    known = {key.hex() for key in index.vector_keys()} if kept else set[str]()
+    for name, text in kept.items():
+        job = BatchJob.from_json(text)
+        if job is None:
+            index.drop_meta(name)
+        elif any(key not in known for key in job.keys):
+            index.set_meta(name, replace(job, keys=tuple(key for key in job.keys if key in known)).to_json())

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.sync import Job, Progress, Round
     from memoriter.types import CompactReport, Estimate, Query, Reason, SearchResult, Status, SyncReport
 
@@ -55,6 +56,14 @@ class MemoryBackend(Protocol):
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make what is kept beside the notes as small as it can be. Raises IndexBusy."""
+        ...
+
+    def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
+        """What would go; nothing changes. Raises UsageError and PathRefused."""
+        ...
+
+    def forget(self, plan: ForgetPlan) -> Forgotten:
+        """Let it go from notes, transcripts and all that was made from them. Raises WriteConflict, WriteError."""
         ...
 
     def leaving(self) -> str | None:

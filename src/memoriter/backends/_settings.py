@@ -38,6 +38,8 @@ class BackendSettings:
     sync: SyncSettings
     engine: EngineName = "auto"
     extension_path: str | None = None
+    sessions_dir: Path | None = None
+    """Where the agent's transcripts are."""
     on_search: bool = True
     debounce_ms: int = 1_500
     sources: tuple[SourceKind, ...] = ("memory",)

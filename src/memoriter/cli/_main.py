@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Find": ("search", "get"),
-    "Keep": ("remember", "index", "watch"),
+    "Keep": ("remember", "index", "watch", "forget"),
     "Look after it": ("status", "doctor", "cost", "compact", "config", "eval"),
 }
 

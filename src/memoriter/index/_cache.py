@@ -269,7 +269,7 @@ def carry_over(connection: Database, old: str, *, without: VectorSet | None = No
         )
         connection.execute(
             "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
-            " WHERE key GLOB 'batch:*' OR key GLOB 'background:*'"
+            " WHERE key GLOB 'batch:*' OR key GLOB 'background:*' OR key = 'forgetting'"
         )
         _drop_broken(connection)
         connection.execute("COMMIT")

@@ -23,6 +23,13 @@ def disk_bytes(home: Home) -> int:
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
+def log_bytes(home: Home) -> int:
+    """Bytes of the log beside the file that serves."""
+    file = home.target() or home.path
+    log = file.with_name(f"{file.name}-wal")
+    return log.stat().st_size if log.exists() else 0
+
+
 def tidy(connection: Database, *, serving: str, extension_path: str | None) -> None:
     """Merge the word index into one piece, and drop tables of sqlite-vec other than the `serving` one.
 
@@ -32,14 +39,15 @@ def tidy(connection: Database, *, serving: str, extension_path: str | None) -> N
     set_counter(connection, "deleted", 1)
     _keywords.purge(connection)
     connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*' AND name NOT GLOB 'vec:*:*'")
-    idle = [table for table in _left_by_sqlite_vec(connection) if table != serving]
+    idle = [table for table in left_by_sqlite_vec(connection) if table != serving]
     # Only the library that made a table can drop it.
     if idle and load_sqlite_vec(connection, extension_path) is None:
         for table in idle:
             connection.execute(f'DROP TABLE "{table}"')
 
 
-def _left_by_sqlite_vec(connection: Database) -> list[str]:
+def left_by_sqlite_vec(connection: Database) -> list[str]:
+    """Names of the tables that sqlite-vec has made."""
     statement = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE % USING vec0(%'"
     return [str(name) for (name,) in connection.execute(statement).fetchall()]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import log1p
 from typing import TYPE_CHECKING
 
-from memoriter.index import _cache, _compact, _files, _keywords
+from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
 from memoriter.index._errors import translated
 from memoriter.index._lifecycle import OpenFile
 from memoriter.index._text import storable
@@ -317,3 +318,62 @@ class Index(OpenFile):
             aside, aside_bytes = _compact.set_aside(self._home, remove=damaged)
             after = _compact.disk_bytes(self._home)
         return CompactReport(before, after, gone, unused, aside, aside_bytes, damaged_removed=damaged)
+
+    # forgetting
+
+    @property
+    def forgetting(self) -> bool:
+        """Whether text was taken out of notes and `forget` has not been done since."""
+        return self.get_meta(_leftovers.UNFINISHED) is not None
+
+    def begin_forgetting(self) -> None:
+        """Note that text is about to be taken out of notes, so that a killed process leaves word of it."""
+        self.set_meta(_leftovers.UNFINISHED, "1")
+
+    def end_forgetting(self) -> None:
+        """Nothing has to be forgotten any more, or nothing was taken out of a note."""
+        self.drop_meta(_leftovers.UNFINISHED)
+
+    def forget(self) -> CompactReport:
+        """Let everything that no note holds any more leave the disk: words, vectors, codes, logs, damaged copies.
+
+        What the notes hold now must have been indexed before, under the same lease.
+        """
+        with self.lease():
+            with self._writing() as connection:
+                _leftovers.drop(connection)
+            report = self.compact(max_entries=0, max_bytes=0, damaged=True)
+            with translated(self.path):
+                self._home.clean()
+            with self._reading() as connection:
+                if self.engine != "sqlite-vec" and _compact.left_by_sqlite_vec(connection):
+                    message = f"Only sqlite-vec can drop the vectors that it keeps in {str(self.path)!r}"
+                    raise IndexUnavailable(message, remedy="Run: memoriter index --force")
+            if self._log_held():
+                message = f"Another process keeps reading what {str(self.path)!r} held before"
+                raise IndexBusy(message, remedy="Close it, then run: memoriter index")
+            self.end_forgetting()
+        return report
+
+    def _log_held(self) -> bool:
+        """Whether an open reader keeps old pages in the one file; a generation is a file of its own."""
+        with translated(self.path):
+            if self._home.can_link():
+                return False
+        self.purge()
+        return _compact.log_bytes(self._home) > 0
+
+    def places_of(self, text: str) -> list[tuple[str, int, int]]:
+        """(path, first line, last line) of every chunk that holds the text as it is written."""
+        with self._reading() as connection:
+            return _leftovers.chunks_with(connection, text)
+
+    def providers(self) -> set[str]:
+        """Whose models have made vectors that are kept."""
+        with self._reading() as connection:
+            return _leftovers.providers(connection)
+
+    def vector_keys(self) -> set[bytes]:
+        """What the vectors of all chunks are stored under."""
+        with self._reading() as connection:
+            return {bytes(key) for (key,) in connection.execute("SELECT DISTINCT key FROM chunks")}

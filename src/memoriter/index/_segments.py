@@ -208,6 +208,17 @@ def reconcile(connection: Database, of: VectorSet) -> None:
     _stamped(connection, of)
 
 
+def rewrite_dead(connection: Database, of: VectorSet) -> None:
+    """Write every segment anew that still holds a code whose chunk has gone."""
+    statement = (
+        "SELECT DISTINCT held.id FROM code_segments AS held JOIN code_tombs ON segment = held.id WHERE set_id = ?"
+    )
+    for (segment,) in connection.execute(statement, (of.id,)).fetchall():
+        # Taking one up may have taken in another one.
+        if connection.execute("SELECT 1 FROM code_segments WHERE id = ?", (segment,)).get is not None:
+            _put(connection, of, _taken(connection, of, int(segment)))
+
+
 def remember(connection: Database, of: VectorSet, epoch: int, found: Measured, *, vectors: int) -> None:
     """Note how the codes must be used; nothing happens when they were made again meanwhile."""
     statement = "UPDATE code_sets SET measured = ?, oversampling = ?, recall = ? WHERE set_id = ? AND epoch = ?"

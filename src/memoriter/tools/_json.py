@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.types import (
         CompactReport,
         Estimate,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Status,
         SyncReport,
     )
+    from memoriter.workspace import Removal
 
 
 class DayLimits(Protocol):
@@ -211,6 +213,40 @@ def compact_json(report: CompactReport) -> dict[str, Any]:
         "damagedBytes": report.damaged_bytes,
         "damagedRemoved": report.damaged_removed,
         "seconds": report.seconds,
+    }
+
+
+def forget_plan_json(plan: ForgetPlan) -> dict[str, Any]:
+    """What would be forgotten; `dryRun` tells it from a receipt."""
+    return {
+        "dryRun": True,
+        "notes": [removal_json(removal) for removal in plan.notes],
+        "transcripts": [str(file) for file in plan.transcripts],
+        "indexed": list(plan.indexed),
+        "unfinished": plan.unfinished,
+        "unreached": [reason_json(reason) for reason in plan.unreached],
+    }
+
+
+def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
+    """What was forgotten; `index` is null where it was not reached, and `left` says how to finish."""
+    return {
+        "notes": [removal_json(removal) for removal in receipt.notes],
+        "transcripts": [str(file) for file in receipt.transcripts],
+        "index": compact_json(receipt.index) if receipt.index else None,
+        "left": [reason_json(reason) for reason in receipt.left],
+        "unreached": [reason_json(reason) for reason in receipt.plan.unreached],
+    }
+
+
+def removal_json(removal: Removal) -> dict[str, Any]:
+    return {
+        "path": removal.path,
+        "whole": removal.whole,
+        "passages": [
+            {"startLine": passage.start_line, "endLine": passage.end_line, "text": passage.text}
+            for passage in removal.passages
+        ],
     }
 
 

@@ -7,11 +7,12 @@ from memoriter.workspace._ignore import in_ignored_folder
 from memoriter.workspace._paths import extra_files, is_memory_path, normalise_path
 from memoriter.workspace._scan import Scan
 from memoriter.workspace._tokens import estimate_tokens
-from memoriter.workspace._workspace import MAX_BYTES, Loaded, Workspace
+from memoriter.workspace._workspace import MAX_BYTES, Loaded, Raw, Workspace
 from memoriter.workspace._write import Appended, append, replace
 
 if TYPE_CHECKING:
     from memoriter.workspace._chunk import MERGE_TOKENS, chunk_markdown
+    from memoriter.workspace._forget import Passage, Removal, all_of, blocks_with, holds, lines_of, take_out
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
     from memoriter.workspace._open_transcript import OpenTranscript
@@ -26,23 +27,31 @@ __all__ = [
     "ExtraPath",
     "Loaded",
     "OpenTranscript",
+    "Passage",
+    "Raw",
+    "Removal",
     "Scan",
     "Secret",
     "TranscriptFolder",
     "Transcripts",
     "Workspace",
+    "all_of",
     "append",
+    "blocks_with",
     "chunk_lines",
     "chunk_markdown",
     "estimate_tokens",
     "extra_files",
     "find_secrets",
+    "holds",
     "in_ignored_folder",
     "injected",
     "is_memory_path",
+    "lines_of",
     "mask",
     "normalise_path",
     "replace",
+    "take_out",
     "transcripts_of",
     "without_injected",
 ]
@@ -52,6 +61,7 @@ def __getattr__(name: str) -> Any:
     """Load what reads and cuts text when it is first asked for: most searches find nothing new to cut."""
     late = {
         "_chunk": {"MERGE_TOKENS", "chunk_markdown"},
+        "_forget": {"Passage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
         "_open_transcript": {"OpenTranscript"},

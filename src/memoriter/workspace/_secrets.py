@@ -17,9 +17,10 @@ from memoriter.workspace._secret_looks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 MASK = "***"
+_PASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,22 @@ def mask(text: str) -> str:
     say which one it is to everybody who has a list to compare with, and shorten the search for the rest.
     Masking what is masked changes nothing.
     """
+    # What is masked may have been what explained its neighbour, such as the word in front of a public key.
+    for _ in range(_PASSES):
+        found = find_secrets(text)
+        if not found:
+            break
+        text = _masked(text, found)
+    return text
+
+
+def _masked(text: str, secrets: Sequence[Secret]) -> str:
     parts: list[str] = []
     done = 0
-    for secret in find_secrets(text):
+    for secret in secrets:
         parts += text[done : secret.start], MASK
         done = secret.end
-    return "".join((*parts, text[done:])) if parts else text
+    return "".join((*parts, text[done:]))
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
@@ -99,7 +110,7 @@ def _by_place(text: str) -> Iterator[Secret]:
                 yield Secret(*cookie.span(2), "cookie")
     for match in formats.COMMANDS.finditer(text):
         kind = match.lastgroup or ""
-        if not is_placeholder(match[kind]):
+        if not is_placeholder(match[kind]) and (kind != "sql" or is_password(match[kind])):
             yield Secret(*match.span(kind), "password")
 
 
@@ -119,7 +130,7 @@ def _decoded(value: str) -> str:
 
 
 _NAME = re.compile(
-    r"(?P<name>pass(?:word|wd|phrase|code)|pwd|(?<![a-z])pw(?![a-z])|secret(?:[_-]?(?:access)?[_-]?key)?|token|credentials?"
+    r"(?P<name>pass(?:word|wd|phrase|code)|pwd|(?<![a-z0-9_])pw(?![a-z0-9])|secret(?:[_-]?(?:access)?[_-]?key)?|token|credentials?"
     r"|api[_ -]?key|(?:access|private|auth|secret|encryption|signing|account|shared|master|license|service|app)[_-]?key"
     r"|authorization|비밀번호|비번|암호|패스워드|토큰|시크릿|密码|口令|密钥|秘钥|令牌|パスワード|トークン|暗証番号)"
     r"(?P<suffix>(?:[_-](?:prod|production|test|dev|live|staging|value|base64|b64|hash|hex|\d{1,2})|[0-9]|\(s\))?)"

@@ -41,6 +41,16 @@ class Loaded:
     """Whether all bytes were UTF-8."""
 
 
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A memory file, byte for byte."""
+
+    path: str
+    """As cited."""
+    file: Path
+    content: bytes
+
+
 class Workspace:
     """The memory files below one folder, and those the owner added beside it."""
 
@@ -145,6 +155,15 @@ class Workspace:
         whole = _decode(content)
         text, truncated = cut_to(slice_lines(whole, start, lines), max(1, max_chars))
         return Excerpt(place.cited, text, truncated, None if text else nothing_there(place.cited, whole, start))
+
+    def raw(self, path: str) -> Raw:
+        """The bytes of a memory file, as cited or absolute. Raises PathRefused, also where nothing is there."""
+        place = self._place(path)
+        try:
+            content, _ = read_bytes(place, self._max_bytes)
+        except FileNotFoundError:
+            raise refused(path, "it is not there") from None
+        return Raw(place.cited, Path(place.base, *place.names), content)
 
     def refusal(self, path: str) -> Skipped | None:
         """Why a cited or absolute path is not memory by its name and the ignore rules, or `None`: for watchers."""

@@ -1,9 +1,10 @@
-"""The two ways a note is written: a locked append, and a replacement that notices when the file has changed."""
+"""The ways a note is written: a locked append, and a replacement or removal that notices when the file has changed."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -68,12 +69,12 @@ def append(file: Path, text: str) -> Appended:
     return Appended(file, start, start + body.count("\n") - 1)
 
 
-def replace(file: Path, text: str, *, expected: str | None) -> None:
+def replace(file: Path, text: str | bytes, *, expected: str | None) -> None:
     """Put the text in the place of the whole file, in one step that is seen by others as before or after.
 
     Args:
         file: keeps its permissions; its folder must exist unless the file is new.
-        text: NUL and half characters become U+FFFD.
+        text: NUL and half characters become U+FFFD; bytes are taken as they are.
         expected: `ids.bytes_hash` of the content it takes the place of; `None`: the file must not exist.
 
     Raises:
@@ -81,7 +82,7 @@ def replace(file: Path, text: str, *, expected: str | None) -> None:
         WriteError: it could not be written; it is as it was.
         PathRefused: the file is a link, a folder or a device.
     """
-    content = _encode(text)
+    content = text if isinstance(text, bytes) else _encode(text)
     with _translated(file):
         if expected is None:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -91,8 +92,29 @@ def replace(file: Path, text: str, *, expected: str | None) -> None:
             with _locked(file, os.O_RDWR) as descriptor:
                 if bytes_hash(_read_all(descriptor)) != expected:
                     raise _conflict(file, "has changed since it was read")
+                _sweep(file)
                 with _beside(file, content, stat.S_IMODE(os.fstat(descriptor).st_mode)) as fresh:
                     fresh.replace(file)
+        except FileNotFoundError:
+            raise _conflict(file, "is gone") from None
+        _sync_folder(file.parent)
+
+
+def remove(file: Path, *, expected: str) -> None:
+    """Delete the file, if it still is what was read.
+
+    Raises:
+        WriteConflict: the file is not as `expected` (`ids.bytes_hash`); it was left as it is.
+        WriteError: it could not be deleted.
+        PathRefused: the file is a link, a folder or a device.
+    """
+    with _translated(file):
+        try:
+            with _locked(file, os.O_RDWR) as descriptor:
+                if bytes_hash(_read_all(descriptor)) != expected:
+                    raise _conflict(file, "has changed since it was read")
+                _sweep(file)
+                file.unlink()
         except FileNotFoundError:
             raise _conflict(file, "is gone") from None
         _sync_folder(file.parent)
@@ -216,6 +238,15 @@ def _beside(file: Path, content: bytes, mode: int | None) -> Generator[Path]:
     finally:
         with suppress(FileNotFoundError):
             fresh.unlink()
+
+
+def _sweep(file: Path) -> None:
+    """Remove what a killed process left of a replacement; who works on one now would hold the lock that we hold."""
+    draft = re.compile(rf"\.{re.escape(file.name[:64])}\.[0-9a-f]{{12}}\.tmp")
+    for name in os.listdir(file.parent):  # noqa: PTH208 (names are all that is needed)
+        if draft.fullmatch(name):
+            with suppress(OSError):
+                (file.parent / name).unlink()
 
 
 def _sync_folder(folder: Path) -> None:

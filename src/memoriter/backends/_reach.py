@@ -1,0 +1,132 @@
+"""Where forgotten text may still be, out of our reach: histories, copies, other programs, services."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+from memoriter.types import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from memoriter.backends._forget import ForgetPlan
+
+AT_HOME = {"bundled", "local", "onnx", "fake"}
+"""Providers that send nothing anywhere."""
+LEDGER = "ledger.sqlite"
+"""Knows what was spent, and no text."""
+_GENERATION = re.compile(r"\.g\d+\.sqlite$")
+_GIT_SECONDS = 10
+_TELLING = 12
+"""Characters from which a line is hardly anywhere by chance."""
+_COPIES = ("{0}~", "{0}.bak", "{0}.orig", "{0}.tmp", "#{0}#", ".#{0}", ".{0}.swp", ".{0}.swo", ".{0}.un~", ".trash/{0}")
+
+
+def unreached(plan: ForgetPlan, *, root: Path, index: Path, sessions: Path | None, providers: set[str]) -> list[Reason]:
+    """What a person has to look after, for this plan."""
+    files = [removal.file for removal in plan.notes]
+    found = [*_history(files), *_copies(files, root), *_services(providers), *_other_indexes(plan, index)]
+    if plan.request.match is not None:
+        found += _transcripts(plan.request.match, sessions)
+    elsewhere = "Backups, snapshots and synchronised copies of the folder are not looked at."
+    return [*found, Reason("elsewhere", elsewhere, "Delete it there as well, where you have any.")]
+
+
+def _history(files: Sequence[Path]) -> Iterator[Reason]:
+    """Notes that git has a history of."""
+    if known := [file.name for file in files if _tracked(file)]:
+        message = f"git keeps earlier versions of {_listed(known)}."
+        yield Reason("git_history", message, "Commit the change, then rewrite the history with: git filter-repo")
+
+
+def _tracked(file: Path) -> bool:
+    if not any((folder / ".git").exists() for folder in file.parents):
+        return False
+    if (git := shutil.which("git")) is None:
+        return True  # nobody can tell: better said than left out
+    import subprocess
+
+    def says(*words: str) -> bool:
+        # The repository may be anybody's: none of its programs are run.
+        command = [git, "-C", str(file.parent), "-c", "core.fsmonitor=false", *words, "--", file.name]
+        done = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 (our words)
+        return done.returncode == 0 and bool(done.stdout.strip())
+
+    try:
+        return says("ls-files") or says("log", "--all", "-1", "--format=%h")
+    except (OSError, subprocess.SubprocessError):
+        return True
+
+
+def _copies(files: Iterable[Path], root: Path) -> Iterator[Reason]:
+    """What editors and Obsidian keep beside a note."""
+    beside = [folder / form.format(file.name) for file in files for folder in (file.parent, root) for form in _COPIES]
+    if there := sorted({str(copy) for copy in beside if copy.is_file()}):
+        yield Reason(
+            "copies", f"There are copies of the note: {_listed(there)}.", "Delete them if you do not need them."
+        )
+
+
+def _services(providers: set[str]) -> Iterator[Reason]:
+    if asked := sorted(providers - AT_HOME):
+        message = (
+            f"Text of your notes was sent to {', '.join(asked)} for vectors; what is kept there is not known here."
+        )
+        yield Reason("sent", message, "Ask the service to delete it.")
+
+
+def _other_indexes(plan: ForgetPlan, index: Path) -> Iterator[Reason]:
+    """Indexes of other agents in the same folder: each belongs to its agent."""
+    known = sorted(index.parent.glob("*.sqlite")) if index.parent.is_dir() else []
+    mine = {index.name, LEDGER}
+    others = [path.name for path in known if path.name not in mine and not _GENERATION.search(path.name)]
+    needles = list(_needles(plan))
+    others = [name for name in others if any(held_in(index.parent / name, text) for text in needles)]
+    if others:
+        message = f"Indexes of other agents or workspaces hold it: {_listed(others)}."
+        yield Reason("other_indexes", message, "Run the same with --agent, or with -w, for each of them.")
+
+
+def _needles(plan: ForgetPlan) -> Iterator[str]:
+    """What to look for elsewhere: the text itself, or the longest line of each passage."""
+    if plan.request.match is not None:
+        yield plan.request.match
+        return
+    for passage in (passage for removal in plan.notes for passage in removal.passages):
+        longest = max(passage.text.split("\n"), key=len).strip()
+        if len(longest) >= _TELLING:
+            yield longest
+
+
+def _transcripts(text: str, sessions: Path | None) -> Iterator[Reason]:
+    if sessions is None or not sessions.is_dir():
+        return
+    for file in sorted(sessions.iterdir()):
+        if ".jsonl" in file.name and file.is_file() and held_in(file, text):
+            session = file.name.partition(".jsonl")[0]
+            yield Reason(
+                "transcript", f"The transcript {file.name!r} holds it.", f"Run: memoriter forget --session {session}"
+            )
+
+
+def held_in(file: Path, text: str) -> bool:
+    """Whether the bytes of a file have the text, as it is, composed, decomposed or as JSON writes it."""
+    import mmap
+
+    forms = {text, normalize("NFC", text), normalize("NFD", text)}
+    forms |= {json.dumps(form, ensure_ascii=plain)[1:-1] for form in list(forms) for plain in (True, False)}
+    try:
+        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return any(content.find(form.encode("utf-8", "replace")) >= 0 for form in forms)
+    except (OSError, ValueError):  # empty, or gone
+        return False
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

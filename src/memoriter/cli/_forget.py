@@ -1,0 +1,124 @@
+"""`memoriter forget`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.cli._failure import DONE, FAILED
+from memoriter.errors import UsageError
+from memoriter.tools import forget_plan_json, forgotten_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memoriter.backends import ForgetPlan, Forgotten
+    from memoriter.cli._render import Line, Screen
+    from memoriter.types import Reason
+
+SHOWN_LINES = 6
+"""Of one passage."""
+
+
+@click.command(cls=Command, name="forget")
+@click.argument("path", required=False, metavar="[PATH[#L10-L12]]")
+@click.option("--match", metavar="TEXT", help="Every paragraph and list item that holds this text.")
+@click.option("--session", metavar="ID", help="A transcript: the name of its file, without .jsonl.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    path: str | None,
+    match: str | None,
+    session: str | None,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Remove something for good, from the notes and the index.
+
+        memoriter forget memory/2026-02-10.md#L10-L12
+        memoriter forget --match "the code of the door" --dry-run
+        memoriter forget --session 4f1c2a --yes
+
+    It shows what will go and asks. The receipt says what went, and where the text may still be: the history of git,
+    copies, services. A note that somebody changes meanwhile is left alone. Next: memoriter status.
+    """
+    asked, screen = Asked.now(), Asked.now().screen
+    with asked.memory() as memory:
+        plan = memory.plan_forget(path, match=match, session=session)
+        if dry_run or plan.empty:
+            _shown(plan, screen)
+            return
+        if not yes:
+            _agreed(plan, screen)
+        receipt = memory.forget(plan)
+    if screen.as_json:
+        screen.json(forgotten_json(receipt))
+    else:
+        screen.show(list(_receipt(receipt)))
+    context.exit(FAILED if receipt.left else DONE)
+
+
+def _shown(plan: ForgetPlan, screen: Screen) -> None:
+    if screen.as_json:
+        screen.json(forget_plan_json(plan))
+        return
+    lines = list(_plan(plan))
+    screen.show(lines or [(("Nothing holds it: no note, no transcript and no index of this memory.", ""),)])
+    screen.show(list(_reasons("Not reached:", plan.unreached)))
+
+
+def _agreed(plan: ForgetPlan, screen: Screen) -> None:
+    """Show the plan and ask. Raises UsageError where nobody can answer."""
+    if screen.as_json or not sys.stdin.isatty():
+        raise UsageError("Nobody is there to be asked.", remedy="Add --yes to remove it, or --dry-run to look first.")
+    screen.show(list(_plan(plan)))
+    click.confirm("Remove this for good?", abort=True, err=True)
+
+
+def _plan(plan: ForgetPlan) -> Iterator[Line]:
+    for removal in plan.notes:
+        if removal.whole:
+            yield ((removal.path, "bold"), (" (the whole file)", ""))
+        for passage in removal.passages:
+            if not removal.whole:
+                yield ((f"{removal.path}#L{passage.start_line}-L{passage.end_line}", "bold"),)
+            lines = passage.text.split("\n")
+            yield from (((f"  {line}", "red"),) for line in lines[:SHOWN_LINES])
+            if len(lines) > SHOWN_LINES:
+                yield ((f"  ... and {len(lines) - SHOWN_LINES} more lines", "dim"),)
+    for file in plan.transcripts:
+        yield ((str(file), "bold"), (" (the whole transcript)", ""))
+    if plan.indexed:
+        yield ((f"Only in the index: {', '.join(plan.indexed)}", ""),)
+    if plan.unfinished:
+        yield (("An earlier forgetting was interrupted; it is finished too.", ""),)
+
+
+def _receipt(receipt: Forgotten) -> Iterator[Line]:
+    for removal in receipt.notes:
+        count = sum(passage.end_line - passage.start_line + 1 for passage in removal.passages)
+        what = "the file" if removal.whole else f"{count} {'line' if count == 1 else 'lines'}"
+        yield (("Gone: ", "green"), (f"{what} of {removal.path}", ""))
+    for file in receipt.transcripts:
+        yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
+    if receipt.index is not None:
+        yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
+        if receipt.index.vectors:
+            yield ((f"      {receipt.index.vectors} vectors of text that no note holds", "dim"),)
+        if receipt.index.damaged:
+            yield ((f"      damaged indexes that were set aside: {len(receipt.index.damaged)} files", "dim"),)
+    yield from _reasons("Left:", receipt.left)
+    yield from _reasons("Not reached:", receipt.plan.unreached)
+
+
+def _reasons(title: str, reasons: Sequence[Reason]) -> Iterator[Line]:
+    if reasons:
+        yield ((title, "yellow"),)
+    for reason in reasons:
+        yield ((f"- {reason.message} {reason.remedy}", ""),)

@@ -1,0 +1,473 @@
+"""What is forgotten is in no byte of the state or the notes; what is not, stays as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+import apsw
+import json5
+import pytest
+
+import memoriter
+from memoriter import Memory
+from memoriter.app import Surroundings, assemble
+from memoriter.errors import IndexBusy, PathRefused, UsageError, WriteConflict
+from memoriter.index import Index
+from memoriter.search import analyse
+from memoriter.sync import Cutting, entry_of
+from memoriter.types import Chunk, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SOURCE = str(Path(memoriter.__file__).parents[1])
+CANARIES = {"latin": "qxzjkanary", "hangul": "뷁쀍쒫앏", "han": "龘靐齉爩"}
+FILLER = "".join(f"- Fact {number}: the {number}th drawer holds paper and {number} pens.\n" for number in range(60))
+
+
+@dataclass
+class Place:
+    """Notes, a home, and memories of them."""
+
+    notes: Path
+    home: Path
+
+    def write(self, path: str, text: str) -> Path:
+        file = self.notes / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+        return file
+
+    def open(self, engine: str = "auto", **search: Any) -> Memory:
+        config = self.home / "memoriter.json5"
+        told = {"provider": "fake", "store": {"vector": {"engine": engine}}, **search}
+        config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": told}}}), encoding="utf-8")
+        seconds = iter(range(1_000, 1_000_000))
+        around = Surroundings(
+            {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: 1_770_000_000.0, lambda: next(seconds)
+        )
+        return Memory(assemble(self.notes, around=around))
+
+    def content(self) -> dict[str, bytes]:
+        """Every byte of the notes and of the state, by file."""
+        folders = (self.notes, self.home)
+        files = [file for folder in folders for file in folder.rglob("*") if file.is_file() and not file.is_symlink()]
+        return {file.name: file.read_bytes() for file in files}
+
+    @property
+    def index(self) -> Path:
+        (path,) = (path for path in (self.home / "memory").glob("*.sqlite") if path.is_symlink())
+        return path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = Place(tmp_path / "notes", tmp_path / "home")
+    place.home.mkdir()
+    place.write("MEMORY.md", f"# Facts\n\n{FILLER}")
+    return place
+
+
+def traces(text: str) -> list[bytes]:
+    """The text and its words in every form in which it could be kept."""
+    forms = {text, normalize("NFD", text), *analyse(text)}
+    return [form.encode(code) for form in forms for code in ("utf-8", "utf-16-le", "utf-16-be")]
+
+
+def found(place: Place, text: str) -> list[str]:
+    held = place.content()
+    return [f"{name}: {trace!r}" for name, content in held.items() for trace in traces(text) if trace in content]
+
+
+def note_with(text: str) -> str:
+    return f"# Day\n\n- We met at ten.\n- The word is {text}, tell nobody.\n  It is {text} again.\n- We left at six.\n"
+
+
+Way = tuple[dict[str, str], str]
+WAYS: dict[str, Callable[[str], Way]] = {
+    "the file": lambda _: ({"path": "memory/day.md"}, ""),
+    "lines": lambda _: ({"path": "memory/day.md#L4-L5"}, "# Day\n\n- We met at ten.\n- We left at six.\n"),
+    "match": lambda text: ({"match": text}, "# Day\n\n- We met at ten.\n- We left at six.\n"),
+}
+
+
+def forget(memory: Memory, **request: str) -> Any:
+    return memory.forget(memory.plan_forget(**request))
+
+
+@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("script", CANARIES)
+def test_what_is_forgotten_is_in_no_byte_of_notes_and_state(place: Place, script: str, way: str, engine: str) -> None:
+    text = CANARIES[script]
+    file = place.write("memory/day.md", note_with(text))
+    request, after = WAYS[way](text)
+    with place.open(engine) as memory:
+        memory.sync()
+        assert found(place, text)
+        before, vectors = memory.search("drawer 7 pens").results, secret_vectors(place, text)
+        assert vectors
+
+        receipt = forget(memory, **request)
+
+        assert found(place, text) == []
+        held = place.content()
+        assert [name for name, content in held.items() for vector in vectors if vector in content] == []
+        assert receipt.left == ()
+        assert receipt.index is not None
+        assert memory.search("drawer 7 pens").results[0].path == before[0].path
+        assert memory.search(text).results == () or all(text not in hit.snippet for hit in memory.search(text).results)
+    assert file.exists() == bool(after)
+    assert not after or file.read_text(encoding="utf-8") == after
+
+
+def secret_vectors(place: Place, text: str) -> list[bytes]:
+    """Keys and vectors of the chunks that hold the text."""
+    with apsw.Connection(str(place.index), flags=apsw.SQLITE_OPEN_READONLY) as connection:
+        rows = connection.execute(
+            "SELECT known.key, vector FROM chunks JOIN embedding_cache AS known ON known.key = chunks.key"
+            " WHERE instr(text, ?)",
+            (text,),
+        ).fetchall()
+    connection.close()
+    return [bytes(value) for row in rows for value in row]
+
+
+@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+def test_where_there_are_no_symbolic_links_it_leaves_the_one_file(
+    place: Place, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    text = CANARIES["han"]
+    place.write("memory/day.md", note_with(text))
+    with place.open(engine) as memory:
+        memory.sync()
+        assert found(place, text)
+        receipt = forget(memory, match=text)
+        assert found(place, text) == []
+        assert receipt.left == ()
+
+
+def test_where_there_are_no_symbolic_links_an_open_reader_is_told_of_and_the_next_run_finishes(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    text = CANARIES["latin"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        (file,) = (place.home / "memory").glob("*[!r].sqlite")
+        reader = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+        rows = reader.execute("SELECT text FROM chunks")
+        next(rows)
+        (left,) = forget(memory, match=text).left
+        assert left.code == IndexBusy.code
+        reader.close(force=True)
+        memory.sync()
+        assert found(place, text) == []
+        assert memory.plan_forget(match=text).empty
+
+
+def test_earlier_wordings_go_too(place: Place) -> None:
+    text = CANARIES["latin"]
+    with place.open() as memory:
+        for version in range(4):
+            place.write("memory/day.md", note_with(f"{text} number {version}"))
+            memory.sync()
+        forget(memory, match=text)
+    assert found(place, text) == []
+    with apsw.Connection(str(place.index), flags=apsw.SQLITE_OPEN_READONLY) as connection:
+        unused = "SELECT count(*) FROM embedding_cache WHERE key NOT IN (SELECT key FROM chunks)"
+        assert connection.execute(unused).get == 0
+    connection.close()
+
+
+READER = """
+import sys, time
+from pathlib import Path
+from memoriter.index import Index
+index = Index.open(Path(sys.argv[1]), clock=time.time)
+with index._reading() as connection:
+    rows = connection.execute("SELECT text FROM chunks")
+    next(rows)
+    print("reading", flush=True)
+    sys.stdin.readline()
+    rows.close()
+index.refresh()
+print(sum(sys.argv[2] in row.chunk.text for row in index.rows(index.all_ids()).values()), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_it_leaves_while_another_process_reads_and_that_one_then_sees_the_new_index(place: Place) -> None:
+    text = CANARIES["hangul"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        environment = {**os.environ, "PYTHONPATH": SOURCE}
+        command = [sys.executable, "-c", READER, str(place.index), text]
+        with subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as reader:
+            assert reader.stdin is not None
+            assert reader.stdout is not None
+            assert reader.stdout.readline().strip() == "reading"
+
+            receipt = forget(memory, match=text)
+
+            assert found(place, text) == []
+            assert receipt.left == ()
+            reader.stdin.write("\n")
+            reader.stdin.flush()
+            assert reader.stdout.readline().strip() == "0"
+            assert found(place, text) == []
+            reader.stdin.write("\n")
+
+
+def test_damaged_copies_and_half_built_generations_go_too(place: Place) -> None:
+    text = CANARIES["han"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        (place.index.parent / f"{place.index.name}.damaged-20260101T000000Z").write_bytes(b"x" + text.encode())
+        place.index.with_name(f"{place.index.stem}.g77.sqlite").write_bytes(text.encode())
+        (place.notes / "memory" / f".day.md.{'ab' * 6}.tmp").write_text(text, encoding="utf-8")
+
+        receipt = forget(memory, match=text)
+
+    assert found(place, text) == []
+    assert len(receipt.index.damaged) == 1
+
+
+def test_a_note_that_changed_after_the_look_is_left_alone_and_everything_else_too(place: Place) -> None:
+    text = CANARIES["latin"]
+    first = place.write("memory/a.md", note_with(text))
+    second = place.write("memory/b.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        plan = memory.plan_forget(match=text)
+        second.write_text(note_with(text) + "- A line of somebody else.\n", encoding="utf-8")
+
+        with pytest.raises(WriteConflict, match=r"memory/b\.md"):
+            memory.forget(plan)
+
+        assert text in first.read_text(encoding="utf-8")
+        assert second.read_text(encoding="utf-8").endswith("somebody else.\n")
+        assert not memory.plan_forget(match=text).unfinished
+        assert len(forget(memory, match=text).notes) == 2
+    assert found(place, text) == []
+
+
+@pytest.mark.parametrize("moment", ["_cut", "_deleted", "purge"])
+def test_killed_in_the_middle_it_loses_nothing_and_is_finished_by_the_next_index_run(place: Place, moment: str) -> None:
+    text = CANARIES["latin"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+    program = f"""
+import os, signal, sys
+from memoriter import Memory
+from memoriter.backends import _forget
+from memoriter.index import Index
+def die(*arguments, **named): os.kill(os.getpid(), signal.SIGKILL)
+if {moment!r} == "purge": Index.forget = die
+else: setattr(_forget, {moment!r}, die)
+with Memory.open({str(place.notes)!r}, home={str(place.home)!r}) as memory:
+    memory.forget(memory.plan_forget(match={text!r}))
+"""
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    note = (place.notes / "memory" / "day.md").read_text(encoding="utf-8")
+    assert note == (note_with(text) if moment == "_cut" else "# Day\n\n- We met at ten.\n- We left at six.\n")
+
+    with place.open() as memory:
+        assert memory.plan_forget(match=text).unfinished
+        if moment == "_cut":
+            forget(memory, match=text)
+        else:
+            memory.sync()
+        assert memory.plan_forget(match=text).empty
+    assert found(place, text) == []
+
+
+def test_text_that_only_the_index_holds_is_found_and_goes(place: Place) -> None:
+    text = CANARIES["han"]
+    file = place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        file.unlink()
+        plan = memory.plan_forget(match=text)
+        assert (plan.notes, plan.indexed) == ((), ("memory/day.md#L1-L6",))
+        memory.forget(plan)
+    assert found(place, text) == []
+
+
+def test_while_another_process_indexes_the_note_is_done_and_the_rest_says_how_to_finish(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoriter.backends._builtin.FORGET_WAIT", 0.05)
+    text = CANARIES["latin"]
+    file = place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        with Index.open(place.index, clock=lambda: 1.0) as other, other.lease():
+            receipt = forget(memory, match=text)
+        assert text not in file.read_text(encoding="utf-8")
+        (left,) = receipt.left
+        assert (left.code, receipt.index) == (IndexBusy.code, None)
+        assert left.remedy.endswith("memoriter index")
+        memory.sync()
+    assert found(place, text) == []
+
+
+def test_a_session_goes_with_its_archives_and_no_other(place: Place) -> None:
+    text = CANARIES["hangul"]
+    folder = place.home / "agents" / "main" / "sessions"
+    folder.mkdir(parents=True)
+    for name in ("abc.jsonl", "abc.jsonl.reset.2026-01-01", "abcd.jsonl"):
+        (folder / name).write_text(f'{{"type": "message", "text": "{text}"}}\n', encoding="utf-8")
+    with place.open() as memory:
+        receipt = forget(memory, session="abc")
+        assert [file.name for file in receipt.transcripts] == ["abc.jsonl", "abc.jsonl.reset.2026-01-01"]
+        assert [file.name for file in folder.iterdir()] == ["abcd.jsonl"]
+        told = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
+        assert told["transcript"].remedy == "Run: memoriter forget --session abcd"
+        with pytest.raises(UsageError, match="no session 'abc'"):
+            memory.plan_forget(session="abc")
+        for wrong in ("../abcd", "a/b", "", ".", "..", "*"):
+            with pytest.raises(UsageError):
+                memory.plan_forget(session=wrong)
+
+
+def test_only_memory_can_be_forgotten(place: Place, tmp_path: Path) -> None:
+    outside = tmp_path / "diary.md"
+    outside.write_text("mine", encoding="utf-8")
+    (place.notes / "other.md").write_text("mine", encoding="utf-8")
+    with place.open() as memory:
+        for path in (str(outside), "../diary.md", "other.md", "memory/none.md"):
+            with pytest.raises(PathRefused):
+                memory.plan_forget(path)
+        with pytest.raises(UsageError, match="the note has 62 lines"):
+            memory.plan_forget("MEMORY.md#L900")
+        for wrong in ({}, {"path": "MEMORY.md", "match": "pens"}, {"match": "ab"}):
+            with pytest.raises(UsageError):
+                memory.plan_forget(**wrong)
+    assert outside.exists()
+
+
+def git(folder: Path, *words: str) -> None:
+    names = ["-c", "user.name=kim", "-c", "user.email=kim@example.test", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", str(folder), *names, *words], check=True, capture_output=True)
+
+
+def test_it_says_what_it_cannot_reach(place: Place) -> None:
+    file = place.write("memory/day.md", note_with("qxzjkanary"))
+    with place.open() as memory:
+        assert {reason.code for reason in memory.plan_forget("memory/day.md").unreached} == {"elsewhere"}
+        file.with_name("day.md~").write_text("an editor's copy", encoding="utf-8")
+        git(place.notes, "init", "-q")
+        assert {reason.code for reason in memory.plan_forget("memory/day.md").unreached} == {"copies", "elsewhere"}
+        git(place.notes, "add", "memory/day.md")
+        git(place.notes, "commit", "-qm", "a day")
+        git(place.notes, "rm", "-q", "--cached", "memory/day.md")
+        told = {reason.code: reason for reason in memory.plan_forget("memory/day.md").unreached}
+        assert told.keys() == {"git_history", "copies", "elsewhere"}
+        assert "day.md" in told["git_history"].message
+
+
+def test_indexes_of_others_and_services_are_told_of_where_they_have_it(place: Place) -> None:
+    text = CANARIES["han"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        (place.home / "memory" / "family.sqlite").write_bytes(b"SQLite format 3" + note_with(text).encode())
+        (place.home / "memory" / "work.sqlite").write_bytes(b"SQLite format 3")
+        for request in ({"match": text}, {"path": "memory/day.md#L4-L5"}):
+            told = {reason.code: reason for reason in memory.plan_forget(**request).unreached}
+            assert "family.sqlite" in told["other_indexes"].message
+            assert "work.sqlite" not in told["other_indexes"].message
+        with apsw.Connection(str(place.index)) as connection:
+            connection.execute("UPDATE sets SET spec = json_set(spec, '$.provider', 'openai')")
+        connection.close()
+        told = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
+        assert "openai" in told["sent"].message
+
+
+def test_batch_jobs_name_only_texts_that_are_there(place: Place) -> None:
+    from memoriter.embed import BatchJob
+
+    text = CANARIES["latin"]
+    place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            known = {key.hex() for key in index.vector_keys()}
+            index.set_meta("batch:set:job", BatchJob("job", tuple(sorted(known)), 1.0).to_json())
+            index.set_meta("batch:set:broken", "{")
+        forget(memory, path="memory/day.md")
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            (kept,) = index.metas("batch:").values()
+            job, left = BatchJob.from_json(kept), {key.hex() for key in index.vector_keys()}
+        assert job is not None
+        assert set(job.keys) == left < known
+
+
+def test_health_says_that_a_forgetting_is_unfinished_until_the_remedy_is_done(place: Place) -> None:
+    with place.open() as memory:
+        memory.sync()
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            index.begin_forgetting()
+        codes = [reason.code for reason in memory.search("pens").health.reasons]
+        assert codes == ["forgetting_unfinished"]
+        memory.sync()
+        assert memory.search("pens").health.reasons == ()
+
+
+def test_vectors_that_only_sqlite_vec_can_drop_are_told_of_and_the_remedy_drops_them(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = CANARIES["latin"]
+    place.write("memory/day.md", note_with(text))
+    with place.open("sqlite-vec") as memory:
+        memory.sync()
+        memory.search("pens")
+        vectors = secret_vectors(place, text)
+    for module in ("_engines", "_compact", "_vectors"):
+        monkeypatch.setattr(f"memoriter.index.{module}.load_sqlite_vec", lambda *_: "not here")
+    with place.open("exact") as memory:
+        (left,) = forget(memory, match=text).left
+        assert "sqlite-vec" in left.message
+        memory.sync(force=True)
+        assert memory.search("pens").health.reasons == ()
+    held = place.content()
+    assert found(place, text) == []
+    assert [name for name, content in held.items() for vector in vectors if vector in content] == []
+
+
+def test_a_session_that_only_the_index_knows_leaves_it(place: Place) -> None:
+    text = CANARIES["hangul"]
+    with place.open() as memory:
+        memory.sync()
+        with Index.open(place.index, clock=lambda: 1.0) as index:
+            (row,) = index.rows(index.all_ids()[:1]).values()
+            entry = entry_of(Chunk(1, 1, f"User: {text}"), row.day, Cutting())
+            index.put_file(Source("sessions/abc.jsonl", "sessions", Path("gone"), 1, 1), "h", [entry])
+        assert found(place, text)
+        plan = memory.plan_forget(session="abc")
+        assert (plan.transcripts, plan.indexed) == ((), ("sessions/abc.jsonl",))
+        assert memory.forget(plan).left == ()
+    assert found(place, text) == []

@@ -1,0 +1,115 @@
+"""`memoriter forget`, through its front door."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import memoriter
+
+if TYPE_CHECKING:
+    from conftest import Program
+
+PLAN = {"dryRun", "notes", "transcripts", "indexed", "unfinished", "unreached"}
+RECEIPT = {"notes", "transcripts", "index", "left", "unreached"}
+
+
+def notes(program: Program) -> str:
+    return (program.workspace / "MEMORY.md").read_text(encoding="utf-8")
+
+
+def test_a_dry_run_shows_the_lines_and_changes_nothing(program: Program) -> None:
+    program("index")
+    before = notes(program)
+
+    told = program("forget", "--match", "flat white", "--dry-run")
+
+    assert told.exit_code == 0
+    assert told.out.splitlines()[:2] == ["MEMORY.md#L4-L4", "  - Coffee: flat white."]
+    assert "Backups, snapshots" in told.out
+    assert notes(program) == before
+    assert program("forget", "MEMORY.md#L4", "--dry-run", "--json").json.keys() == PLAN
+
+
+def test_where_nobody_can_be_asked_nothing_goes_and_it_says_what_to_give(program: Program) -> None:
+    before = notes(program)
+
+    told, as_json = program("forget", "MEMORY.md#L4"), program("forget", "MEMORY.md#L4", "--json")
+
+    assert (told.exit_code, as_json.exit_code) == (2, 2)
+    assert "--yes" in told.err
+    assert as_json.json["error"]["code"] == "usage"
+    assert notes(program) == before
+
+
+def test_with_yes_it_goes_and_the_receipt_says_from_where(program: Program) -> None:
+    program("index")
+
+    told = program("forget", "MEMORY.md#L4", "--yes")
+    again = program("forget", "--match", "Omada", "--yes", "--json").json
+
+    assert told.exit_code == 0, told.err
+    first, second = told.out.splitlines()[:2]
+    assert first == "Gone: 1 line of MEMORY.md"
+    assert second == "Gone: its words, vectors and free space in the index"
+    assert "flat white" not in notes(program)
+    assert "PostgreSQL" in notes(program)
+    assert again.keys() == RECEIPT
+    assert [note["path"] for note in again["notes"]] == ["memory/2026-02-10.md"]
+    assert again["left"] == []
+    assert program("search", "Omada", "--json").json["results"] == []
+    assert program("search", "PostgreSQL ledger", "--json").json["results"][0]["path"] == "MEMORY.md"
+
+
+def test_a_file_goes_whole(program: Program) -> None:
+    assert program("forget", "memory/travel.md", "--yes").out.splitlines()[0] == "Gone: the file of memory/travel.md"
+    assert not (program.workspace / "memory" / "travel.md").exists()
+
+
+def test_what_nothing_holds_is_said(program: Program) -> None:
+    told = program("forget", "--match", "nobody wrote this", "--yes")
+
+    assert told.exit_code == 0
+    assert told.out.splitlines()[0] == "Nothing holds it: no note, no transcript and no index of this memory."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("MEMORY.md", "--match", "ACID"), ("MEMORY.md#L99",), ("--session", "none"), ("../x.md",), ("--match", "a")],
+)
+def test_what_cannot_be_forgotten_is_a_clear_refusal(program: Program, words: tuple[str, ...]) -> None:
+    before = notes(program)
+
+    told = program("forget", *words, "--yes")
+
+    assert told.exit_code == 2
+    assert told.err.startswith("Error: ")
+    assert len(told.err.splitlines()) == 2
+    assert notes(program) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="terminals are opened in another way there")
+@pytest.mark.parametrize(("answer", "gone"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_on_a_terminal_it_shows_and_asks(program: Program, answer: str, gone: bool) -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
+    command = [sys.executable, "-m", "memoriter", "forget", "--match", "flat white"]
+    with subprocess.Popen(
+        command, env=environment, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as asked:
+        os.write(master, answer.encode())
+        out, err = asked.communicate(timeout=60)
+    os.close(master)
+    os.close(slave)
+
+    assert "  - Coffee: flat white." in out.splitlines()
+    assert "Remove this for good?" in err
+    assert ("flat white" not in notes(program)) is gone
+    assert asked.returncode == (0 if gone else 130)

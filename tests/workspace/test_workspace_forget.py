@@ -1,0 +1,138 @@
+"""Which lines go for a line number or a text, and that every other byte of the note stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoriter.errors import UsageError, WriteConflict
+from memoriter.ids import bytes_hash
+from memoriter.workspace import Removal, all_of, blocks_with, holds, lines_of, take_out
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoriter.workspace import Passage
+
+
+def left_of(note: str, text: str) -> str:
+    return without(note.encode(), blocks_with(note.encode(), text)).decode()
+
+
+def without(content: bytes, passages: tuple[Passage, ...]) -> bytes:
+    from memoriter.workspace import _forget
+
+    return _forget.without(content, passages)
+
+
+LIST = """\
+# People
+
+- Anna likes tea
+  and the sea
+  - she is from Lyon
+- Ben has the code 4711
+- Carl
+
+Nobody knows Anna's brother.
+He lives
+far away.
+
+Last words.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("4711", ["- Ben has the code 4711"]),
+        ("she is from", ["  - she is from Lyon"]),
+        ("the sea", ["- Anna likes tea", "  and the sea", "  - she is from Lyon"]),
+        ("tea and   the sea", ["- Anna likes tea", "  and the sea", "  - she is from Lyon"]),
+        ("brother", ["Nobody knows Anna's brother.", "He lives", "far away."]),
+        ("People", ["# People"]),
+        ("anna", []),
+        ("Carl Nobody", ["- Carl", "Nobody knows Anna's brother.", "He lives", "far away."]),
+    ],
+)
+def test_the_blocks_that_hold_a_text_go_whole_and_no_other_line(text: str, gone: list[str]) -> None:
+    assert left_of(LIST, text) == "".join(f"{line}\n" for line in LIST.splitlines() if line not in gone)
+
+
+def test_of_a_table_and_of_front_matter_only_the_lines_go() -> None:
+    table = "| name | code |\n|---|---|\n| Anna | 1 |\n| Ben | 4711 |\n"
+    front = "---\ntitle: Codes\ncode: 4711\n---\n\nText.\n"
+
+    assert left_of(table, "4711") == "| name | code |\n|---|---|\n| Anna | 1 |\n"
+    assert left_of(front, "4711") == "---\ntitle: Codes\n---\n\nText.\n"
+
+
+def test_a_fence_goes_with_its_marks() -> None:
+    assert left_of("Before.\n\n```sh\nexport KEY=4711\n```\n\nAfter.\n", "4711") == "Before.\n\n\nAfter.\n"
+
+
+def test_composed_and_decomposed_letters_are_the_same_text() -> None:
+    note = normalize("NFD", "- 비밀은 서랍에\n- café\n") + "- rest\n"
+
+    assert left_of(note, "비밀은 서랍") == normalize("NFD", "- café\n") + "- rest\n"
+    assert holds(note, "café")
+    assert not holds(note, "Café")
+
+
+def test_line_ends_wrong_bytes_and_a_byte_order_mark_stay_as_they_are() -> None:
+    content = b"\xef\xbb\xbf---\r\na: 1\r\n---\r\n- one\r\n- two\r\n- \xff three\n- four"
+
+    assert (
+        without(content, lines_of(content, 5, 5)) == b"\xef\xbb\xbf---\r\na: 1\r\n---\r\n- one\r\n- \xff three\n- four"
+    )
+    assert without(content, blocks_with(content, "four")) == content.removesuffix(b"- four")
+    assert without(content, blocks_with(content, "one")) == content.replace(b"- one\r\n", b"")
+    assert blocks_with(content, "one")[0].text == "- one"
+
+
+def test_lines_that_are_not_there_are_an_error_that_says_how_many_there_are() -> None:
+    for first, last in ((0, 1), (2, 1), (1, 3), (3, 3)):
+        with pytest.raises(UsageError, match="the note has 2 lines"):
+            lines_of(b"one\ntwo\n", first, last)
+
+
+def test_a_note_is_taken_only_as_it_was_seen_and_stays_as_an_empty_file_unless_it_was_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "note.md"
+    file.write_bytes(b"one\r\ntwo\r\n")
+    content = file.read_bytes()
+
+    with pytest.raises(WriteConflict):
+        take_out(Removal("note.md", file, bytes_hash(b"other"), all_of(content), whole=True), content)
+    take_out(Removal("note.md", file, bytes_hash(content), lines_of(content, 1, 2)), content)
+    assert file.read_bytes() == b""
+    take_out(Removal("note.md", file, bytes_hash(b""), all_of(b""), whole=True), b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+LINES = st.sampled_from(
+    (
+        *("", "# Head", "text", "CANARY", "- item", "  - inner CANARY", "- CANARY x", "  more", "> said CANARY", "```"),
+        *("---", "| a | b |", "| CANARY | b |", "1. one", "<!-- CANARY -->", "Anna: CANARY", "\ttab", "===", "\udcff"),
+    )
+)
+
+
+@given(st.lists(LINES, max_size=20), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_afterwards_the_text_is_nowhere_and_the_rest_is_untouched_and_in_order(
+    lines: list[str], end: str, closed: bool
+) -> None:
+    content = (end.join(lines) + (end if closed else "")).encode("utf-8", "surrogateescape")
+
+    passages = blocks_with(content, "CANARY")
+    left = without(content, passages)
+
+    assert b"CANARY" not in left
+    assert (left == content) == (b"CANARY" not in content)
+    parts = content.split(b"\n")
+    gone = {number for each in passages for number in range(each.start_line, each.end_line + 1)}
+    kept = [part for number, part in enumerate(parts, 1) if number not in gone]
+    assert left.rstrip(b"\n") == b"\n".join(kept).rstrip(b"\n")
