@@ -158,6 +158,14 @@ def test_no_line_of_any_shape_is_an_error(fields: dict[str, Any]):
     assert "\n" not in said_in(fields).rendered
 
 
+def test_wrong_bytes_and_halves_of_characters_cost_no_message():
+    line = openclaw("user", "caf\u00e9 is open").encode("latin-1")
+    line = line.replace(b"is", b"\\ud800 is")
+    found = fields_of(b"\xef\xbb\xbf" + line)
+    assert found is not None
+    assert said_in(found).rendered == "User: caf\ufffd \ufffd is open"
+
+
 # where they are
 
 

@@ -130,7 +130,7 @@ class SessionSync(Section):
         Whole, About("New bytes after which a transcript is indexed again", limits="raised to 0")
     ] = 100_000
     delta_messages: Annotated[
-        Whole, About("New messages after which a transcript is indexed again", limits="raised to 0")
+        Whole, About("New lines after which a transcript is indexed again", limits="raised to 0")
     ] = 50
 
 

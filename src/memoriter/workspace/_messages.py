@@ -89,7 +89,7 @@ NOTHING = Said(known=False)
 def fields_of(line: bytes) -> Fields | None:
     """The JSON object in a line; None where there is none, or only a part of one."""
     try:
-        found = json.loads(line)
+        found = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return None
     return cast("Fields", found) if isinstance(found, dict) else None
@@ -156,7 +156,9 @@ def _texts(content: object) -> Iterator[str]:
 
 def one_line(texts: Iterable[str]) -> str:
     """Texts with every run of white space as one blank."""
-    return " ".join(word for text in texts for word in text.replace("\ufeff", " ").split())
+    line = " ".join(word for text in texts for word in text.replace("\ufeff", " ").split())
+    # JSON may hold halves of characters, which nothing can show.
+    return line if line.isascii() else line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _moment(fields: Fields) -> float | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memoriter.workspace._confined import refused
 from memoriter.workspace._jsonl import lines_from, mark_of, newlines_between
 from memoriter.workspace._messages import NOTHING, Said, fields_of, said_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from typing import BinaryIO
 
     from memoriter.types import Source
@@ -43,8 +45,16 @@ class OpenTranscript:
             offset: where a line begins, in bytes.
             before: how many lines are before it.
             first: lines with a smaller number are passed over.
+
+        Raises:
+            PathRefused: the disk does not give the rest of the file.
         """
-        for line in lines_from(self.file, offset, before, self.source.size):
+        lines = lines_from(self.file, offset, before, self.source.size)
+        while True:
+            with self._reading():
+                line = next(lines, None)
+            if line is None:
+                return
             if line.number < first:
                 continue
             fields = fields_of(line.content) if line.content is not None else None
@@ -54,9 +64,18 @@ class OpenTranscript:
             yield TranscriptLine(line.number, line.end, said, too_long=line.content is None)
 
     def newlines(self, start: int) -> int:
-        """How many lines end after a place."""
-        return newlines_between(self.file, start, self.source.size)
+        """How many lines end after a place. Raises PathRefused."""
+        with self._reading():
+            return newlines_between(self.file, start, self.source.size)
 
     def mark(self, read: int) -> str:
-        """By which the first `read` bytes are known again: a hash of their beginning and of their end."""
-        return mark_of(self.file, read)
+        """Knows the first `read` bytes again: a hash of their beginning and of their end. Raises PathRefused."""
+        with self._reading():
+            return mark_of(self.file, read)
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise refused(self.source.path, error.strerror or str(error)) from error
