@@ -10,7 +10,7 @@ from memoriter.backends._behind import glance, stale, unindexed
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
-from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, TransientFailure
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, MemoriterError, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
 from memoriter.sync import Progress, Sync, background_of
@@ -164,7 +164,7 @@ class BuiltinBackend:
                 return [busy]
             plan = look.plan if look and look.plan else glance(self.workspace, index.files())
             return [busy, *stale(plan, busy=True)]
-        self._freshness = Freshness(self.clocks.monotonic())
+        self._freshness, self._glance = Freshness(self.clocks.monotonic()), None
         return list(report.reasons)
 
     def _behind(self, now: float) -> list[Reason]:
@@ -189,7 +189,8 @@ class BuiltinBackend:
 
     def _health(self, reasons: list[Reason], *, serving: bool) -> Health:
         index = self.index
-        if not index.corpus().chunks and not {reason.code for reason in reasons} & {IndexBusy.code, "not_indexed"}:
+        known = {reason.code for reason in reasons}
+        if not index.corpus().chunks and not known & {IndexBusy.code, "not_indexed", "unreadable"}:
             reasons.append(self._no_notes())
         pending = index.pending() if self.embedding.spec else 0
         if pending and self.embedding.problem is None:
@@ -233,7 +234,7 @@ class BuiltinBackend:
             return report
 
         report = self._surviving(act)
-        self._freshness = Freshness(self.clocks.monotonic())
+        self._freshness, self._glance = Freshness(self.clocks.monotonic()), None
         health = self._health([*report.reasons, *self.index.notices], serving=self._serving())
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))), health=health)
 
@@ -258,6 +259,7 @@ class BuiltinBackend:
         self._follow_provider()
         if force:
             self.embedding.renew()
+        vectors = vectors and self._answers(told)
         while True:
             try:
                 self._follow_provider()
@@ -275,6 +277,15 @@ class BuiltinBackend:
                     break
         failed = [self.embedding.failed] if self.embedding.failed else []
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
+
+    def _answers(self, told: list[Reason]) -> bool:
+        """Whether the provider gives a vector now: none is thrown away for one that nobody can make."""
+        try:
+            self.embedding.open().embed(["ready"], role="query")
+        except EmbeddingError as error:
+            told.append(Reason(error.code, error.message, error.remedy))
+            return False
+        return True
 
     def _sync(self, progress: Callable[[Progress], None] | None) -> Sync:
         told: Callable[[Progress], None] = progress or (lambda _: None)
@@ -306,11 +317,11 @@ class BuiltinBackend:
 
     def notes_changed(self) -> tuple[Reason, ...]:
         """Let the next search look at the files, however lately it did; where searches do not look, index words now."""
-        self._freshness = Freshness(wanted=True)
+        self._freshness, self._glance = Freshness(wanted=True), None
         try:
             if not self.settings.on_search:
                 self._surviving(lambda: self._sync(None).run(None))
-        except IndexUnavailable as error:
+        except MemoriterError as error:  # the note is written, whatever comes of the index
             return (Reason(error.code, error.message, error.remedy),)
         return ()
 
