@@ -15,6 +15,7 @@ import json5
 import memoriter
 from memoriter import Memory
 from memoriter.app import Surroundings, assemble
+from memoriter.types import SyncReport
 from servers import KEY
 
 if TYPE_CHECKING:
@@ -138,5 +139,5 @@ def paths(result: SearchResult) -> list[str]:
 
 def codes(found: Any) -> list[str]:
     """The reasons of an answer, a status or a report."""
-    reasons = found.health.reasons if hasattr(found, "health") else found.reasons
+    reasons = found.reasons if isinstance(found, SyncReport) else found.health.reasons
     return [reason.code for reason in reasons]
