@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
 
 LONGEST_ENTRY = 1_000_000
-ENABLE = "Set memorySearch.enabled to true."
 
 
 class Memory:
@@ -118,7 +117,7 @@ class Memory:
             UsageError: a number is out of its range.
         """
         if not self.settings.enabled:
-            raise SearchDisabled(f"Searching is turned off for the agent {self.agent!r}.", remedy=ENABLE)
+            raise SearchDisabled(f"Searching is turned off for the agent {self.agent!r}.")
         _check_range("max_results", max_results, 1, 1_000)
         _check_range("min_score", min_score, 0.0, 1.0)
         _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
@@ -284,7 +283,9 @@ class Memory:
         status = self._backend.status(deep=deep)
         if self.settings.enabled:
             return status
-        off = Reason(SearchDisabled.code, f"Searching is turned off for the agent {self.agent!r}.", ENABLE)
+        off = Reason(
+            SearchDisabled.code, f"Searching is turned off for the agent {self.agent!r}.", SearchDisabled.usual
+        )
         return replace(status, health=replace(status.health, reasons=(off, *status.health.reasons)))
 
     def close(self) -> None:

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desk import Desk
+from desk import Desk, codes, compatible
 from memoriter.backends._canaries import CANARIES, WORDS, rarest_words
+from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,10 +48,6 @@ def tamper(memory: Memory, *statements: str) -> None:
 
 def lost(status: Status) -> set[tuple[str, ...]]:
     return {canary.lost for canary in status.canaries if not canary.found}
-
-
-def codes(status: Status) -> list[str]:
-    return [reason.code for reason in status.health.reasons]
 
 
 def citations(canaries: tuple[Canary, ...]) -> list[str]:
@@ -251,3 +248,28 @@ def test_where_there_are_no_links_the_vectors_are_computed_anew_too(
     assert codes(other.status(deep=True)) == ["vectors_wrong"]
     assert other.sync(vectors=True).embedded == chunks
     assert other.status(deep=True).health.ok
+
+
+def test_no_vector_is_thrown_away_while_nobody_can_make_another(desk: Desk) -> None:
+    with CompatibleServer() as server:
+        desk.configure(**compatible(server))
+        memory = desk.open()
+        whole = memory.sync()
+        server.down = server.quota()
+        report = memory.sync(vectors=True)
+        assert (report.embedded, report.pending) == (0, 0)
+        assert "out_of_quota" in codes(report)
+        assert memory.status().vectors == whole.chunks
+
+
+def test_a_passage_that_waits_for_its_vector_is_not_lost_and_a_service_that_fails_is_told(desk: Desk) -> None:
+    with CompatibleServer() as server:
+        desk.configure(**compatible(server))
+        memory = desk.open()
+        memory.sync()
+        desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+        desk.wait()
+        server.down = server.quota()
+        status = memory.status(deep=True)
+        assert lost(status) == set()
+        assert {"out_of_quota", "vectors_pending"} <= set(codes(status))

@@ -22,7 +22,7 @@ REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
     """The state of both legs, with what was seen on the way to an answer."""
     index, embedding = parts.index, parts.embedding
-    unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed"}
+    unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed", "unreadable"}
     if not index.corpus().chunks and unread.isdisjoint(reason.code for reason in reasons):
         reasons.append(_no_notes(parts))
     pending = index.pending() if embedding.spec else 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.backends._behind import glance, stale
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
-from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline
 from memoriter.sync import LEFT_OUT, Job, Progress, Round, Sync, Task, learn_background, look_for, still_to_do
 from memoriter.types import Reason
@@ -99,7 +99,7 @@ class Indexing:
     def _looked(self, faulty: tuple[Reason, ...], *, whole: bool) -> list[Reason]:
         self._own = frozenset()
         if whole:
-            self._freshness, self._left_out = Freshness(self.parts.clocks.monotonic()), faulty
+            self._freshness, self._left_out, self._glance = Freshness(self.parts.clocks.monotonic()), faulty, None
         return list(self._left_out)
 
     def _glanced(self, now: float) -> list[Reason]:
@@ -129,6 +129,8 @@ class Indexing:
         self.parts.follow_provider()
         if task.force:
             self.parts.embedding.renew()
+        if task.vectors and not self._answers(told):
+            task = replace(task, vectors=False)
         while True:
             try:
                 self.parts.follow_provider()
@@ -148,6 +150,15 @@ class Indexing:
                     break
         failed = [self.parts.embedding.failed] if self.parts.embedding.failed else []
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
+
+    def _answers(self, told: list[Reason]) -> bool:
+        """Whether the provider gives a vector now: none is thrown away for one that nobody can make."""
+        try:
+            self.parts.embedding.open().embed(["ready"], role="query")
+        except EmbeddingError as error:
+            told.append(Reason(error.code, error.message, error.remedy))
+            return False
+        return True
 
     def errand(self, progress: Callable[[Progress], None] | None = None) -> Sync:
         """The notes and the index, for one run."""
@@ -174,12 +185,12 @@ class Indexing:
 
     def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
         """Let the next search take up these first; where searches do not look at the files, index their words now."""
-        self._freshness = Freshness()
+        self._freshness, self._glance = Freshness(), None
         self._own |= {str(path) for path in paths}
         try:
             if not self.parts.settings.on_search:
                 self.parts.surviving(lambda: self.errand().run(None, Task(look=self._look(self._own, whole=False))))
-        except IndexUnavailable as error:
+        except MemoriterError as error:  # the note is written, whatever comes of the index
             return (Reason(error.code, error.message, error.remedy),)
         return ()
 
@@ -238,7 +249,7 @@ class Indexing:
 
     def looked_at(self) -> None:
         """Hear that all files were just indexed."""
-        self._freshness = Freshness(self.parts.clocks.monotonic())
+        self._freshness, self._glance = Freshness(self.parts.clocks.monotonic()), None
 
     def _follow_index(self) -> None:
         """Look at the files again where another index serves than the one that they were indexed into."""

@@ -56,10 +56,15 @@ def search_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: s
     except UsageError as error:
         return {"results": [], "error": error.message, "action": error.remedy, "code": error.code}
     except MemoriterError as error:
-        return unavailable_json(error.message, action=error.remedy or DOCTOR, code=error.code)
+        return unavailable_json(error.message, action=_step(error), code=error.code)
     except Exception as error:  # the agent's turn goes on without its memory
         log.warning("memory_search failed", exc_info=True)
         return unavailable_json(f"{type(error).__name__}: {error}", action=DOCTOR, code="internal")
+
+
+def _step(error: MemoriterError) -> str:
+    """What the agent can do, or ask for: programs are for the owner to run."""
+    return DOCTOR if error.remedy == MemoriterError.usual else error.remedy
 
 
 def _answer(memory: MemoryLike, params: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:

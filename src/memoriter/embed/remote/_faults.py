@@ -104,7 +104,7 @@ def error_for(refusal: Refusal, kind: Kind, *, remedy: str = "", retry_after: fl
         case "too_large":
             return InputTooLarge(said, remedy=remedy or "shorter passages: memorySearch.chunking.tokens")
         case "rejected":
-            return InputRejected(said, remedy=remedy or "change that passage, or leave its note out with .memoryignore")
+            return InputRejected(said, remedy=remedy)
         case "unavailable":
             return ProviderUnavailable(said, remedy=remedy or "check memorySearch.model and remote.baseUrl")
         case _:

@@ -1,0 +1,81 @@
+"""An answer that is older than the notes says so."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from desk import NOTES, QUESTION, Desk, codes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk.at(tmp_path)
+    desk.configure(provider="fake", sync={"onSearch": False})
+    yield desk
+    desk.close()
+
+
+def test_where_searches_do_not_look_at_the_files_an_answer_names_what_it_does_not_know(desk: Desk) -> None:
+    memory = desk.open()
+    memory.sync()
+    assert memory.search(QUESTION).health.ok
+    desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+    desk.write("MEMORY.md", "# Decisions\n\nWe chose SQLite for the ledger.\n")
+    (desk.notes / "memory" / "2026-03-05.md").unlink()
+    desk.wait()
+    (reason,) = memory.search(QUESTION).health.reasons
+    assert (reason.code, reason.remedy) == ("stale", "Run: memoriter index")
+    assert "3 notes changed" in reason.message
+    assert all(path in reason.message for path in ("memory/fruit.md", "MEMORY.md", "memory/2026-03-05.md"))
+    assert codes(memory.status()) == ["stale"]
+    memory.sync()
+    desk.wait()
+    assert memory.search(QUESTION).health.ok
+
+
+def test_an_old_answer_is_compared_with_the_files_once_within_the_debounce_time(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = desk.open()
+    memory.sync()
+    scans: list[int] = []
+    workspace = memory._workspace
+    scan = workspace.scan
+    monkeypatch.setattr(type(workspace), "scan", lambda _: scans.append(1) or scan())
+    for _ in range(3):
+        memory.search(QUESTION)
+    assert len(scans) == 1
+    desk.wait()
+    memory.search(QUESTION)
+    assert len(scans) == 2
+
+
+@pytest.mark.parametrize(("change", "told"), [("newest", True), ("oldest", False)])
+def test_of_very_many_notes_only_the_newest_are_compared(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, change: str, *, told: bool
+) -> None:
+    monkeypatch.setattr("memoriter.backends._behind.GLANCED_AT", 2)
+    by_age = list(NOTES)
+    for age, path in enumerate(by_age):
+        os.utime(desk.notes / path, (1_000_000 + age, 1_000_000 + age))
+    memory = desk.open()
+    memory.sync()
+    (desk.notes / by_age[-1 if change == "newest" else 0]).unlink()
+    assert ("stale" in codes(memory.search(QUESTION))) == told
+
+
+def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(desk: Desk) -> None:
+    memory = desk.open()
+    memory.search(QUESTION)
+    assert memory.remember("The heron stands by the lock.").reasons == ()
+    for other in (memory, desk.open()):
+        result = other.search("heron lock")
+        assert "The heron stands by the lock." in result.results[0].snippet
+        assert "stale" not in codes(result)

@@ -1,0 +1,250 @@
+"""Everything that is told to people when something is wrong: it has a code, it says what to do, and that exists."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+import pytest
+
+from memoriter import errors
+from memoriter.backends._behind import GLANCED_AT
+from memoriter.backends._canaries import CANARIES
+from memoriter.backends._embedding import UNKNOWN
+from memoriter.cli import main
+from memoriter.config import reference
+from memoriter.errors import MemoriterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "memoriter"
+PAGE = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+
+ERRORS = {name: kind for name, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, MemoriterError)}
+CODES = {kind.code for kind in ERRORS.values()}
+BLANK = "X"
+"""For what a text is given while it runs."""
+
+
+class Said(NamedTuple):
+    """A call that tells somebody something."""
+
+    where: str
+    call: ast.Call
+    name: str
+
+    def argument(self, place: int, name: str) -> ast.expr | None:
+        named = {keyword.arg: keyword.value for keyword in self.call.keywords}
+        return self.call.args[place] if len(self.call.args) > place else named.get(name)
+
+
+def parsed() -> Iterator[tuple[Path, ast.Module]]:
+    for file in sorted(PACKAGE.rglob("*.py")):
+        yield file, ast.parse(file.read_text(encoding="utf-8"))
+
+
+def calls(*names: str) -> list[Said]:
+    return [
+        Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, node.func.id)
+        for file, tree in parsed()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+    ]
+
+
+def text_of(node: ast.expr | None) -> str:
+    """A text as far as it is written, with a blank for what comes from elsewhere."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(text_of(part) for part in parts)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return text_of(left) + text_of(right)
+        case ast.IfExp(body=first, orelse=second):
+            return f"{text_of(first)} {text_of(second)}"
+        case ast.BoolOp(values=parts):
+            return " ".join(text_of(part) for part in parts)
+        case None:
+            return ""
+        case _:
+            return BLANK
+
+
+def documentation(tree: ast.Module) -> set[int]:
+    """The docstrings, and what stands below a constant to explain it: for those who read the code."""
+    return {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Every text of the program, with its place."""
+    for file, tree in parsed():
+        silent = documentation(tree)
+        inside: set[int] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                inside |= {id(part) for part in ast.walk(node)} - {id(node)}
+            if isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in silent | inside:
+                text = text_of(node)
+                if text != BLANK:
+                    yield f"{file.relative_to(PACKAGE)}:{node.lineno}", text
+
+
+# each says what to do
+
+
+@pytest.mark.parametrize("kind", ERRORS.values(), ids=ERRORS)
+def test_every_error_says_what_to_do_even_where_nobody_thought_of_it(kind: type[MemoriterError]) -> None:
+    assert kind("It failed.").remedy == kind.usual != ""
+    assert kind("It failed.", remedy="Do this.").remedy == "Do this."
+
+
+def test_every_reason_has_a_code_a_message_and_a_remedy() -> None:
+    for said in calls("Reason"):
+        code, message, remedy = (
+            text_of(said.argument(place, name)) for place, name in enumerate(("code", "message", "remedy"))
+        )
+        assert code, said.where
+        assert message.strip(), said.where
+        assert remedy.strip(), said.where
+        assert code == BLANK or re.fullmatch(r"[a-z]+(_[a-z]+)*", code), said.where
+
+
+def test_no_two_errors_have_the_same_code() -> None:
+    assert len(CODES) == len(ERRORS)
+
+
+# what it says to do can be done
+
+
+NAMED = re.compile(r"memoriter ((?:config )?[a-z][a-z-]*)((?: +(?:--?[a-z][a-z-]*|[A-Z]+\b))*)")
+"""A command with its options; arguments are in capitals."""
+NO_COMMANDS = {"again", "has", "is", "itself", "says", "where"}
+"""Words that follow the name in a sentence."""
+
+
+def commands() -> Iterator[tuple[str, str, list[str]]]:
+    for where, text in texts():
+        for found in NAMED.finditer(text):
+            if found[1] not in NO_COMMANDS:
+                yield where, found[1], found[2].split()
+
+
+@pytest.mark.parametrize(("where", "name", "words"), list(commands()))
+def test_every_command_that_is_advised_exists_and_takes_what_it_is_given(
+    where: str, name: str, words: list[str]
+) -> None:
+    context = main.make_context("memoriter", [*name.split(), *words], obj={})
+    command: click.Command = main
+    for part in name.split():
+        assert isinstance(command, click.Group), where
+        found = command.get_command(context, part)
+        assert found, f"{where}: there is no command {name!r}"
+        command = found
+    filled = [word if word.startswith("-") else "7" for word in words]
+    needed = ["x" for param in command.params if isinstance(param, click.Argument) and param.required]
+    command.make_context(
+        name, filled if any(not word.startswith("-") for word in words) else [*filled, *needed], context
+    )
+
+
+def options(command: click.Command) -> set[str]:
+    own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)} | {"--help"}
+    if isinstance(command, click.Group):
+        with click.Context(command, obj={}) as context:
+            inner = [command.get_command(context, name) for name in command.list_commands(context)]
+        return own.union(*(options(each) for each in inner if each))
+    return own
+
+
+OTHERS = {"--force-reinstall", "--merge", "--task"}
+"""Of pip, of llama.cpp and of optimum."""
+
+
+def test_every_option_that_is_advised_exists() -> None:
+    outside = [(where, text) for where, text in texts() if not where.startswith("cli/") and "/_llama" not in where]
+    spoken_of = {(where, name) for where, text in outside for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+    known = options(main) | OTHERS
+    assert {(where, name) for where, name in spoken_of if name not in known} == set()
+
+
+SETTING = re.compile(
+    r"(?<![\w./])(?:memorySearch|agents|memory\.(?=qmd|citations|backend)|models|remote|local|store|chunking|sync|query|cache)"
+    r"\.[A-Za-z][\w.]*\w"
+)
+
+
+def settings() -> set[str]:
+    """Every setting and every section, whole and from any dot on."""
+    keys = {entry.key.replace("<id>", BLANK) for entry in reference()}
+    whole = {key.rsplit(".", count)[0] for key in keys for count in range(key.count(".") + 1)}
+    return {key.split(".", count)[-1] for key in whole for count in range(key.count(".") + 1)}
+
+
+def test_every_setting_that_is_advised_exists() -> None:
+    remedies = [(said.where, text_of(said.argument(99, "remedy"))) for said in calls(*ERRORS)]
+    remedies += [(said.where, text_of(said.argument(2, "remedy"))) for said in calls("Reason")]
+    everything = remedies + [(where, text) for where, text in texts() if " " in text and "memorySearch." in text]
+    named = {(where, key) for where, text in everything for key in SETTING.findall(text)}
+    assert {(where, key) for where, key in named if key not in settings()} == set()
+    assert len({key for _, key in named}) > 8
+
+
+# docs/health.md
+
+
+OF_THE_SCREEN = {"internal", "interrupted", "system", "failed"}
+"""What the command line says of failures that are no errors of ours."""
+
+
+def codes_in_the_program() -> set[str]:
+    written = {text_of(said.argument(0, "code")) for said in calls("Reason")} - {BLANK}
+    return CODES | OF_THE_SCREEN | written | {UNKNOWN}
+
+
+def test_a_code_that_is_not_written_where_it_is_told_is_that_of_an_error() -> None:
+    codes = [code for said in calls("Reason") if (code := said.argument(0, "code"))]
+    named = {ast.unparse(code) for code in codes if text_of(code) == BLANK}
+    assert named <= {"error.code", "SearchDisabled.code", "code"}  # `code` is that of an error, or UNKNOWN
+
+
+def rows(heading: str) -> dict[str, tuple[str, str]]:
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
+    return {code: (meaning, remedy) for code, meaning, remedy in found}
+
+
+def test_the_page_explains_every_code_once_and_no_other() -> None:
+    headings = ("What an answer says of the memory", "Why nothing was found", "Single notes", "Errors")
+    parts = [rows(heading) for heading in headings]
+    assert all(parts)
+    assert sorted(code for part in parts for code in part) == sorted(codes_in_the_program())
+
+
+def test_the_page_has_the_errors_of_the_tree_and_the_reasons_of_an_empty_answer_where_they_belong() -> None:
+    of_empty = {text_of(said.argument(0, "code")) for said in calls("Reason") if "search/_nothing" in said.where}
+    assert rows("Why nothing was found").keys() == of_empty
+    assert rows("Errors").keys() == CODES | OF_THE_SCREEN
+
+
+def test_every_command_option_and_setting_of_the_page_exists() -> None:
+    with click.Context(main, obj={}) as context:
+        known = set(main.list_commands(context))
+    named = {found[1].split()[0] for found in NAMED.finditer(PAGE)}
+    assert named <= known | NO_COMMANDS
+    assert set(re.findall(r"`(--[a-z-]+)", PAGE)) <= options(main)
+    assert set(SETTING.findall(PAGE)) <= settings()
+
+
+def test_the_page_gives_the_figures_of_the_program() -> None:
+    assert CANARIES == 8
+    assert "draws eight passages by lot" in PAGE
+    assert PAGE.count(f"{GLANCED_AT:,}") == 2
