@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
+from memoriter.backends._following import TURN_SECONDS, Following, look_before_search
 from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
 from memoriter.index import Index
 from memoriter.search import Deadline, clean_query, outcome_of, rank
-from memoriter.sync import Job, Progress, Round, Sync, background_of, look_for, still_to_do
+from memoriter.sync import Progress, Sync, background_of, still_to_do
 from memoriter.types import Health, Reason, SearchResult
 from memoriter.workspace import estimate_tokens
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.search import SearchSettings
-    from memoriter.sync import Look, Seen
+    from memoriter.sync import Job, Look, Round
     from memoriter.types import CompactReport, Estimate, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
@@ -35,12 +37,9 @@ INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
-OWN_WAIT_SECONDS = 1.0
-"""How long another process' turn at indexing is waited for when there is something of ours to index."""
-SLICE_SECONDS, SLICE_LOOKS = 30.0, 10.0
-"""A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
-changes go first."""
-NEVER = (0.0, 0.0)
+RANKINGS = 3
+"""How often a search is made at most, as long as somebody else writes meanwhile: a passage that was just replaced would
+be missing, and its replacement too."""
 _T = TypeVar("_T")
 
 
@@ -98,7 +97,11 @@ class BuiltinBackend:
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         settings = self._settings(query)
-        hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
+        hits, version = (), -1
+        for _ in range(RANKINGS):
+            if version == (version := self.index.version()):
+                break
+            hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
         told = [each for each in (self.embedding.failed, trouble) if each]
@@ -160,26 +163,18 @@ class BuiltinBackend:
         due = asked or (not followed and self._freshness.due(self.clocks.monotonic(), self.settings))
         if not (first or own or due):
             return self._acquainted() if self._freshness.looked_at is None else []
-        look = None if first or self.embedding.unknown else self._look(own, whole=due)
+        look = None if first or self.embedding.unknown else look_before_search(self._sync(None), own, whole=due)
         if look is not None and not look.needed:
             return self._looked(whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.clocks.monotonic)
         try:
-            with self.index.lease(wait=min(OWN_WAIT_SECONDS, left.left) if own else 0.0):
+            with self.index.lease(wait=min(TURN_SECONDS, left.left)) if own else nullcontext():
                 report = self._run(deadline=left, progress=progress, look=look, read_by=None if first else left)
         except IndexBusy as error:
             return [Reason(error.code, error.message, error.remedy)]
         self._looked(whole=not report.unread and (due or first))
         return list(report.reasons)
-
-    def _look(self, own: frozenset[str], *, whole: bool) -> Look:
-        """At all files, or only at those that were written through us."""
-        sync = self._sync(None)
-        if not whole and not sync.outdated:
-            return look_for(Job(own, own), self.workspace, self.index, young=NEVER).look
-        found = (self.workspace.find(path) for path in own)
-        return replace(sync.look(), first=frozenset(each[0] for each in found if each))
 
     def _looked(self, *, whole: bool) -> list[Reason]:
         self._own = frozenset()
@@ -332,26 +327,11 @@ class BuiltinBackend:
         return self._surviving(lambda: self._follow(job, clock))
 
     def _follow(self, job: Job, clock: Callable[[], float]) -> Round:
-        index, started = self.index, self.clocks.monotonic()
-        if not self._followed:
-            job = replace(job, whole=True)
-        seen, report = self._seen(job), None
-        seconds = self.clocks.monotonic() - started
-        deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_LOOKS * seconds))
-        outdated = self._sync(None).outdated
-        if seen.look.needed or outdated or self.embedding.unknown or index.pending():
-            with index.lease(wait=OWN_WAIT_SECONDS):
-                if index.version() != seen.look.version:
-                    seen = self._seen(job)
-                report = self._run(deadline=deadline, look=seen.look, read_by=None if outdated else deadline)
+        sync, quiet = self._sync(None), self.settings.debounce_ms / 1000
+        job = job if self._followed else replace(job, whole=True)
+        done = Following(sync, self.embedding, self._run, self.clocks.wall, quiet).follow(job, clock)
         self._followed = True
-        unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
-        waiting = bool(report is not None and report.pending and self.embedding.spec is not None)
-        return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)
-
-    def _seen(self, job: Job) -> Seen:
-        now, quiet = self.clocks.wall(), self.settings.debounce_ms / 1000
-        return look_for(job, self.workspace, self.index, young=(now - quiet, now))
+        return done
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""

@@ -138,6 +138,8 @@ class Watch:
         now = self.monotonic()
         if result.unfinished:
             schedule.unfinished(now)
+            # It is due again at once, so nobody would wait for events.
+            schedule.changed(self._meant(events.wait(0.0), events), self.monotonic())
         else:
             schedule.done(now, again=result.again, waiting=result.waiting, seconds=result.seconds, polled=events.polled)
         if missed:
