@@ -783,3 +783,21 @@ def test_a_large_index_made_with_other_settings_serves_as_it_is_until_it_is_made
     assert "index_outdated" in codes(result)
     memory.sync()
     assert "index_outdated" not in codes(memory.search("Osaka"))
+
+
+def test_a_note_that_is_indexed_anew_while_it_is_searched_for_is_still_found(desk, monkeypatch):
+    memory, other = desk.open("none"), desk.open("none")
+    memory.search("Osaka")
+    search, times = Index.keyword_search, []
+
+    def overtaken(self, *words, **more):
+        found_ = search(self, *words, **more)
+        if not times:
+            times.append(1)
+            desk.write("memory/2026-03-05.md", "# Trip\n\nThe train to Osaka leaves at one.\n")
+            other.sync()
+        return found_
+
+    monkeypatch.setattr(Index, "keyword_search", overtaken)
+    assert "leaves at one" in memory.search("Osaka").results[0].snippet
+    assert times

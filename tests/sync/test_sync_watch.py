@@ -204,7 +204,12 @@ def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(yard, 
     aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
     began = time.monotonic()
     memory = yard.open(clock=lambda: began + (time.monotonic() - began) * 200, sync={"onSearch": False})
-    monkeypatch.setattr(_events.Events, "wait", lambda self, seconds: bool(self._stop.wait(0.01)) or set())
+
+    def deaf(self, seconds):
+        self._stop.wait(0.01)
+        return set()
+
+    monkeypatch.setattr(_events.Events, "wait", deaf)
     yard.watch(memory)
     aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 PATIENCE = 60.0
 """Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
 
+RANKINGS = 3
+"""How often a search is made at most, as long as somebody else writes meanwhile: a passage that was just replaced would
+be missing, and its replacement too."""
+
 
 class BuiltinBackend:
     """One workspace with its index; opened when first used, safe to use from one thread at a time."""
@@ -70,7 +74,11 @@ class BuiltinBackend:
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
         reasons += scope.reasons
         settings, filters, now = replace(self._settings(query), kinds=scope.kinds), scope.filters, self.clocks.wall()
-        hits = rank(self.index, text, vector, settings, filters=filters, now=now)
+        hits, version = (), -1
+        for _ in range(RANKINGS):
+            if version == (version := self.index.version()):
+                break
+            hits = rank(self.index, text, vector, settings, filters=filters, now=now)
         nothing = () if hits else why_nothing(look_again(self.index, text, vector, settings, filters=filters, now=now))
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)

@@ -142,6 +142,8 @@ class Watch:
         now = self.monotonic()
         if result.unfinished:
             schedule.unfinished(now)
+            # It is due again at once, so nobody would wait for events.
+            schedule.changed(self._meant(events.wait(0.0), events), self.monotonic())
         else:
             schedule.done(now, again=result.again, waiting=result.waiting, seconds=result.seconds, polled=events.polled)
         if missed:
@@ -187,12 +189,12 @@ class Watch:
 
     def _trouble(self, reasons: tuple[Reason, ...]) -> None:
         """Say each kind of trouble once, and when there is none any more."""
-        for reason in reasons:
-            if reason.code not in self._troubled and reason.code != "files_pending":
-                self._tell("trouble", reason=reason)
-        if self._troubled and not reasons:
+        troubles = {reason.code: reason for reason in reasons if reason.code != "files_pending"}
+        for code in troubles.keys() - self._troubled:
+            self._tell("trouble", reason=troubles[code])
+        if self._troubled and not troubles:
             self._tell("recovered")
-        self._troubled = frozenset(reason.code for reason in reasons)
+        self._troubled = frozenset(troubles)
 
     def _once(self, kind: WatchKind, error: MemoriterError | OSError) -> None:
         reason = _reason(error)
