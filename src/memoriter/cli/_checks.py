@@ -25,6 +25,9 @@ REINSTALL = "Install memoriter again, with all its packages: pip install --force
 PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 """Health that mends itself, or is about a note and not about the memory."""
 
+WAITING = {"not_indexed", "index_busy"}
+"""Why an index may be empty although there are notes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -162,6 +165,10 @@ def _memory(asked: Asked, *, deep: bool) -> Iterator[Finding]:
 
 def _index(status: Status) -> Iterator[Finding]:
     if not status.files:
+        for reason in status.health.reasons:
+            if reason.code in WAITING:
+                yield Finding("index", "note", reason.message, reason.remedy)
+                return
         yield Finding("index", "note", "there are no notes yet", "Write MEMORY.md, or run: memoriter remember TEXT")
         return
     size = f"{status.files} files, {status.chunks} chunks, {status.vectors} vectors, {status.vector_engine} engine"
