@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memoriter.config import MemorySearch, Store, find_workspace, home_of, index_path, plan_qmd
+from memoriter.config import MemorySearch, Store, cache_of, find_workspace, home_of, index_path, plan_qmd
 from memoriter.config._qmd import QmdPath, QmdSettings, QmdUpdate
 
 
@@ -123,3 +123,17 @@ def test_collections_of_qmd_have_names_that_differ() -> None:
         ("docs-me-2", "/u/b"),
         ("docs-me-3", "/w/d"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("environ", "mac", "expected"),
+    [
+        ({}, False, "/users/me/.cache/memoriter"),
+        ({}, True, "/users/me/Library/Caches/memoriter"),
+        ({"XDG_CACHE_HOME": "/fast"}, True, "/fast/memoriter"),
+        ({"XDG_CACHE_HOME": " "}, False, "/users/me/.cache/memoriter"),
+        ({"XDG_CACHE_HOME": "relative"}, False, "/users/me/.cache/memoriter"),
+    ],
+)
+def test_the_cache_is_where_the_system_keeps_such_things(environ: dict[str, str], expected: str, *, mac: bool) -> None:
+    assert cache_of(environ, Path("/users/me"), mac=mac) == Path(expected)

@@ -166,10 +166,11 @@ def test_a_killed_run_is_finished_by_the_next_one(killed: list[Run], last: Run) 
     assert last.after.health.ok
 
 
-def test_an_index_that_waits_for_vectors_says_so(killed: list[Run], last: Run) -> None:
+def test_an_index_that_waits_for_files_or_vectors_says_so(killed: list[Run], last: Run) -> None:
     for run in (*killed, last):
         reasons = {reason.code for reason in run.after.health.reasons}
-        assert reasons == ({"vectors_pending"} if run.after.pending else set())
+        expected = "vectors_pending" if run.after.pending else "" if run.after.files else "not_indexed"
+        assert reasons == ({expected} if expected else set())
 
 
 def test_the_last_run_embeds_exactly_what_had_no_vector_before(killed: list[Run], last: Run) -> None:

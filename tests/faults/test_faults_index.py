@@ -144,6 +144,25 @@ def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(d
     assert health(desk) == {}
 
 
+@pytest.mark.parametrize("damage", [b"\xff" * 1024, b"\x00" * 1024, b"\x7f" * 1024, b"short"])
+def test_damaged_vectors_are_found_and_replaced_by_the_rebuild_that_every_remedy_names(
+    desk: Desk, damage: bytes
+) -> None:
+    file = sqlite3.connect(index_of(desk).resolve())
+    (wanted,) = file.execute("SELECT key FROM chunks WHERE text LIKE '%PostgreSQL%'").fetchone()
+    whole = file.execute("SELECT vector FROM embedding_cache WHERE key = ?", (wanted,)).fetchone()
+    file.execute("UPDATE embedding_cache SET vector = ? WHERE key = ?", (damage, wanted))
+    file.commit()
+    file.close()
+    report = follow(desk, "memoriter index --force")
+    assert (report["cached"], report["embedded"]) == (33, 1)
+    file = sqlite3.connect(index_of(desk).resolve())
+    assert file.execute("SELECT vector FROM embedding_cache WHERE key = ?", (wanted,)).fetchone() == whole
+    file.close()
+    assert found(desk, QUESTION)[0] == "MEMORY.md"
+    assert health(desk) == {}
+
+
 def test_the_whole_home_may_go_between_any_two_questions(desk: Desk) -> None:
     with desk.open() as memory:
         assert paths(memory.search(QUESTION))[0] == "MEMORY.md"

@@ -6,6 +6,7 @@ The vectors come from a service on 127.0.0.1 that counts, as the killed process 
 from __future__ import annotations
 
 import subprocess
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
@@ -20,10 +21,11 @@ from soak import factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 KILLS = min(int(8 * factor()), 100)
 NOTES = 60
-CHANGED = 6
+CHANGED = 12
 """Notes that change before each run."""
 KINDS = (
     ("index",),
@@ -80,6 +82,18 @@ def change(desk: Desk, draw: Random, round_: int) -> None:
         desk.write(f"memory/many/{number:03}.md", f"# Note {number}\n\n{paragraphs}\n")
 
 
+def time_of(folder: Path, words: tuple[str, ...]) -> float:
+    """How many seconds such a run takes here and now when nobody kills it."""
+    with CompatibleServer() as server:
+        desk = Desk.at(folder)
+        desk.many(NOTES)
+        desk.configure(**compatible(server))
+        change(desk, Random(5), 0)
+        started = time.monotonic()
+        assert not killed_after(desk, None, words)
+        return time.monotonic() - started
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, CompatibleServer]]:
     with CompatibleServer() as server:
@@ -91,15 +105,17 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Compa
 
 
 @pytest.fixture(scope="module")
-def runs(desk: tuple[Desk, CompatibleServer]) -> Runs:
-    """Every kind of run in turn, killed at random moments; the last one is not."""
+def runs(desk: tuple[Desk, CompatibleServer], tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """Every kind of run in turn, killed at random moments of the time that it takes."""
     place, server = desk
-    draw, runs = Random(11), Runs()
+    draw, runs, whole = Random(11), Runs(), 0.0
     for round_ in range(KILLS):
         change(place, draw, round_)
         words = KINDS[round_ % len(KINDS)]
+        if round_ % len(KINDS) == 0:
+            whole = time_of(tmp_path_factory.mktemp("whole") / "desk", ("index",))
         before, asked = contents(place.notes), len(server.calls)
-        dead = killed_after(place, draw.uniform(0.05, 0.8), words)
+        dead = killed_after(place, draw.uniform(0.1, 1) * whole, words)
         (runs.killed if dead else runs.finished)[" ".join(words[:1])] += 1
         if dead:
             # Requests go out a few at a time; those of the last moment may have been answered to nobody.
@@ -117,6 +133,7 @@ def test_no_kill_changes_a_note_but_by_the_entry_that_was_to_be_added(runs: Runs
     print(runs.killed, runs.finished, f"{sum(runs.sent.values())} texts sent, {len(runs.sent)} different")  # noqa: T201
     assert runs.spoilt == []
     assert sum(runs.killed.values()) >= KILLS // 4
+    assert sum(runs.sent.values()) > 1
 
 
 @pytest.mark.soak

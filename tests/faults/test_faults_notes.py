@@ -214,3 +214,14 @@ def test_notes_left_out_stand_beside_other_reasons_with_commands_that_work(desk:
     (desk.notes / "MEMORY.md").unlink()
     (desk.notes / "MEMORY.md").mkdir()
     assert follow(desk, health(desk)["notes_left_out"]["remedy"])[0]["skipped"][0]["path"] == "MEMORY.md"
+
+
+def test_notes_that_are_not_indexed_yet_are_not_called_absent(desk: Desk) -> None:
+    assert follow(desk, health(desk)["not_indexed"]["remedy"])["files"] == 4
+    assert health(desk) == {}
+
+
+def test_the_doctor_says_so_too(desk: Desk) -> None:
+    findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
+    assert findings["index"]["message"] == "None of 4 notes is indexed yet."
+    follow(desk, findings["index"]["remedy"])

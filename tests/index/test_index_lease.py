@@ -10,11 +10,12 @@ import sys
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
 import memoriter
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.index import Index, _lease
+from memoriter.index import Index, _lease, _opening
 
 SOURCES = str(Path(memoriter.__file__).parents[1])
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells the state of a process")
@@ -288,3 +289,23 @@ def test_an_unsigned_lease_still_keeps_others_out(path, opened, monkeypatch):
     with index.lease():
         assert refusal(asking).code == "index_busy"
     assert isinstance(index, Index)
+
+
+def test_an_index_whose_place_another_takes_while_it_is_opened_is_opened_anew(path, opened, make, monkeypatch):
+    """The log of the old one goes in the middle of opening it, which SQLite calls a disk error."""
+    index = opened()
+    make.put(index, "a.md", "alpha")
+    connect, failed = _opening.connect, []
+
+    def late(target, **options):
+        if not failed and target.name.endswith(".g1.sqlite"):
+            failed.append(target)
+            monkeypatch.undo()
+            with index.rebuild() as fresh:
+                make.put(fresh, "a.md", "omega")
+            raise apsw.IOError("disk I/O error")
+        return connect(target, **options)
+
+    monkeypatch.setattr(_opening, "connect", late)
+    again = opened()
+    assert (len(failed), again.generation, words(again), again.notices) == (1, 2, ["omega"], ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
@@ -80,3 +81,17 @@ def test_of_two_who_replace_a_value_the_first_wins(tmp_path, ledger, now):
     assert (ledger.swap("breaker", "open", "mine"), other.swap("breaker", "open", "theirs")) == (True, False)
     assert (other.get("breaker"), ledger.swap("unknown", "", "x")) == ("mine", False)
     other.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_writes_through_a_connection_of_its_own(ledger):
+    ledger.add("openai", "small", 1, 0.1)
+    parents = ledger._connection
+    child = os.fork()
+    if child == 0:
+        ledger.add("openai", "small", 2, 0.1)
+        os._exit(0 if ledger._connection is not parents else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    ledger.add("openai", "small", 4, 0.1)
+    assert ledger.today().tokens == 7

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from memoriter.index import network_of
 from memoriter.index._network import on_network
 
 MOUNTS = """\
@@ -41,3 +42,13 @@ def test_the_innermost_mount_decides(tmp_path, folder, expected):
 
 def test_where_mounts_cannot_be_listed_a_folder_counts_as_local(tmp_path):
     assert on_network(tmp_path, tmp_path / "nothing") is False
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [("/home/me/not/there/yet", "nfs4"), ("/mnt/ssh", "fuse.sshfs"), ("/var", ""), ("//a/b", "share")],
+)
+def test_the_kind_of_network_file_system_is_told(tmp_path, folder, kind):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(MOUNTS)
+    assert network_of(Path(folder), mounts) == kind

@@ -28,6 +28,9 @@ PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 LOST = {"canaries_lost", "vectors_wrong"}
 """Health that only a search for known passages shows."""
 
+WAITING = {"not_indexed", "index_busy"}
+"""Why an index may be empty although there are notes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -165,6 +168,10 @@ def _memory(asked: Asked, *, deep: bool) -> Iterator[Finding]:
 
 def _index(status: Status) -> Iterator[Finding]:
     if not status.files:
+        for reason in status.health.reasons:
+            if reason.code in WAITING:
+                yield Finding("index", "note", reason.message, reason.remedy)
+                return
         yield Finding("index", "note", "there are no notes yet", "Write MEMORY.md, or run: memoriter remember TEXT")
         return
     size = f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')}, {counted(status.vectors, 'vector')}"
