@@ -14,7 +14,7 @@ from benchmarks._vectors import WordVectors
 from memoriter import Memory
 from memoriter.index import Index
 from memoriter.search import SearchSettings, clean_query
-from memoriter.sync import Sync, SyncSettings, background_of
+from memoriter.sync import Sync, SyncSettings, Task, background_of
 from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Stage:
     def sync(self, index: Index, *, words_only: bool = False, force: bool = False) -> SyncReport:
         """What `memoriter index` does, with the stand-in for the model."""
         run = Sync(Workspace(self.notes), index, SyncSettings(), time.perf_counter)
-        return run.run(None if words_only else lambda: self.provider, force=force)
+        return run.run(None if words_only else lambda: self.provider, Task(force=force))
 
     def settings(self, index: Index) -> SearchSettings:
         """As the program would search this index."""

@@ -115,7 +115,7 @@ def test_every_reason_has_a_code_a_message_and_a_remedy() -> None:
         assert code, said.where
         assert message.strip(), said.where
         assert remedy.strip(), said.where
-        assert code == BLANK or re.fullmatch(r"[a-z]+(_[a-z]+)*", code), said.where
+        assert code == BLANK or re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", code), said.where
 
 
 def test_no_two_errors_have_the_same_code() -> None:
@@ -127,7 +127,7 @@ def test_no_two_errors_have_the_same_code() -> None:
 
 NAMED = re.compile(r"memoriter ((?:config )?[a-z][a-z-]*)((?: +(?:--?[a-z][a-z-]*|[A-Z]+\b))*)")
 """A command with its options; arguments are in capitals."""
-NO_COMMANDS = {"again", "has", "is", "itself", "says", "where"}
+NO_COMMANDS = {"again", "has", "is", "itself", "only", "says", "where"}
 """Words that follow the name in a sentence."""
 
 
@@ -165,8 +165,8 @@ def options(command: click.Command) -> set[str]:
     return own
 
 
-OTHERS = {"--force-reinstall", "--merge", "--task"}
-"""Of pip, of llama.cpp and of optimum."""
+OTHERS = {"--all", "--force-reinstall", "--format", "--merge", "--task", "--user"}
+"""Of git, pip, llama.cpp, optimum and curl."""
 
 
 def test_every_option_that_is_advised_exists() -> None:
@@ -223,7 +223,13 @@ def rows(heading: str) -> dict[str, tuple[str, str]]:
 
 
 def test_the_page_explains_every_code_once_and_no_other() -> None:
-    headings = ("What an answer says of the memory", "Why nothing was found", "Single notes", "Errors")
+    headings = (
+        "What an answer says of the memory",
+        "Why nothing was found",
+        "Single notes",
+        "Where forgotten text may still be",
+        "Errors",
+    )
     parts = [rows(heading) for heading in headings]
     assert all(parts)
     assert sorted(code for part in parts for code in part) == sorted(codes_in_the_program())

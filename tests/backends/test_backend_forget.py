@@ -319,7 +319,7 @@ def test_text_that_only_the_index_holds_is_found_and_goes(place: Place) -> None:
 def test_while_another_process_indexes_the_note_is_done_and_the_rest_says_how_to_finish(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoriter.backends._builtin.FORGET_WAIT", 0.05)
+    monkeypatch.setattr("memoriter.backends._indexing.FORGET_WAIT", 0.05)
     text = CANARIES["latin"]
     file = place.write("memory/day.md", note_with(text))
     with place.open() as memory:

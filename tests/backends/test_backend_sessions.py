@@ -209,7 +209,7 @@ def test_decay_and_days_go_by_the_time_of_the_messages(desk):
 def test_status_counts_each_kind_and_says_what_was_left_out(desk):
     desk.say('{"name": "x"}\n', name="data.jsonl")
     memory = desk.open(**ON)
-    assert "not_transcript" in [reason.code for reason in memory.sync().reasons]
+    assert "transcript_left_out" in [reason.code for reason in memory.sync().reasons]
     state = status_json(memory.status())
     assert [(each["kind"], each["files"]) for each in state["sources"]] == [("memory", 1), ("sessions", 2)]
     assert [(skipped["path"], skipped["reason"]) for skipped in state["skipped"]] == [

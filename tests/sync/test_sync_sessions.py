@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memoriter.embed._fake import FakeProvider
 from memoriter.index import Index
-from memoriter.sync import Cutting, SessionRules, Sync, SyncSettings, _sessions, due
+from memoriter.sync import Cutting, SessionRules, Sync, SyncSettings, Task, _sessions, due
 from memoriter.sync._sessions import QUIET_SECONDS, Tail
 from memoriter.types import Filters
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace
@@ -135,9 +135,9 @@ class Desk:
             self.workspace, self.index, SyncSettings(self.cutting), lambda: 0.0, wall=lambda: self.seconds + 1.0
         )
 
-    def run(self, **options: Any) -> SyncReport:
+    def run(self, **task: Any) -> SyncReport:
         self.provider.texts, self.opened = [], 0
-        return self.sync.run(lambda: self.provider, **options)
+        return self.sync.run(lambda: self.provider, Task(**task))
 
     def chunks(self, name: str = "a.jsonl") -> list[tuple[int, int, str, int]]:
         rows = self.index.rows(self.index.ids_at(f"sessions/{name}")).values()
@@ -292,7 +292,7 @@ def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(desk,
     report = desk.sync.run(None)
     assert report.chunks == len(desk.chunks())
     at_once = desk.chunks()
-    desk.sync.run(None, force=True)
+    desk.sync.run(None, Task(force=True))
     assert desk.chunks() == at_once
     assert [start for start, _, _, _ in at_once] == sorted(start for start, _, _, _ in at_once)
 
@@ -316,7 +316,7 @@ def test_what_is_no_transcript_is_told_once_and_holds_nothing(desk):
     desk.write('{"name": "x"}\n{"name": "y"}\n', "data.jsonl")
     desk.write("", "empty.jsonl")
     report = desk.run()
-    assert [reason.code for reason in report.reasons] == ["not_transcript"]
+    assert [reason.code for reason in report.reasons] == ["transcript_left_out"]
     assert desk.run().reasons == ()
     assert desk.index.corpus().chunks == 0
 

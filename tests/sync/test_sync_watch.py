@@ -216,7 +216,7 @@ def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(yard, 
 
 
 def test_on_a_network_file_system_the_watcher_looks_and_says_so(yard, monkeypatch):
-    monkeypatch.setattr("memoriter.app.on_network", lambda _: True)
+    monkeypatch.setattr("memoriter.app.network_of", lambda folder, mounts: "nfs4")
     yard.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
     watching = yard.watch(memory)

@@ -11,9 +11,8 @@ from memoriter.backends._health import health_of, standing_health
 from memoriter.backends._indexing import INDEXING_SHARE, Indexing
 from memoriter.backends._parts import Parts
 from memoriter.backends._scope import scope_of
-from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
-from memoriter.search import Deadline, clean_query, look_again, outcome_of, rank, why_nothing
+from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Reason, SearchResult
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from memoriter.index import Index
     from memoriter.search import SearchSettings
     from memoriter.sync import Job, Plan, Progress, Round
-    from memoriter.types import CompactReport, Estimate, Health, Mode, Query, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Filters, Health, Mode, Query, Status, SyncReport
     from memoriter.workspace import Workspace
 
 PATIENCE = 60.0
@@ -79,7 +78,7 @@ class BuiltinBackend:
             if version == (version := self.index.version()):
                 break
             hits = rank(self.index, text, vector, settings, filters=filters, now=now)
-        nothing = () if hits else why_nothing(look_again(self.index, text, vector, settings, filters=filters, now=now))
+        nothing = () if hits else self._nothing(text, vector, settings, filters)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
         told = [each for each in (self.embedding.failed, trouble) if each]
@@ -96,6 +95,15 @@ class BuiltinBackend:
             truncated_by="deadline" if deadline.passed else None,
             reasons=nothing,
         )
+
+    def _nothing(
+        self, text: str, vector: NDArray[np.float32] | None, settings: SearchSettings, filters: Filters
+    ) -> tuple[Reason, ...]:
+        """Why nothing was found, and what would find something."""
+        from memoriter.search import look_again, why_nothing
+
+        now = self.clocks.wall()
+        return why_nothing(look_again(self.index, text, vector, settings, filters=filters, now=now))
 
     def _settings(self, query: Query) -> SearchSettings:
         settings = self.settings.search
@@ -179,6 +187,7 @@ class BuiltinBackend:
 
     def estimate(self) -> Estimate:
         """What `sync` would do."""
+        from memoriter.backends._status import estimate_of
 
         def act() -> Estimate:
             self._parts.follow_provider()
@@ -222,6 +231,7 @@ class BuiltinBackend:
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""
+        from memoriter.backends._status import builtin_status
 
         def act() -> Status:
             self._parts.follow_provider()

@@ -10,7 +10,7 @@ from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline
-from memoriter.sync import LEFT_OUT, Job, Progress, Round, Sync, Task, learn_background, look_for, still_to_do
+from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._parts import Parts
-    from memoriter.sync import Look, Seen
+    from memoriter.sync import Job, Look, Round, Seen
     from memoriter.types import CompactReport, SyncReport
 
 LATER_EMBEDDING_MS = 2_000
@@ -92,6 +92,8 @@ class Indexing:
         """At all files, or only at those that were written through us."""
         sync = self.errand()
         if not whole and not sync.outdated:
+            from memoriter.sync import Job, look_for
+
             return look_for(Job(own, own), self.parts.workspace, self.parts.index, young=NEVER, due=sync.due).look
         found = (self.parts.workspace.find(path) for path in own)
         return replace(sync.look(), first=frozenset(each[0] for each in found if each))
@@ -141,6 +143,8 @@ class Indexing:
                 report = sync.run(provider, task)
                 break
             except EmbeddingError as error:
+                from memoriter.sync import still_to_do
+
                 held = task.look is not None and task.look.held
                 task = replace(task, look=still_to_do(task.look, self.parts.index) if task.look and held else None)
                 if not self.parts.embedding.fall_back(error):
@@ -206,6 +210,8 @@ class Indexing:
         return self.parts.surviving(lambda: self._follow(job, clock))
 
     def _follow(self, job: Job, clock: Callable[[], float]) -> Round:
+        from memoriter.sync import Round
+
         index, started = self.parts.index, self.parts.clocks.monotonic()
         self._follow_index()
         if not self._followed:
@@ -226,6 +232,8 @@ class Indexing:
         return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)
 
     def _seen(self, job: Job) -> Seen:
+        from memoriter.sync import look_for
+
         now, quiet = self.parts.clocks.wall(), self.parts.settings.debounce_ms / 1000
         return look_for(job, self.parts.workspace, self.parts.index, young=(now - quiet, now), due=self.errand().due)
 

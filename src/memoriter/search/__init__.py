@@ -1,17 +1,21 @@
 """Ranking: pure functions from a question and an index to hits."""
 
+from typing import TYPE_CHECKING, Any
+
 from memoriter.search._background import Background, measure
 from memoriter.search._bag import pack
 from memoriter.search._dates import terms_of_day
 from memoriter.search._deadline import Deadline
 from memoriter.search._decay import path_date
-from memoriter.search._nothing import look_again, why_nothing
 from memoriter.search._pipeline import clean_query, outcome_of, rank
 from memoriter.search._ports import Reader
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._script import script_of
 from memoriter.search._settings import Scoring, SearchSettings
 from memoriter.search._terms import analyse, classic_terms, query_terms
+
+if TYPE_CHECKING:
+    from memoriter.search._nothing import look_again, why_nothing
 
 __all__ = [
     "MATCH",
@@ -35,3 +39,12 @@ __all__ = [
     "terms_of_day",
     "why_nothing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what explains an empty answer when there is one."""
+    if name in {"look_again", "why_nothing"}:
+        from memoriter.search import _nothing
+
+        return getattr(_nothing, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

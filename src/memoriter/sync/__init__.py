@@ -7,15 +7,15 @@ from memoriter.sync._background import background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._fill import BATCH_TOKENS, WORTH_A_BATCH
 from memoriter.sync._left_out import LEFT_OUT, left_out
-from memoriter.sync._look import Round, Seen, look_for, still_to_do
-from memoriter.sync._passages import at_lines
 from memoriter.sync._plan import Plan, make_plan
 from memoriter.sync._read import undecoded_of
-from memoriter.sync._schedule import EVERYTHING, Job, Schedule
-from memoriter.sync._sessions import SessionRules, due, new_chunks, skipped_in
-from memoriter.sync._task import Look, Progress, SyncSettings, Task
+from memoriter.sync._task import Look, Progress, SessionRules, SyncSettings, Task
 
 if TYPE_CHECKING:
+    from memoriter.sync._look import Round, Seen, look_for, still_to_do
+    from memoriter.sync._passages import at_lines
+    from memoriter.sync._schedule import EVERYTHING, Job, Schedule
+    from memoriter.sync._sessions import due, new_chunks, skipped_in
     from memoriter.sync._watch import Watch, WatchEvent, WatchRules
 
 __all__ = [
@@ -56,9 +56,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what watches when it is first asked for: most processes do not."""
-    if name in {"Watch", "WatchEvent", "WatchRules"}:
-        from memoriter.sync import _watch
+    """Load what follows changes and reads transcripts when it is first asked for: most processes do neither."""
+    late = {
+        "_look": {"Round", "Seen", "look_for", "still_to_do"},
+        "_passages": {"at_lines"},
+        "_schedule": {"EVERYTHING", "Job", "Schedule"},
+        "_sessions": {"due", "new_chunks", "skipped_in"},
+        "_watch": {"Watch", "WatchEvent", "WatchRules"},
+    }
+    for file, names in late.items():
+        if name in names:
+            from importlib import import_module
 
-        return getattr(_watch, name)
+            return getattr(import_module(f"{__name__}.{file}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

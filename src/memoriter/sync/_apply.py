@@ -12,7 +12,6 @@ from memoriter.sync._left_out import left_out
 from memoriter.sync._order import OUTDATED, QUICK_CHUNKS
 from memoriter.sync._plan import make_plan
 from memoriter.sync._read import changes_of, read
-from memoriter.sync._sessions import due, grown_lines
 from memoriter.sync._task import Look, Progress, Tally, Task
 from memoriter.types import SyncReport
 
@@ -82,6 +81,8 @@ class Sync:
         """Whether a changed file is to be read before anybody asks for all of them."""
         if source.kind != "sessions":
             return True
+        from memoriter.sync._sessions import due, grown_lines
+
         grown, age = source.size - known.size, self.wall() - source.mtime_ns / 1e9
         return due(grown, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, known.size))
 

@@ -61,7 +61,8 @@ class Events:
         self.close()
         self._folders = dict(folders)
         if any(self._remote(folder) for folder in _tops(folders)):
-            self._refuse(Reason("polling", "The notes are on a network file system, which does not tell of changes."))
+            message = "The notes are on a network file system, which does not tell of changes."
+            self._refuse(Reason("polling", message, "Nothing: the notes are looked at every few seconds."))
             return False
         try:
             self._open()

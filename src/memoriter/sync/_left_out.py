@@ -28,7 +28,7 @@ def left_out(skipped: Iterable[Skipped]) -> tuple[Reason, ...]:
     more = f"; and {len(faulty) - _NAMED} more" if len(faulty) > _NAMED else ""
     count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
     remedy = "Mend it, move it away, or name it in .memoryignore; memoriter status -v lists all."
-    return (Reason(LEFT_OUT, f"{count} left out: {named}{more}.", remedy),)
+    return (Reason("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
 
 
 def undecoded(paths: Collection[str]) -> tuple[Reason, ...]:

@@ -11,7 +11,6 @@ from memoriter.sync._entries import entries_of
 from memoriter.sync._left_out import UNDECODED, left_out, undecoded
 from memoriter.sync._order import newest_first, unread_reason
 from memoriter.sync._plan import make_plan
-from memoriter.sync._sessions import index_transcript
 from memoriter.sync._task import Progress
 from memoriter.types import Reason, SyncReport
 
@@ -120,6 +119,8 @@ def _index_transcript(
     transcripts = workspace.transcripts
     if transcripts is None:
         return _Change("same", 0)
+    from memoriter.sync._sessions import index_transcript
+
     written, trouble = index_transcript(index, transcripts, source, known, cutting)
     if written is None:
         return _Change("same", 0, trouble)

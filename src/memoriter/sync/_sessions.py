@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from memoriter.index import Entry, Index, IndexedFile
     from memoriter.sync._entries import Cutting
+    from memoriter.sync._task import SessionRules
     from memoriter.types import Chunk
     from memoriter.workspace import OpenTranscript, Transcripts, Workspace
 
@@ -24,14 +25,6 @@ QUIET_SECONDS = 12 * DEBOUNCE_SECONDS
 """A transcript that nobody wrote to for so long is indexed, however little is new."""
 READ_AT_ONCE = 512
 """Chunks after which what was read is stored, so that a long transcript is never held whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRules:
-    """How much must be new before a transcript that is still being written is read again; 0: anything."""
-
-    delta_bytes: int = 100_000
-    delta_messages: int = 50
 
 
 def due(grown: int, age: float, rules: SessionRules, lines: Callable[[], int]) -> bool:
@@ -216,7 +209,10 @@ def index_transcript(
 
 def _trouble(path: str, tail: Tail, began: Tail) -> Reason | None:
     left_out = _left_out(path, tail) if tail != began else None
-    return Reason(left_out.reason, f"{path!r}: {left_out.message}.") if left_out else None
+    if left_out is None:
+        return None
+    remedy = "Name it in no memorySearch.sessionPaths, or leave it: memoriter status -v lists what is left out."
+    return Reason("transcript_left_out", f"{path!r}: {left_out.message}.", remedy)
 
 
 def _left_out(path: str, tail: Tail) -> Skipped | None:

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.sync._entries import Cutting
-from memoriter.sync._sessions import SessionRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,6 +33,14 @@ class Batches(Protocol):
     @property
     def under_way(self) -> frozenset[str]: ...
     def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRules:
+    """How much must be new before a transcript that is still being written is read again; 0: anything."""
+
+    delta_bytes: int = 100_000
+    delta_messages: int = 50
 
 
 @dataclass(frozen=True, slots=True)
