@@ -221,7 +221,8 @@ def test_notes_that_are_not_indexed_yet_are_not_called_absent(desk: Desk) -> Non
     assert health(desk) == {}
 
 
-def test_the_doctor_says_so_too(desk: Desk) -> None:
+def test_the_doctor_indexes_them_and_finds_them(desk: Desk) -> None:
     findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
-    assert findings["index"]["message"] == "None of 4 notes is indexed yet."
-    follow(desk, findings["index"]["remedy"])
+    assert "4 files" in findings["index"]["message"]
+    assert findings["search"]["state"] == "good"
+    assert health(desk) == {}
