@@ -16,6 +16,7 @@ from memoriter.errors import IndexUnavailable, TransientFailure
 from memoriter.index import Index
 from memoriter.sync import Job
 from memoriter.workspace import Workspace
+from transcript_lines import openclaw
 from yard import held, until
 
 SOAK = float(os.environ.get("MEMORITER_SOAK", "1"))
@@ -72,6 +73,28 @@ def test_what_is_remembered_while_watching_is_found_by_the_next_search(yard, on_
     for word in ("quokka", "wombat", "numbat"):
         memory.remember(f"A {word} was seen.")
         assert len(finds(memory, word)) == 1
+
+
+def test_what_is_said_in_a_session_is_found_while_it_is_written(yard, monkeypatch):
+    monkeypatch.setattr("memoriter.sync._watch.DEBOUNCE_SECONDS", 0.05)
+    transcript = yard.root / "home/agents/main/sessions/s1.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text(openclaw("user", "The parrot is called Zazu."), encoding="utf-8")
+    yard.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = yard.open(
+        sources=["memory", "sessions"],
+        experimental={"sessionMemory": True},
+        sync={"watchDebounceMs": 50, "onSearch": False, "sessions": {"deltaBytes": 0}},
+    )
+    yard.watch(memory)
+    assert finds(memory, "Zazu") == {"sessions/s1.jsonl"}
+    with transcript.open("a", encoding="utf-8") as out:
+        out.write(openclaw("assistant", "The quokka sleeps."))
+    until(lambda: finds(memory, "quokka") == {"sessions/s1.jsonl"})
+    (transcript.parent / "s2.jsonl").write_text(openclaw("user", "A wombat was seen."), encoding="utf-8")
+    until(lambda: finds(memory, "wombat") == {"sessions/s2.jsonl"})
+    transcript.unlink()
+    until(lambda: finds(memory, "Zazu") == set())
 
 
 def test_a_session_that_starts_takes_up_what_changed_once(yard):

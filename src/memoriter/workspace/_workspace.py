@@ -104,7 +104,9 @@ class Workspace:
         """
         if self.transcripts is not None and self.transcripts.cites(path):
             source = self.transcripts.find(path)
-            return (source.path, source) if source else None
+            if source is None:
+                return None if os.path.isabs(path) else (path, None)  # noqa: PTH117 (as in a scan)
+            return source.path, source
         verdict = admit(self._areas(), str(self.root), path)
         return None if isinstance(verdict, Skipped) else (verdict.cited, found_at(verdict, self._max_bytes))
 
