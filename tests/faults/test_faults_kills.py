@@ -158,13 +158,9 @@ def test_no_kill_changes_a_note_but_by_the_entry_that_was_to_be_added(runs: Runs
 
 
 @pytest.mark.soak
-def test_no_text_is_sent_twice_but_those_in_flight_at_a_kill(runs: Runs, desk: tuple[Desk, CompatibleServer]) -> None:
-    answered(desk[0], "index")
-    sent: Counter[str] = Counter()
-    for call in desk[1].calls:
-        sent.update(call.json["input"])
-    asked_anew = {f"passage: {text}" for text in PROBE}  # by each --force
-    passages = {text: count for text, count in sent.items() if text.startswith("passage: ") and text not in asked_anew}
+def test_no_text_is_sent_twice_but_those_in_flight_at_a_kill(runs: Runs) -> None:
+    known = {f"passage: {text}" for text in PROBE}  # each --force asks for these anew
+    passages = {text: count for text, count in runs.sent.items() if text.startswith("passage: ") and text not in known}
     allowed = Counter(runs.in_flight)
     assert {text: count for text, count in passages.items() if count > 1 + allowed[text]} == {}
 
