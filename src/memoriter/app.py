@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
+    from memoriter.plugins import Installed, Plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Assembly:
     workspace: Workspace
     backend: MemoryBackend
     wall: Callable[[], float]
+    around: Surroundings
 
 
 def surroundings(home: str | Path | None = None) -> Surroundings:
@@ -114,7 +117,42 @@ def assemble(
     told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
-    return Assembly(place, configuration, settings, chosen, notes, backend, around.wall)
+    return Assembly(place, configuration, settings, chosen, notes, backend, around.wall, around)
+
+
+def plugins_of(assembly: Assembly) -> Plugins:
+    """The active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
+    from memoriter.plugins import load_plugins
+
+    slots, around = assembly.configuration.settings.plugins.slots, assembly.around
+    return load_plugins(slots.memory, installed_plugins(), home=around.home, wall=around.wall)
+
+
+def installed_plugins() -> tuple[Installed, ...]:
+    """The plugins that installed packages offer. Nothing of them is imported."""
+    from memoriter.hookspecs import GROUP
+    from memoriter.plugins import Installed
+
+    if not any(_offers(folder or ".", GROUP.encode()) for folder in sys.path):
+        return ()  # without the 30 ms that importlib.metadata takes to load
+    from importlib.metadata import entry_points
+
+    return tuple(Installed(point.name, point.load) for point in entry_points(group=GROUP))
+
+
+def _offers(folder: str, group: bytes) -> bool:
+    """Whether a package below a folder of Python's path may offer plugins of the group; True where it is not clear."""
+    try:
+        packages = [path for path in Path(folder).iterdir() if path.suffix in {".dist-info", ".egg-info"}]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # an archive
+    for package in packages:
+        with suppress(OSError):
+            if group in (package / "entry_points.txt").read_bytes():
+                return True
+    return False
 
 
 def ledger_of(around: Surroundings) -> Ledger:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Literal, Self
 
-from memoriter.app import assemble, surroundings
+from memoriter.app import assemble, plugins_of, surroundings
 from memoriter.errors import UsageError
 from memoriter.types import Filters, Query
 from memoriter.workspace import append
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from memoriter.app import Assembly
     from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.plugins import Plugins
     from memoriter.sync import Progress
+    from memoriter.tools import Tool
     from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
     from memoriter.workspace import Appended
 
@@ -36,6 +38,7 @@ class Memory:
         self._assembly = assembly
         self._backend = assembly.backend
         self._workspace = assembly.workspace
+        self._loaded: Plugins | None = None
 
     @classmethod
     def open(
@@ -187,6 +190,21 @@ class Memory:
     def status(self, *, deep: bool = False) -> Status:
         """What there is and whether it works; `deep` searches for known passages."""
         return self._backend.status(deep=deep)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What an agent can call on this memory, the tools of plugins included.
+
+        Raises:
+            ConfigError: the memory slot names a plugin that is not installed.
+        """
+        return self._plugins.tools(self)
+
+    @property
+    def _plugins(self) -> Plugins:
+        if self._loaded is None:
+            self._loaded = plugins_of(self._assembly)
+        return self._loaded
 
     def close(self) -> None:
         """Let go of the index and the model."""
