@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
-from memoriter.config import expand, find_workspace, home_of, in_home, index_path, load
+from memoriter.config import agent_name, expand, find_workspace, home_of, in_home, index_path, load
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger
@@ -23,10 +23,12 @@ from memoriter.workspace import ExtraPath, Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memoriter.agent import Audience, Session
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
     from memoriter.plugins import Installed, Plugins
+    from memoriter.tools import MemoryLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,26 @@ def plugins_of(assembly: Assembly) -> Plugins:
 
     slots, around = assembly.configuration.settings.plugins.slots, assembly.around
     return load_plugins(slots.memory, installed_plugins(), home=around.home, wall=around.wall)
+
+
+def session_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike, key: str, audience: Audience) -> Session:
+    """One conversation around a memory. Raises UsageError: it has no name."""
+    from memoriter.agent import HookBus, Session, Surrounds
+
+    around, defaults = assembly.around, assembly.configuration.settings.agents.defaults
+    return Session(
+        key,
+        audience,
+        Surrounds(
+            workspace=assembly.workspace,
+            bus=HookBus(plugins.listeners(memory), monotonic=around.monotonic),
+            folder=around.home / "agents" / agent_name(assembly.agent),
+            wall=around.wall,
+            zone=defaults.user_timezone,
+            context_chars=defaults.bootstrap_max_chars,
+            active=assembly.configuration.settings.plugins.slots.memory != "none",
+        ),
+    )
 
 
 def installed_plugins() -> tuple[Installed, ...]:

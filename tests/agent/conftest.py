@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from memoriter import Memory
+from memoriter.app import assemble, surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SETTINGS = '{agents: {defaults: {userTimezone: "UTC", memorySearch: {provider: "fake"}}}}'
@@ -41,3 +44,43 @@ def notes(tmp_path: Path) -> Path:
 def memory(notes: Path, home: Path) -> Iterator[Memory]:
     with Memory.open(notes, home=home) as opened:
         yield opened
+
+
+@dataclass
+class Clock:
+    """The time, as a test says."""
+
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def set(self, moment: str) -> None:
+        """An ISO moment with its offset."""
+        self.seconds = datetime.fromisoformat(moment).timestamp()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    clock = Clock()
+    clock.set("2026-02-10T12:00:00+00:00")
+    return clock
+
+
+@pytest.fixture
+def at(notes: Path, home: Path, clock: Clock) -> Iterator[Callable[..., Memory]]:
+    """Opens the memory as a new process would, with the clock of the test; keys of `agents.defaults` may be given."""
+    opened = list[Memory]()
+
+    def open_memory(**defaults: str) -> Memory:
+        if defaults:
+            keys = ", ".join(f"{key}: {value}" for key, value in defaults.items())
+            text = f'{{agents: {{defaults: {{memorySearch: {{provider: "fake"}}, {keys}}}}}}}'
+            (home / "memoriter.json5").write_text(text, encoding="utf-8")
+        memory = Memory(assemble(notes, around=replace(surroundings(home), wall=clock)))
+        opened.append(memory)
+        return memory
+
+    yield open_memory
+    for memory in opened:
+        memory.close()

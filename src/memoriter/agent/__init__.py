@@ -1,4 +1,4 @@
-"""What happens around an agent's turns: events and who hears of them."""
+"""What happens around an agent's turns: events and who hears of them, and what a session is given."""
 
 from memoriter.agent._bus import Addition, Answer, HookBus, Listener
 from memoriter.agent._events import (
@@ -14,6 +14,7 @@ from memoriter.agent._events import (
     event_name,
 )
 from memoriter.agent._passages import Passage, RecallSource
+from memoriter.agent._session import Context, Session, Surrounds
 
 __all__ = [
     "Addition",
@@ -22,6 +23,7 @@ __all__ = [
     "Audience",
     "BeforeAgentStart",
     "BeforeCompaction",
+    "Context",
     "Event",
     "EventName",
     "HookBus",
@@ -29,7 +31,9 @@ __all__ = [
     "Message",
     "Passage",
     "RecallSource",
+    "Session",
     "SessionEnd",
     "SessionStart",
+    "Surrounds",
     "event_name",
 ]

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.workspace._areas import ExtraPath
+from memoriter.workspace._day import local_time, zone_is_known
 from memoriter.workspace._ignore import in_ignored_folder
 from memoriter.workspace._paths import extra_files, is_memory_path, normalise_path
 from memoriter.workspace._scan import Scan
@@ -29,8 +30,10 @@ __all__ = [
     "extra_files",
     "in_ignored_folder",
     "is_memory_path",
+    "local_time",
     "normalise_path",
     "replace",
+    "zone_is_known",
 ]
 
 
