@@ -130,7 +130,9 @@ def plugins_of(assembly: Assembly) -> Plugins:
     return load_plugins(slots.memory, installed_plugins(), home=around.home, wall=around.wall)
 
 
-def session_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike, key: str, audience: Audience) -> Session:
+def session_of(
+    assembly: Assembly, plugins: Plugins, memory: MemoryLike, key: str, audience: Audience, *, writable: bool
+) -> Session:
     """One conversation around a memory. Raises UsageError: it has no name."""
     from memoriter.agent import HookBus, Session, Surrounds
 
@@ -145,6 +147,9 @@ def session_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike, key: st
             wall=around.wall,
             zone=defaults.user_timezone,
             context_chars=defaults.bootstrap_max_chars,
+            compaction=defaults.compaction,
+            window=defaults.context_tokens,
+            writable=writable,
             active=assembly.configuration.settings.plugins.slots.memory != "none",
         ),
     )

@@ -201,18 +201,19 @@ class Memory:
         """
         return self._plugins.tools(self)
 
-    def session(self, key: str, *, audience: Audience = "shared") -> Session:
+    def session(self, key: str, *, audience: Audience = "shared", writable: bool = True) -> Session:
         """One conversation of an agent, for its host to call around the turns.
 
         Args:
             key: the host's name for the conversation; the same after a pause.
             audience: `private` if the owner alone reads along, else `shared`.
+            writable: whether the agent may write into the workspace.
 
         Raises:
             UsageError: the key is empty.
             ConfigError: the memory slot names a plugin that is not installed.
         """
-        return session_of(self._assembly, self._plugins, self, key, audience)
+        return session_of(self._assembly, self._plugins, self, key, audience, writable=writable)
 
     @property
     def _plugins(self) -> Plugins:

@@ -93,11 +93,10 @@ def test_the_same_notes_give_the_same_bytes_in_every_session(at: Open) -> None:
         ("Australia/Lord_Howe", "2026-02-09T13:00:00+00:00", "2026-02-10"),
     ],
 )
-def test_today_is_the_day_of_the_users_zone(
-    at: Open, notes: Path, clock: Clock, zone: str, moment: str, today: str
-) -> None:
+def test_today_is_the_day_of_the_users_zone(at: Open, clock: Clock, zone: str, moment: str, today: str) -> None:
     clock.set(moment)
     memory = at(userTimezone=f'"{zone}"')
+    notes = memory.place.workspace
     assert memory.remember("Noted.").path.name == f"{today}.md"
     yesterday = (datetime.fromisoformat(today) - timedelta(days=1)).date().isoformat()
     log(notes, yesterday, "- The day before.\n")

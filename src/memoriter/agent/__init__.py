@@ -13,6 +13,7 @@ from memoriter.agent._events import (
     SessionStart,
     event_name,
 )
+from memoriter.agent._flushing import FlushAnswer, FlushResult, FlushTurn
 from memoriter.agent._passages import Passage, RecallSource
 from memoriter.agent._session import Context, Session, Surrounds
 
@@ -26,6 +27,9 @@ __all__ = [
     "Context",
     "Event",
     "EventName",
+    "FlushAnswer",
+    "FlushResult",
+    "FlushTurn",
     "HookBus",
     "Listener",
     "Message",

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.agent._context import SMALLEST_BUDGET, parts_of, render
-from memoriter.agent._events import AgentEnd, SessionEnd, SessionStart
+from memoriter.agent._events import AgentEnd, BeforeCompaction, SessionEnd, SessionStart
+from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult
 from memoriter.agent._snapshots import Snapshots
+from memoriter.agent._store import SessionStore
 from memoriter.errors import UsageError, WriteError
 from memoriter.types import Reason
 from memoriter.workspace import local_time, zone_is_known
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from memoriter.agent._bus import HookBus
     from memoriter.agent._events import Audience, Message
+    from memoriter.config import Compaction
     from memoriter.workspace import Workspace
 
 
@@ -43,6 +46,12 @@ class Surrounds:
     zone: str | None
     """The user's time zone; None: the process' own."""
     context_chars: int
+    compaction: Compaction
+    """`agents.defaults.compaction`."""
+    window: int | None
+    """`agents.defaults.contextTokens`."""
+    writable: bool = True
+    """Off where the host's sandbox does not let the agent write into the workspace."""
     active: bool = True
     """Off where the memory slot is `none`: then the session says nothing and keeps nothing."""
 
@@ -57,6 +66,16 @@ class Session:
         self.audience: Audience = audience
         self._around = around
         self._snapshots = Snapshots(around.folder / "contexts", around.wall)
+        self._flushing = Flushing(
+            key,
+            around.workspace,
+            SessionStore(around.folder / "sessions" / "sessions.json", around.wall),
+            around.folder / "flushes",
+            around.wall,
+            around.zone,
+            around.compaction,
+            around.window,
+        )
 
     @property
     def now(self) -> datetime:
@@ -99,6 +118,54 @@ class Session:
     def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
         """Let listeners hear what was said in a turn, such as those that capture."""
         return self._around.bus.tell(AgentEnd(self.key, tuple(messages), success, self.audience))
+
+    def flush(
+        self, tokens: int | None = None, *, window: int | None = None, reserve: int = 0, force: bool = False
+    ) -> FlushAnswer:
+        """The turn in which the model writes down what must last, when it is time for one: once before a compaction.
+
+        The host runs that turn out of the user's sight, and calls `flushed` with the answer.
+
+        Args:
+            tokens: how full the conversation is; None: as its entry in `sessions.json` says.
+            window: tokens that the model can hold; None: `agents.defaults.contextTokens`, else 200,000.
+            reserve: tokens below the window at which the host compacts, if more than `reserveTokensFloor`.
+            force: however full it is, because the conversation is about to be cut: it overflowed, or a new one begins.
+        """
+        if not self._around.active:
+            return FlushAnswer()
+        if not self._around.writable:
+            return FlushAnswer(None, (Reason("flush_skipped", "The agent may not write into the workspace."),))
+        return self._flushing.ask(tokens, window=window, reserve=reserve, force=force)
+
+    def late_flush(self) -> FlushAnswer:
+        """The same after a compaction that came before anything was written down; once."""
+        around = self._around
+        return self._flushing.ask_late() if around.active and around.writable else FlushAnswer()
+
+    def flushed(self, reply: str | None = None) -> FlushResult | None:
+        """Look on the disk what became of the turn that `flush` asked for; None: it had not asked.
+
+        A log that lost something gets it back, with what is new below; what it held already is not added again.
+
+        Args:
+            reply: the model's answer; None: it is not known.
+        """
+        try:
+            return self._flushing.finish(reply)
+        except WriteError as error:
+            return FlushResult("failed", "", 0, (Reason(error.code, error.message, error.remedy),))
+
+    def compact(self) -> tuple[Reason, ...]:
+        """Say that the conversation is being replaced by a summary: from here on, a flush may be due again."""
+        if not self._around.active:
+            return ()
+        try:
+            cycle, result = self._flushing.compacted()
+        except WriteError as error:
+            return (Reason(error.code, error.message, error.remedy),)
+        told = self._around.bus.tell(BeforeCompaction(self.key, cycle))
+        return (*(result.reasons if result else ()), *told)
 
     def end(self) -> tuple[Reason, ...]:
         """Let listeners hear that the conversation is over."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import WriteConflict
-from memoriter.ids import content_hash
+from memoriter.ids import bytes_hash, content_hash
 from memoriter.workspace import replace as write
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Snapshots:
         """Keep the context, unless another process did so first: then that one counts. Raises WriteError."""
         file = self._file(session, audience)
         with suppress(WriteConflict):
-            self._forget_old()
+            remove_old(self._folder, self._wall())
             write(file, _text(session, Snapshot(context)), expected=None)
             return Snapshot(context)
         known = self.read(session, audience)
@@ -62,8 +62,6 @@ class Snapshots:
 
     def keep(self, session: str, audience: Audience, snapshot: Snapshot) -> Snapshot:
         """Put this in the place of what was known. Raises WriteError."""
-        from memoriter.ids import bytes_hash
-
         file = self._file(session, audience)
         while True:
             with suppress(WriteConflict):
@@ -79,11 +77,13 @@ class Snapshots:
     def _file(self, session: str, audience: Audience) -> Path:
         return self._folder / f"{content_hash(f'{audience} {session}')[:32]}.json"
 
-    def _forget_old(self) -> None:
-        with suppress(OSError):
-            for file in self._folder.iterdir():
-                if file.stat().st_mtime < self._wall() - KEPT_SECONDS:
-                    file.unlink()
+
+def remove_old(folder: Path, now: float) -> None:
+    """Remove what was kept for sessions that are over."""
+    with suppress(OSError):
+        for file in folder.iterdir():
+            if file.stat().st_mtime < now - KEPT_SECONDS:
+                file.unlink()
 
 
 def _text(session: str, snapshot: Snapshot) -> str:
