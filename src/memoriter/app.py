@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from memoriter.tools import MemoryLike
     from memoriter.workspace import Transcripts
 
+RECALL_CHARS = 4_000
+"""Characters put before a turn, where `memory.qmd.limits.maxInjectedChars` does not say."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -140,16 +143,19 @@ def session_of(
     from memoriter.agent import HookBus, Session, Surrounds
 
     around, defaults = assembly.around, assembly.configuration.settings.agents.defaults
+    limit = assembly.configuration.settings.memory.qmd.limits.max_injected_chars
     return Session(
         key,
         audience,
         Surrounds(
             workspace=assembly.workspace,
             bus=HookBus(plugins.listeners(memory), monotonic=around.monotonic),
+            sources=plugins.recall_sources(memory),
             folder=around.home / "agents" / agent_name(assembly.agent),
             wall=around.wall,
             zone=defaults.user_timezone,
             context_chars=defaults.bootstrap_max_chars,
+            recall_chars=int(limit) if limit and limit >= 1 else RECALL_CHARS,
             compaction=defaults.compaction,
             window=defaults.context_tokens,
             writable=writable,

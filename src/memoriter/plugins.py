@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pluggy
 
-from memoriter.agent import Listener
+from memoriter.agent import Listener, MarkdownRecall
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import HookSpecs, PluginContext, Tool, hookimpl
 from memoriter.tools import tools_for
@@ -47,6 +47,10 @@ class MemoryCore:
     @hookimpl
     def tools(self, context: PluginContext) -> Sequence[Tool]:
         return tools_for(context.memory.settings)
+
+    @hookimpl
+    def recall_sources(self, context: PluginContext) -> Sequence[RecallSource]:
+        return [MarkdownRecall(context.memory)] if context.memory.settings.enabled else []
 
 
 @dataclass(slots=True)

@@ -14,6 +14,8 @@ from memoriter.agent._events import (
     event_name,
 )
 from memoriter.agent._flushing import FlushAnswer, FlushResult, FlushTurn
+from memoriter.agent._guard import escape_for_prompt, looks_like_injection
+from memoriter.agent._markdown import MarkdownRecall
 from memoriter.agent._passages import Passage, RecallSource
 from memoriter.agent._session import Context, Session, Surrounds
 
@@ -32,6 +34,7 @@ __all__ = [
     "FlushTurn",
     "HookBus",
     "Listener",
+    "MarkdownRecall",
     "Message",
     "Passage",
     "RecallSource",
@@ -39,5 +42,7 @@ __all__ = [
     "SessionEnd",
     "SessionStart",
     "Surrounds",
+    "escape_for_prompt",
     "event_name",
+    "looks_like_injection",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memoriter.agent._events import event_name
+from memoriter.errors import MemoriterError
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Listener:
     name: str
     """Whose it is, for people."""
     event: EventName
-    call: Callable[[Any], Addition | None]
-    """Gets the event. Only what a listener of `before_agent_start` returns is used. It runs in a thread of its own."""
+    call: Callable[[Any], object]
+    """Gets the event, in a thread of its own. Of `before_agent_start` the result is used: an `Addition` or None."""
     priority: int = 0
     """Higher comes first."""
     timeout: float | None = None
@@ -80,6 +81,8 @@ class _Call:
         where = f"{self.listener.name!r} in {self.listener.event}"
         if self.thread.is_alive():
             return Reason("hook_timeout", f"{where} did not answer in time.", REMEDY)
+        if isinstance(self.error, MemoriterError):
+            return Reason(self.error.code, self.error.message, self.error.remedy)
         if self.error is not None:
             log.warning("%s failed", where, exc_info=self.error)
             return Reason("hook_failed", f"{where} failed: {type(self.error).__name__}: {self.error}", REMEDY)
@@ -123,8 +126,12 @@ class HookBus:
 
     def tell(self, event: Event) -> tuple[Reason, ...]:
         """Let the listeners hear of an event, all at once; returns when each is done or late."""
-        reasons, calls = list[Reason](), list[_Call]()
-        for listener in self._hearing(event):
+        return self.collect(self._hearing(event), event)[1]
+
+    def collect(self, listeners: Iterable[Listener], event: Event) -> tuple[list[object], tuple[Reason, ...]]:
+        """What listeners, registered or not, give for an event, all asked at once; those that fail or are late miss."""
+        results, reasons, calls = list[object](), list[Reason](), list[_Call]()
+        for listener in listeners:
             if busy := self._busy(listener):
                 reasons.append(busy)
             else:
@@ -134,7 +141,9 @@ class HookBus:
             limit = OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout
             if trouble := self._settled(call, began + limit - self._monotonic()):
                 reasons.append(trouble)
-        return tuple(reasons)
+            else:
+                results.append(call.result)
+        return results, tuple(reasons)
 
     def _hearing(self, event: Event) -> list[Listener]:
         name = event_name(event)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from memoriter.agent._bus import MODIFYING_SECONDS, Answer, Listener
 from memoriter.agent._context import SMALLEST_BUDGET, parts_of, render
-from memoriter.agent._events import AgentEnd, BeforeCompaction, SessionEnd, SessionStart
+from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, SessionEnd, SessionStart
 from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult
-from memoriter.agent._snapshots import Snapshots
+from memoriter.agent._passages import Passage, quote
+from memoriter.agent._snapshots import Snapshot, Snapshots
 from memoriter.agent._store import SessionStore
 from memoriter.errors import UsageError, WriteError
 from memoriter.types import Reason
-from memoriter.workspace import local_time, zone_is_known
+from memoriter.workspace import local_time, without_injected, zone_is_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
 
     from memoriter.agent._bus import HookBus
     from memoriter.agent._events import Audience, Message
+    from memoriter.agent._passages import RecallSource
     from memoriter.config import Compaction
     from memoriter.workspace import Workspace
+
+RECALL_MS = 4_000
+"""How long a recall source may look; it is waited for a little longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,10 @@ class Surrounds:
     wall: Callable[[], float]
     zone: str | None
     """The user's time zone; None: the process' own."""
+    sources: tuple[RecallSource, ...]
+    """Where to look before a turn."""
     context_chars: int
+    recall_chars: int
     compaction: Compaction
     """`agents.defaults.compaction`."""
     window: int | None
@@ -66,6 +75,7 @@ class Session:
         self.audience: Audience = audience
         self._around = around
         self._snapshots = Snapshots(around.folder / "contexts", around.wall)
+        self._recalls = tuple(_recall_of(source) for source in around.sources)
         self._flushing = Flushing(
             key,
             around.workspace,
@@ -115,6 +125,35 @@ class Session:
             reasons.append(Reason(error.code, error.message, "The context may change within this session."))
         return Context(text, (*reasons, *troubles))
 
+    def recall(self, prompt: str, *, max_chars: int | None = None) -> Answer:
+        """What goes before the user's message: what plugins add, and what is remembered and sure to bear on it.
+
+        It is empty where nothing matches, and it repeats nothing that the conversation was given since it began or was
+        compacted last.
+
+        Args:
+            prompt: the user's message.
+            max_chars: at most so many characters of recall; None: `memory.qmd.limits.maxInjectedChars`.
+        """
+        around = self._around
+        event = BeforeAgentStart(self.key, without_injected(prompt), self.audience)
+        added = around.bus.ask(event)
+        if not around.active:
+            return added
+        results, troubles = around.bus.collect(self._recalls, event)
+        passages = [passage for result in results for passage in cast("Sequence[Passage]", result)]
+        known = self._snapshots.read(self.key, self.audience) or Snapshot("")
+        budget = around.recall_chars if max_chars is None else max_chars
+        quoted = quote(passages, budget, known=known.recalled, context=known.context)
+        reasons = [*added.reasons, *troubles, *quoted.reasons]
+        if quoted.identities:
+            try:
+                self._snapshots.recalled(self.key, self.audience, quoted.identities)
+            except WriteError as error:
+                reasons.append(Reason(error.code, error.message, "The same passages may come again."))
+        texts = [text for text in (added.prepend_context, quoted.text) if text]
+        return Answer("\n\n".join(texts), tuple(reasons))
+
     def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
         """Let listeners hear what was said in a turn, such as those that capture."""
         return self._around.bus.tell(AgentEnd(self.key, tuple(messages), success, self.audience))
@@ -162,6 +201,9 @@ class Session:
             return ()
         try:
             cycle, result = self._flushing.compacted()
+            known = self._snapshots.read(self.key, self.audience)
+            if known is not None:
+                self._snapshots.renew(self.key, self.audience, known.context)
         except WriteError as error:
             return (Reason(error.code, error.message, error.remedy),)
         told = self._around.bus.tell(BeforeCompaction(self.key, cycle))
@@ -170,3 +212,15 @@ class Session:
     def end(self) -> tuple[Reason, ...]:
         """Let listeners hear that the conversation is over."""
         return self._around.bus.tell(SessionEnd(self.key))
+
+
+def _recall_of(source: RecallSource) -> Listener:
+    """A source as something that hears of a turn."""
+
+    def call(event: BeforeAgentStart) -> Sequence[Passage]:
+        found: list[object] = list(source.recall(event.prompt, audience=event.audience, deadline_ms=RECALL_MS))
+        if wrong := [each for each in found if not isinstance(each, Passage)]:
+            raise TypeError(f"it gave {type(wrong[0]).__name__}, not Passage")
+        return cast("list[Passage]", found)
+
+    return Listener(source.name, "before_agent_start", call, timeout=MODIFYING_SECONDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.hookspecs import AgentEnd, Listener, MemoryLike, Passage, PluginContext, Tool, hookimpl
+from memoriter.hookspecs import AgentEnd, Audience, Listener, MemoryLike, Passage, PluginContext, Tool, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Diary:
         with self.file.open("a", encoding="utf-8") as diary:
             diary.writelines(f"{message.text}\n" for message in event.messages if message.role == "user")
 
-    def recall(self, prompt: str, *, deadline_ms: int) -> Sequence[Passage]:
+    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[Passage]:
         words = set(prompt.lower().split())
         return [Passage(line, f"diary#{n}") for n, line in enumerate(self.lines(), 1) if words & set(line.split())]
 
