@@ -1,6 +1,7 @@
 """What happens around an agent's turns: events and who hears of them, and what a session is given."""
 
 from memoriter.agent._bus import Addition, Answer, HookBus, Listener
+from memoriter.agent._coding import LONGEST_INPUT, HookAnswer, HookInput, answer_hook, read_hook
 from memoriter.agent._events import (
     AgentEnd,
     Audience,
@@ -20,6 +21,7 @@ from memoriter.agent._passages import Passage, RecallSource
 from memoriter.agent._session import Context, Session, Surrounds
 
 __all__ = [
+    "LONGEST_INPUT",
     "Addition",
     "AgentEnd",
     "Answer",
@@ -32,7 +34,9 @@ __all__ = [
     "FlushAnswer",
     "FlushResult",
     "FlushTurn",
+    "HookAnswer",
     "HookBus",
+    "HookInput",
     "Listener",
     "MarkdownRecall",
     "Message",
@@ -42,7 +46,9 @@ __all__ = [
     "SessionEnd",
     "SessionStart",
     "Surrounds",
+    "answer_hook",
     "escape_for_prompt",
     "event_name",
     "looks_like_injection",
+    "read_hook",
 ]

@@ -80,7 +80,8 @@ class _Call:
         self.thread.join(max(0.0, seconds))
         where = f"{self.listener.name!r} in {self.listener.event}"
         if self.thread.is_alive():
-            return Reason("hook_timeout", f"{where} did not answer in time.", REMEDY)
+            message = f"{where} did not answer in time, so the turn went on without it."
+            return Reason("hook_timeout", message, "It may have finished by the next turn.")
         if isinstance(self.error, MemoriterError):
             return Reason(self.error.code, self.error.message, self.error.remedy)
         if self.error is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from memoriter.agent._bus import MODIFYING_SECONDS, Answer, Listener
+from memoriter.agent._bus import Answer, Listener
 from memoriter.agent._context import SMALLEST_BUDGET, parts_of, render
-from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, SessionEnd, SessionStart
+from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
 from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult
 from memoriter.agent._passages import Passage, quote
 from memoriter.agent._snapshots import Snapshot, Snapshots
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.agent._bus import HookBus
-    from memoriter.agent._events import Audience, Message
+    from memoriter.agent._events import Audience
     from memoriter.agent._passages import RecallSource
     from memoriter.config import Compaction
     from memoriter.workspace import Workspace
 
-RECALL_MS = 4_000
-"""How long a recall source may look; it is waited for a little longer."""
+RECALL_MS = 2_000
+"""How long a recall source may look, and index what is new."""
+RECALL_SECONDS = 8.0
+"""How long it is waited for: a machine may be slow, and a search that is nearly done is worth a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,22 @@ class Session:
         texts = [text for text in (added.prepend_context, quoted.text) if text]
         return Answer("\n\n".join(texts), tuple(reasons))
 
+    def begin_turn(self, prompt: str) -> None:
+        """Remember the user's message until the turn ends, for hosts whose processes do not last a turn."""
+        if self._around.bus.listens("agent_end"):
+            known = self._snapshots.read(self.key, self.audience) or Snapshot("")
+            with suppress(WriteError):
+                self._snapshots.keep(self.key, self.audience, replace(known, prompt=without_injected(prompt)))
+
+    def turn_messages(self) -> tuple[Message, ...]:
+        """The user's message of the turn that `begin_turn` was told of, once."""
+        known = self._snapshots.read(self.key, self.audience)
+        if known is None or not known.prompt:
+            return ()
+        with suppress(WriteError):
+            self._snapshots.keep(self.key, self.audience, replace(known, prompt=""))
+        return (Message("user", known.prompt),)
+
     def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
         """Let listeners hear what was said in a turn, such as those that capture."""
         return self._around.bus.tell(AgentEnd(self.key, tuple(messages), success, self.audience))
@@ -223,4 +242,4 @@ def _recall_of(source: RecallSource) -> Listener:
             raise TypeError(f"it gave {type(wrong[0]).__name__}, not Passage")
         return cast("list[Passage]", found)
 
-    return Listener(source.name, "before_agent_start", call, timeout=MODIFYING_SECONDS)
+    return Listener(source.name, "before_agent_start", call, timeout=RECALL_SECONDS)
