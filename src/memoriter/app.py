@@ -23,7 +23,7 @@ from memoriter.workspace import ExtraPath, Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memoriter.agent import Audience, Session
+    from memoriter.agent import Surrounds
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
@@ -136,31 +136,27 @@ def plugins_of(assembly: Assembly) -> Plugins:
     return load_plugins(slots.memory, installed_plugins(), home=around.home, wall=around.wall)
 
 
-def session_of(
-    assembly: Assembly, plugins: Plugins, memory: MemoryLike, key: str, audience: Audience, *, writable: bool
-) -> Session:
-    """One conversation around a memory. Raises UsageError: it has no name."""
-    from memoriter.agent import HookBus, Session, Surrounds
+def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Surrounds:
+    """What the sessions around a memory share."""
+    from memoriter.agent import HookBus, Surrounds, recall_listener
 
-    around, defaults = assembly.around, assembly.configuration.settings.agents.defaults
-    limit = assembly.configuration.settings.memory.qmd.limits.max_injected_chars
-    return Session(
-        key,
-        audience,
-        Surrounds(
-            workspace=assembly.workspace,
-            bus=HookBus(plugins.listeners(memory), monotonic=around.monotonic),
-            sources=plugins.recall_sources(memory),
-            folder=around.home / "agents" / agent_name(assembly.agent),
-            wall=around.wall,
-            zone=defaults.user_timezone,
-            context_chars=defaults.bootstrap_max_chars,
-            recall_chars=int(limit) if limit and limit >= 1 else RECALL_CHARS,
-            compaction=defaults.compaction,
-            window=defaults.context_tokens,
-            writable=writable,
-            active=assembly.configuration.settings.plugins.slots.memory != "none",
-        ),
+    around, settings = assembly.around, assembly.configuration.settings
+    defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
+    bus = HookBus(plugins.listeners(memory), monotonic=around.monotonic)
+    recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
+    return Surrounds(
+        workspace=assembly.workspace,
+        bus=bus,
+        recalls=recalls,
+        folder=around.home / "agents" / agent_name(assembly.agent),
+        wall=around.wall,
+        zone=defaults.user_timezone,
+        context_chars=defaults.bootstrap_max_chars,
+        recall_chars=int(limit) if limit and limit >= 1 else RECALL_CHARS,
+        compaction=defaults.compaction,
+        window=defaults.context_tokens,
+        reasons=tuple(plugins.reasons),
+        active=settings.plugins.slots.memory != "none",
     )
 
 

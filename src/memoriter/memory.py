@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self
 
-from memoriter.app import assemble, plugins_of, session_of, surroundings
+from memoriter.app import assemble, plugins_of, surroundings, surrounds_of
 from memoriter.errors import UsageError
 from memoriter.types import Filters, Query
 from memoriter.workspace import append, local_time
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from memoriter.agent import Audience, Session
+    from memoriter.agent import Audience, Session, Surrounds
     from memoriter.app import Assembly
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.plugins import Plugins
@@ -40,6 +41,7 @@ class Memory:
         self._backend = assembly.backend
         self._workspace = assembly.workspace
         self._loaded: Plugins | None = None
+        self._surrounds: Surrounds | None = None
 
     @classmethod
     def open(
@@ -213,7 +215,11 @@ class Memory:
             UsageError: the key is empty.
             ConfigError: the memory slot names a plugin that is not installed.
         """
-        return session_of(self._assembly, self._plugins, self, key, audience, writable=writable)
+        from memoriter.agent import Session
+
+        if self._surrounds is None:
+            self._surrounds = surrounds_of(self._assembly, self._plugins, self)
+        return Session(key, audience, replace(self._surrounds, writable=writable))
 
     @property
     def _plugins(self) -> Plugins:

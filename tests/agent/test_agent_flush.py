@@ -290,6 +290,22 @@ def test_where_nothing_can_be_kept_the_model_is_not_asked(at: Open, notes: Path,
     assert (answer.turn, len(answer.reasons)) == (None, 1)
 
 
+def test_a_link_where_a_file_is_expected_is_told_and_not_written_through(at: Open, home: Path, log: Path) -> None:
+    store = home / "agents" / "main" / "sessions" / "sessions.json"
+    store.parent.mkdir(parents=True)
+    store.symlink_to(home / "nowhere")
+    assert [reason.code for reason in at().session(KEY).flush(FULL).reasons] == ["write_conflict"]
+    store.unlink()
+    assert ask(at) is not None
+    log.unlink()
+    log.symlink_to(home / "nowhere")
+    result = finish(at)
+    assert (result.step, result.reasons[0].code) == ("failed", "write_conflict")
+    log.unlink()
+    assert finish(at).step == "failed"  # what was in the log was put back now
+    assert "Standup" in log.read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_workspace_is_not_asked_for(at: Open, notes: Path) -> None:
     session = at().session(KEY)

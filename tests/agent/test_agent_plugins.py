@@ -156,6 +156,21 @@ def test_a_plugin_that_fails_is_left_out_and_the_others_stay(memory: Memory, hom
     assert all(word in told for word in ("no disk", "gave str", "nothing", "misspelt"))
 
 
+def test_a_session_begins_by_telling_which_plugins_are_left_out(
+    notes: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "packages" / "broken-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text("[memoriter.plugins]\nbroken = no_such_module\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(package.parent))
+    with Memory.open(notes, home=home) as memory:
+        context = memory.session("s", audience="private").start()
+    assert "PostgreSQL" in context.text
+    assert [reason.code for reason in context.reasons] == ["plugin_failed"]
+    assert "no_such_module" in context.reasons[0].message
+
+
 def test_a_plugin_in_the_slot_that_cannot_be_loaded_is_an_error(home: Path) -> None:
     def unimportable() -> object:
         raise ImportError("no module named 'nothing'")

@@ -198,10 +198,11 @@ class Odd:
 def test_a_source_that_fails_leaves_a_reason_and_the_others_answer(at: Open) -> None:
     from dataclasses import replace
 
-    from memoriter.agent import Session
+    from memoriter.agent import Session, recall_listener
 
     session = at().session("s", audience="private")
-    around = replace(session._around, sources=(Failing(), Odd(), *session._around.sources))
+    broken = [recall_listener(source) for source in (Failing(), Odd())]
+    around = replace(session._around, recalls=(*broken, *session._around.recalls))
     answer = Session("s", "private", around).recall(QUESTION)
     assert "Osaka" in answer.prepend_context
     assert [reason.code for reason in answer.reasons] == ["hook_failed", "hook_failed"]
@@ -214,6 +215,32 @@ def test_a_home_that_cannot_be_written_costs_only_the_memory_of_what_was_recalle
     answer = memory.session("s", audience="private").recall(QUESTION)
     assert "Osaka" in answer.prepend_context
     assert [reason.code for reason in answer.reasons] == ["write"]
+
+
+def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> None:
+    import threading
+    from dataclasses import replace
+
+    from memoriter.agent import Session, recall_listener
+
+    release, asked = threading.Event(), list[str]()
+
+    class Hanging:
+        name = "hanging"
+
+        def recall(self, prompt: str, *, audience: str, deadline_ms: int) -> list[Passage]:
+            asked.append(prompt)
+            release.wait(60)
+            return []
+
+    session = at().session("s", audience="private")
+    slow = replace(recall_listener(Hanging()), timeout=0.01)
+    around = replace(session._around, recalls=(slow, *session._around.recalls))
+    answers = [Session(key, "private", around).recall(QUESTION) for key in ("s", "t")]
+    release.set()
+    assert [answer.reasons[0].code for answer in answers] == ["hook_timeout", "hook_busy"]
+    assert all("Osaka" in answer.prepend_context for answer in answers)
+    assert len(asked) == 1
 
 
 def test_events_reach_the_listeners_of_plugins_with_their_session(at: Open) -> None:

@@ -18,7 +18,7 @@ from memoriter.agent._flushing import FlushAnswer, FlushResult, FlushTurn
 from memoriter.agent._guard import escape_for_prompt, looks_like_injection
 from memoriter.agent._markdown import MarkdownRecall
 from memoriter.agent._passages import Passage, RecallSource
-from memoriter.agent._session import Context, Session, Surrounds
+from memoriter.agent._session import Context, Session, Surrounds, recall_listener
 
 __all__ = [
     "LONGEST_INPUT",
@@ -51,4 +51,5 @@ __all__ = [
     "event_name",
     "looks_like_injection",
     "read_hook",
+    "recall_listener",
 ]

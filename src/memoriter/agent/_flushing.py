@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.agent._again import until_written
 from memoriter.agent._flush import (
     Evidence,
     Flush,
@@ -134,8 +135,8 @@ class Flushing:
                 return {**entry, OURS: {**left, "flush": flush_json(flush)}}
 
             self.store.change(self.key, act)
-        except MemoriterError as error:
-            return FlushAnswer(reasons=(Reason(error.code, error.message, error.remedy),))
+        except (MemoriterError, OSError) as error:
+            return FlushAnswer(reasons=(reason_of(error),))
         if not fresh:
             return FlushAnswer()
         prompt = flush_prompt(self.settings.memory_flush.prompt, now)
@@ -225,16 +226,18 @@ class Flushing:
         if not file.exists():
             return (), [Reason("flush_unknown", f"What {flush.path} was before is not known, so it was left as it is.")]
         before = _text(_bytes(file))
-        while True:
+
+        def once() -> tuple[tuple[str, ...], list[Reason]]:
             content = _bytes(log)
             grown = growth(before, _text(content))
             if grown.text == _text(content):
                 return grown.new, []
-            with suppress(WriteConflict):
-                fresh = grown.text.encode("utf-8", "surrogateescape")
-                replace(log, fresh, expected=bytes_hash(content) if log.exists() else None)
-                message = f"Entries of {flush.path} were lost in the flush and have been put back."
-                return grown.new, [Reason("flush_repaired", message)] if grown.lost else []
+            fresh = grown.text.encode("utf-8", "surrogateescape")
+            replace(log, fresh, expected=bytes_hash(content) if log.exists() else None)
+            message = f"Entries of {flush.path} were lost in the flush and have been put back."
+            return grown.new, [Reason("flush_repaired", message)] if grown.lost else []
+
+        return until_written(once)
 
     def _elsewhere(self, flush: Flush) -> Reason:
         """Why a flush failed: the model wrote to other notes, or to none."""
@@ -248,6 +251,14 @@ class Flushing:
         return Reason(
             "flush_failed", message, "What was said is in the transcript; memoriter remember keeps it by hand."
         )
+
+
+def reason_of(error: MemoriterError | OSError) -> Reason:
+    """What went wrong, for people."""
+    if isinstance(error, MemoriterError):
+        return Reason(error.code, error.message, error.remedy)
+    what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return Reason("system", what, "Look at the path, its permissions and the free space.")
 
 
 def _ours(entry: Entry) -> dict[str, Any]:

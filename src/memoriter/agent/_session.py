@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, cast
 from memoriter.agent._bus import Answer, Listener
 from memoriter.agent._context import SMALLEST_BUDGET, parts_of, render
 from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
-from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult
+from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult, reason_of
 from memoriter.agent._passages import Passage, quote
 from memoriter.agent._snapshots import Snapshot, Snapshots
 from memoriter.agent._store import SessionStore
-from memoriter.errors import UsageError, WriteError
+from memoriter.errors import MemoriterError, UsageError, WriteError
 from memoriter.types import Reason
 from memoriter.workspace import local_time, without_injected, zone_is_known
 
@@ -54,8 +54,8 @@ class Surrounds:
     wall: Callable[[], float]
     zone: str | None
     """The user's time zone; None: the process' own."""
-    sources: tuple[RecallSource, ...]
-    """Where to look before a turn."""
+    recalls: tuple[Listener, ...]
+    """Where to look before a turn: `recall_listener` of each source."""
     context_chars: int
     recall_chars: int
     compaction: Compaction
@@ -64,6 +64,8 @@ class Surrounds:
     """`agents.defaults.contextTokens`."""
     writable: bool = True
     """Off where the host's sandbox does not let the agent write into the workspace."""
+    reasons: tuple[Reason, ...] = ()
+    """What is wrong with the plugins, for a session's beginning."""
     active: bool = True
     """Off where the memory slot is `none`: then the session says nothing and keeps nothing."""
 
@@ -78,7 +80,6 @@ class Session:
         self.audience: Audience = audience
         self._around = around
         self._snapshots = Snapshots(around.folder / "contexts", around.wall)
-        self._recalls = tuple(_recall_of(source) for source in around.sources)
         self._flushing = Flushing(
             key,
             around.workspace,
@@ -109,7 +110,7 @@ class Session:
         limit = self._around.context_chars if max_chars is None else max_chars
         if limit < SMALLEST_BUDGET:
             raise UsageError(f"max_chars is {limit}.", remedy=f"Give {SMALLEST_BUDGET} or more.")
-        reasons = list(self._around.bus.tell(SessionStart(self.key, self.audience)))
+        reasons = [*self._around.reasons, *self._around.bus.tell(SessionStart(self.key, self.audience))]
         if not self._around.active:
             return Context("", tuple(reasons))
         known = None if renew else self._snapshots.read(self.key, self.audience)
@@ -143,7 +144,7 @@ class Session:
         added = around.bus.ask(event)
         if not around.active:
             return added
-        results, troubles = around.bus.collect(self._recalls, event)
+        results, troubles = around.bus.collect(around.recalls, event)
         passages = [passage for result in results for passage in cast("Sequence[Passage]", result)]
         known = self._snapshots.read(self.key, self.audience) or Snapshot("")
         budget = around.recall_chars if max_chars is None else max_chars
@@ -211,8 +212,8 @@ class Session:
         """
         try:
             return self._flushing.finish(reply)
-        except WriteError as error:
-            return FlushResult("failed", "", 0, (Reason(error.code, error.message, error.remedy),))
+        except (MemoriterError, OSError) as error:
+            return FlushResult("failed", "", 0, (reason_of(error),))
 
     def compact(self) -> tuple[Reason, ...]:
         """Say that the conversation is being replaced by a summary: from here on, a flush may be due again."""
@@ -223,8 +224,8 @@ class Session:
             known = self._snapshots.read(self.key, self.audience)
             if known is not None:
                 self._snapshots.renew(self.key, self.audience, known.context)
-        except WriteError as error:
-            return (Reason(error.code, error.message, error.remedy),)
+        except (MemoriterError, OSError) as error:
+            return (reason_of(error),)
         told = self._around.bus.tell(BeforeCompaction(self.key, cycle))
         return (*(result.reasons if result else ()), *told)
 
@@ -233,8 +234,8 @@ class Session:
         return self._around.bus.tell(SessionEnd(self.key))
 
 
-def _recall_of(source: RecallSource) -> Listener:
-    """A source as something that hears of a turn."""
+def recall_listener(source: RecallSource) -> Listener:
+    """A recall source as something that hears of a turn."""
 
     def call(event: BeforeAgentStart) -> Sequence[Passage]:
         found: list[object] = list(source.recall(event.prompt, audience=event.audience, deadline_ms=RECALL_MS))

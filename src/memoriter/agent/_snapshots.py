@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.agent._again import until_written
 from memoriter.errors import WriteConflict
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.workspace import replace as write
@@ -63,11 +64,15 @@ class Snapshots:
     def keep(self, session: str, audience: Audience, snapshot: Snapshot) -> Snapshot:
         """Put this in the place of what was known. Raises WriteError."""
         file = self._file(session, audience)
-        while True:
-            with suppress(WriteConflict):
-                expected = bytes_hash(file.read_bytes()) if file.is_file() else None
-                write(file, _text(session, snapshot), expected=expected)
-                return snapshot
+
+        def once() -> Snapshot:
+            expected = bytes_hash(file.read_bytes()) if file.is_file() else None
+            if expected is None:
+                remove_old(self._folder, self._wall())
+            write(file, _text(session, snapshot), expected=expected)
+            return snapshot
+
+        return until_written(once)
 
     def recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
         """Remember passages that were put before a turn. Raises WriteError."""

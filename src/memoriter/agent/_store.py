@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.errors import WriteConflict, WriteError
+from memoriter.agent._again import until_written
+from memoriter.errors import WriteError
 from memoriter.ids import bytes_hash
 from memoriter.workspace import replace
 
@@ -42,7 +42,8 @@ class SessionStore:
         Raises:
             WriteError: nothing was written.
         """
-        while True:
+
+        def once() -> Entry:
             entries, expected = self._load()
             known = _table(entries.get(key))
             fresh = act(dict(known))
@@ -51,9 +52,10 @@ class SessionStore:
             now = self._wall()
             entries = {name: entry for name, entry in entries.items() if not _is_old(entry, now)}
             entries[key] = {**fresh, "updatedAt": round(now * 1000)}
-            with suppress(WriteConflict):
-                replace(self._file, _text(entries), expected=expected)
-                return fresh
+            replace(self._file, _text(entries), expected=expected)
+            return fresh
+
+        return until_written(once)
 
     def _load(self) -> tuple[Entry, str | None]:
         try:
