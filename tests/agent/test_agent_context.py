@@ -179,6 +179,14 @@ def test_a_damaged_snapshot_is_made_anew(at: Open, home: Path, damage: str) -> N
     assert json.loads(file.read_text(encoding="utf-8"))["context"] == text
 
 
+def test_a_recall_that_came_first_does_not_leave_the_session_without_its_context(at: Open) -> None:
+    memory = at()
+    asked = "When does the Osaka trip start from Kansai airport?"
+    assert "Osaka" in memory.session("s", audience="private").recall(asked).prepend_context
+    assert "PostgreSQL" in memory.session("s", audience="private").start().text
+    assert memory.session("s", audience="private").recall(asked).prepend_context.count("Osaka") == 0
+
+
 def test_snapshots_of_sessions_long_over_are_removed(at: Open, home: Path, clock: Clock) -> None:
     import time
 
@@ -193,7 +201,7 @@ def test_a_home_that_cannot_be_written_costs_only_the_freezing(at: Open, home: P
     (home / "agents").write_text("a file where a folder should be", encoding="utf-8")
     context = at().session("s", audience="private").start()
     assert "PostgreSQL" in context.text
-    assert [reason.code for reason in context.reasons] == ["write"]
+    assert [reason.code for reason in context.reasons] == ["system"]
 
 
 def test_a_note_that_cannot_be_read_is_told_and_the_others_are_there(at: Open, notes: Path) -> None:

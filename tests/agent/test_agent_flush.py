@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoriter.agent._flush import MOST_ATTEMPTS, Evidence, Flush, asked, flush_json, flush_of, is_no_reply, settled
@@ -345,6 +345,42 @@ def test_many_sessions_flush_at_the_same_time_and_none_loses_an_entry(notes: Pat
     store = json.loads((home / "agents" / "main" / "sessions" / "sessions.json").read_text(encoding="utf-8"))
     assert {key: entry["compactionCount"] for key, entry in store.items()} == {f"s{number}": 1 for number in range(4)}
     assert {entry["memoriter"]["flush"]["step"] for entry in store.values()} == {"written"}
+
+
+deeds = st.lists(st.sampled_from(["append", "overwrite", "empty", "delete", "insert", "repeat", "nothing"]), max_size=8)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(deeds)
+def test_over_many_cycles_with_any_model_no_entry_is_lost_nor_written_twice(
+    at: Open, notes: Path, clock: Clock, actions: list[str]
+) -> None:
+    log, written = notes / TODAY, list[str]()
+    log.unlink(missing_ok=True)
+    clock.seconds += 1
+    session = at().session(f"many {clock.seconds}")
+    for number, action in enumerate(actions):
+        assert session.flush(FULL).turn is not None
+        fresh, there = f"- Entry {number} of this log.\n", log.read_text(encoding="utf-8") if log.exists() else ""
+        if action in {"append", "overwrite", "insert"}:
+            written.append(fresh)
+        match action:
+            case "append":
+                append(log, fresh)
+            case "overwrite":
+                log.write_text(fresh, encoding="utf-8")
+            case "insert":
+                log.write_text(fresh + there, encoding="utf-8")
+            case "empty":
+                log.write_text("", encoding="utf-8")
+            case "delete":
+                log.unlink(missing_ok=True)
+            case "repeat":
+                append(log, there)
+        session.flushed("NO_REPLY")
+        text = log.read_text(encoding="utf-8") if log.exists() else ""
+        assert sorted(text.splitlines(keepends=True)) == sorted(written)
+        session.compact()
 
 
 steps = st.lists(st.sampled_from(["ask", "written", "silent", "no reply", "compact", "wait"]), max_size=30)

@@ -214,7 +214,7 @@ def test_a_home_that_cannot_be_written_costs_only_the_memory_of_what_was_recalle
     (home / "agents").write_text("a file where a folder should be", encoding="utf-8")
     answer = memory.session("s", audience="private").recall(QUESTION)
     assert "Osaka" in answer.prepend_context
-    assert [reason.code for reason in answer.reasons] == ["write"]
+    assert [reason.code for reason in answer.reasons] == ["system"]
 
 
 def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> None:

@@ -86,6 +86,17 @@ def test_a_message_gets_what_matches_it_once_and_else_not_a_byte(hook: Hook) -> 
     assert "PostgreSQL" in context(other, "UserPromptSubmit")
 
 
+def test_a_conversation_that_was_cleared_knows_nothing_any_more(hook: Hook, program: Program) -> None:
+    before = context(hook("session-start"), "SessionStart")
+    travel = "오사카 여행은 언제 출발해?"
+    assert "4월 12일" in context(hook("user-prompt", prompt=travel), "UserPromptSubmit")
+    program("-w", str(program.workspace), "remember", "We ship on Friday.")
+    after = context(hook("session-start", source="clear"), "SessionStart")
+    assert "We ship on Friday" not in before
+    assert "We ship on Friday" in after
+    assert "4월 12일" in context(hook("user-prompt", prompt=travel), "UserPromptSubmit")
+
+
 def test_a_full_conversation_is_flushed_once_before_it_is_compacted(
     hook: Hook, program: Program, coding_agent: str
 ) -> None:

@@ -119,7 +119,8 @@ def answer_hook(given: HookInput, session: Session, *, interactive: bool = True)
 
 def _session_start(given: HookInput, session: Session) -> HookAnswer:
     compacted = given.source == "compact"
-    context = session.start(renew=compacted, max_chars=CONTEXT_CHARS)
+    forgotten = compacted or given.source == "clear"
+    context = session.start(renew=forgotten, max_chars=CONTEXT_CHARS)
     late = session.late_flush() if compacted else None
     texts = [context.text, late.turn.prompt if late and late.turn else ""]
     reasons = (*context.reasons, *(late.reasons if late else ()))

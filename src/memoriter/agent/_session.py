@@ -13,7 +13,7 @@ from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult, reason
 from memoriter.agent._passages import Passage, quote
 from memoriter.agent._snapshots import Snapshot, Snapshots
 from memoriter.agent._store import SessionStore
-from memoriter.errors import MemoriterError, UsageError, WriteError
+from memoriter.errors import MemoriterError, UsageError
 from memoriter.types import Reason
 from memoriter.workspace import local_time, without_injected, zone_is_known
 
@@ -114,7 +114,7 @@ class Session:
         if not self._around.active:
             return Context("", tuple(reasons))
         known = None if renew else self._snapshots.read(self.key, self.audience)
-        if known is not None:
+        if known is not None and known.context is not None:
             return Context(known.context, tuple(reasons))
         now, zone = self.now, self._around.zone
         if zone and not zone_is_known(zone):
@@ -122,11 +122,13 @@ class Session:
             reasons.append(Reason("time_zone", message, "Correct agents.defaults.userTimezone, such as Asia/Seoul."))
         parts, troubles = parts_of(self._around.workspace, now, self.audience)
         text = render(parts, f"{now.date().isoformat()} (UTC{now:%z})", limit)
-        freeze = self._snapshots.renew if renew else self._snapshots.freeze
         try:
-            text = freeze(self.key, self.audience, text).context
-        except WriteError as error:
-            reasons.append(Reason(error.code, error.message, "The context may change within this session."))
+            if renew:
+                self._snapshots.renew(self.key, self.audience, text)
+            else:
+                text = self._snapshots.freeze(self.key, self.audience, text)
+        except (MemoriterError, OSError) as error:
+            reasons.append(replace(reason_of(error), remedy="The context may change within this session."))
         return Context(text, (*reasons, *troubles))
 
     def recall(self, prompt: str, *, max_chars: int | None = None) -> Answer:
@@ -146,32 +148,31 @@ class Session:
             return added
         results, troubles = around.bus.collect(around.recalls, event)
         passages = [passage for result in results for passage in cast("Sequence[Passage]", result)]
-        known = self._snapshots.read(self.key, self.audience) or Snapshot("")
+        known = self._snapshots.read(self.key, self.audience) or Snapshot()
         budget = around.recall_chars if max_chars is None else max_chars
-        quoted = quote(passages, budget, known=known.recalled, context=known.context)
+        quoted = quote(passages, budget, known=known.recalled, context=known.context or "")
         reasons = [*added.reasons, *troubles, *quoted.reasons]
         if quoted.identities:
             try:
                 self._snapshots.recalled(self.key, self.audience, quoted.identities)
-            except WriteError as error:
-                reasons.append(Reason(error.code, error.message, "The same passages may come again."))
+            except (MemoriterError, OSError) as error:
+                reasons.append(replace(reason_of(error), remedy="The same passages may come again."))
         texts = [text for text in (added.prepend_context, quoted.text) if text]
         return Answer("\n\n".join(texts), tuple(reasons))
 
     def begin_turn(self, prompt: str) -> None:
         """Remember the user's message until the turn ends, for hosts whose processes do not last a turn."""
         if self._around.bus.listens("agent_end"):
-            known = self._snapshots.read(self.key, self.audience) or Snapshot("")
-            with suppress(WriteError):
-                self._snapshots.keep(self.key, self.audience, replace(known, prompt=without_injected(prompt)))
+            with suppress(MemoriterError, OSError):
+                self._snapshots.begin_turn(self.key, self.audience, without_injected(prompt))
 
     def turn_messages(self) -> tuple[Message, ...]:
         """The user's message of the turn that `begin_turn` was told of, once."""
         known = self._snapshots.read(self.key, self.audience)
         if known is None or not known.prompt:
             return ()
-        with suppress(WriteError):
-            self._snapshots.keep(self.key, self.audience, replace(known, prompt=""))
+        with suppress(MemoriterError, OSError):
+            self._snapshots.begin_turn(self.key, self.audience, "")
         return (Message("user", known.prompt),)
 
     def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
@@ -219,15 +220,16 @@ class Session:
         """Say that the conversation is being replaced by a summary: from here on, a flush may be due again."""
         if not self._around.active:
             return ()
+        cycle, reasons = 0, tuple[Reason, ...]()
         try:
             cycle, result = self._flushing.compacted()
+            reasons = result.reasons if result else ()
             known = self._snapshots.read(self.key, self.audience)
             if known is not None:
                 self._snapshots.renew(self.key, self.audience, known.context)
         except (MemoriterError, OSError) as error:
-            return (reason_of(error),)
-        told = self._around.bus.tell(BeforeCompaction(self.key, cycle))
-        return (*(result.reasons if result else ()), *told)
+            reasons = (*reasons, reason_of(error))
+        return (*reasons, *self._around.bus.tell(BeforeCompaction(self.key, cycle)))
 
     def end(self) -> tuple[Reason, ...]:
         """Let listeners hear that the conversation is over."""

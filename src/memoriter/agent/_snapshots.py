@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.agent._again import until_written
-from memoriter.errors import WriteConflict
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.workspace import replace as write
 
@@ -26,7 +25,8 @@ KEPT_SECONDS = 30 * 86_400
 class Snapshot:
     """What a session was given so far."""
 
-    context: str
+    context: str | None = None
+    """What it was given at its beginning; None: its beginning was not told."""
     recalled: tuple[str, ...] = ()
     """Identities of the passages that were put before its turns."""
     prompt: str = ""
@@ -42,42 +42,55 @@ class Snapshots:
 
     def read(self, session: str, audience: Audience) -> Snapshot | None:
         """What the session was given; None where it is not known."""
-        with suppress(OSError, ValueError):
-            found = json.loads(self._file(session, audience).read_text(encoding="utf-8"))
-            return _snapshot(found)
+        with suppress(OSError):
+            return self._load(self._file(session, audience))[0]
         return None
 
-    def freeze(self, session: str, audience: Audience, context: str) -> Snapshot:
-        """Keep the context, unless another process did so first: then that one counts. Raises WriteError."""
-        file = self._file(session, audience)
-        with suppress(WriteConflict):
-            remove_old(self._folder, self._wall())
-            write(file, _text(session, Snapshot(context)), expected=None)
-            return Snapshot(context)
-        known = self.read(session, audience)
-        return known if known is not None else self.renew(session, audience, context)
+    def freeze(self, session: str, audience: Audience, context: str) -> str:
+        """Keep the context, unless another process did so first: then that one counts. Raises WriteError, OSError."""
 
-    def renew(self, session: str, audience: Audience, context: str) -> Snapshot:
-        """Begin anew with this context: the conversation has forgotten what it was given. Raises WriteError."""
-        return self.keep(session, audience, Snapshot(context))
+        def change(known: Snapshot) -> Snapshot:
+            return known if known.context is not None else replace(known, context=context)
 
-    def keep(self, session: str, audience: Audience, snapshot: Snapshot) -> Snapshot:
-        """Put this in the place of what was known. Raises WriteError."""
+        return self._change(session, audience, change).context or ""
+
+    def renew(self, session: str, audience: Audience, context: str | None) -> None:
+        """Begin anew: the conversation has forgotten what it was given. Raises WriteError, OSError."""
+        self._change(session, audience, lambda _: Snapshot(context))
+
+    def recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
+        """Remember passages that were put before a turn. Raises WriteError, OSError."""
+        self._change(session, audience, lambda known: replace(known, recalled=(*known.recalled, *passages)))
+
+    def begin_turn(self, session: str, audience: Audience, prompt: str) -> None:
+        """Remember the message of the turn that begins; an empty one forgets it. Raises WriteError, OSError."""
+        self._change(session, audience, lambda known: replace(known, prompt=prompt))
+
+    def _change(self, session: str, audience: Audience, act: Callable[[Snapshot], Snapshot]) -> Snapshot:
         file = self._file(session, audience)
 
         def once() -> Snapshot:
-            expected = bytes_hash(file.read_bytes()) if file.is_file() else None
+            known, expected = self._load(file)
+            fresh = act(known or Snapshot())
+            if fresh == known:
+                return fresh
             if expected is None:
                 remove_old(self._folder, self._wall())
-            write(file, _text(session, snapshot), expected=expected)
-            return snapshot
+            write(file, _text(session, fresh), expected=expected)
+            return fresh
 
         return until_written(once)
 
-    def recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
-        """Remember passages that were put before a turn. Raises WriteError."""
-        known = self.read(session, audience) or Snapshot("")
-        self.keep(session, audience, replace(known, recalled=(*known.recalled, *passages)))
+    def _load(self, file: Path) -> tuple[Snapshot | None, str | None]:
+        """What is in the file, and the hash that says so; None for what is not there or not a snapshot."""
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            return None, None
+        try:
+            return _snapshot(json.loads(content)), bytes_hash(content)
+        except ValueError:
+            return None, bytes_hash(content)
 
     def _file(self, session: str, audience: Audience) -> Path:
         return self._folder / f"{content_hash(f'{audience} {session}')[:32]}.json"
@@ -102,6 +115,6 @@ def _snapshot(found: object) -> Snapshot | None:
         return None
     known = cast("dict[str, Any]", found)
     context, recalled, prompt = known.get("context"), known.get("recalled"), known.get("prompt", "")
-    if not isinstance(context, str) or not isinstance(recalled, list) or not isinstance(prompt, str):
+    if not isinstance(context, str | None) or not isinstance(recalled, list) or not isinstance(prompt, str):
         return None
     return Snapshot(context, tuple(str(each) for each in cast("list[object]", recalled)), prompt)
