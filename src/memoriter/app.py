@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,11 +34,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import Event
 
+    from memoriter.agent import Surrounds
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
+    from memoriter.plugins import Installed, Plugins
     from memoriter.sync import Watch, WatchEvent
+    from memoriter.tools import MemoryLike
     from memoriter.workspace import Transcripts
+
+RECALL_CHARS = 4_000
+"""Characters put before a turn, where `memory.qmd.limits.maxInjectedChars` does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class Assembly:
     backend: MemoryBackend
     wall: Callable[[], float]
     monotonic: Callable[[], float]
+    around: Surroundings
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
     again: Callable[[], Assembly]
@@ -161,9 +169,69 @@ def assemble(
         backend,
         around.wall,
         around.monotonic,
+        around,
         remote=lambda folder: bool(network_of(folder, around.mounts)),
         again=lambda: assemble(workspace, config=config, agent=agent, around=around),
     )
+
+
+def plugins_of(assembly: Assembly) -> Plugins:
+    """The active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
+    from memoriter.plugins import load_plugins
+
+    slots, around = assembly.configuration.settings.plugins.slots, assembly.around
+    return load_plugins(slots.memory, installed_plugins(), home=around.home, wall=around.wall)
+
+
+def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Surrounds:
+    """What the sessions around a memory share."""
+    from memoriter.agent import HookBus, Surrounds, recall_listener
+
+    around, settings = assembly.around, assembly.configuration.settings
+    defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
+    bus = HookBus(plugins.listeners(memory), monotonic=around.monotonic)
+    recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
+    return Surrounds(
+        workspace=assembly.workspace,
+        bus=bus,
+        recalls=recalls,
+        folder=around.home / "agents" / agent_name(assembly.agent),
+        wall=around.wall,
+        zone=defaults.user_timezone,
+        context_chars=defaults.bootstrap_max_chars,
+        recall_chars=int(limit) if limit and limit >= 1 else RECALL_CHARS,
+        compaction=defaults.compaction,
+        window=defaults.context_tokens,
+        reasons=tuple(plugins.reasons),
+        active=settings.plugins.slots.memory != "none",
+    )
+
+
+def installed_plugins() -> tuple[Installed, ...]:
+    """The plugins that installed packages offer. Nothing of them is imported."""
+    from memoriter.hookspecs import GROUP
+    from memoriter.plugins import Installed
+
+    if not any(_offers(folder or ".", GROUP.encode()) for folder in sys.path):
+        return ()  # without the 30 ms that importlib.metadata takes to load
+    from importlib.metadata import entry_points
+
+    return tuple(Installed(point.name, point.load) for point in entry_points(group=GROUP))
+
+
+def _offers(folder: str, group: bytes) -> bool:
+    """Whether a package below a folder of Python's path may offer plugins of the group; True where it is not clear."""
+    try:
+        packages = [path for path in Path(folder).iterdir() if path.suffix in {".dist-info", ".egg-info"}]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # an archive
+    for package in packages:
+        with suppress(OSError):
+            if group in (package / "entry_points.txt").read_bytes():
+                return True
+    return False
 
 
 def ledger_of(around: Surroundings) -> Ledger:

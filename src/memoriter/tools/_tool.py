@@ -31,6 +31,8 @@ class MemoryLike(Protocol):
         since: date | None = None,
         until: date | None = None,
         path: str | None = None,
+        explain: bool = False,
+        deadline_ms: int | None = None,
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...

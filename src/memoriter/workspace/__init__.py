@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.workspace._areas import ExtraPath
+from memoriter.workspace._day import local_time, zone_is_known
 from memoriter.workspace._ignore import in_ignored_folder
 from memoriter.workspace._paths import extra_files, is_memory_path, normalise_path
 from memoriter.workspace._scan import Scan
@@ -48,12 +49,14 @@ __all__ = [
     "injected",
     "is_memory_path",
     "lines_of",
+    "local_time",
     "mask",
     "normalise_path",
     "replace",
     "take_out",
     "transcripts_of",
     "without_injected",
+    "zone_is_known",
 ]
 
 
