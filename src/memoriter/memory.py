@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.app import assemble, surroundings
 from memoriter.errors import UsageError
-from memoriter.types import Filters, Query
+from memoriter.types import Filters, Query, Reason
 from memoriter.workspace import append
 
 if TYPE_CHECKING:
@@ -179,6 +179,14 @@ class Memory:
         written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
         self._backend.notes_changed()
         return written
+
+    def unfindable(self, file: Path) -> Reason | None:
+        """Why the next search will not find what was just written to a file; None: it will."""
+        if (skipped := self._workspace.refusal(str(file))) is not None:
+            return Reason(skipped.reason, skipped.message, "Only reading it by its path will show it.")
+        if not self.settings.sync.on_search:
+            return Reason("not_on_search", "A search does not look for new notes here.", "Run: memoriter index")
+        return None
 
     def leaving(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""

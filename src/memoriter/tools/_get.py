@@ -32,6 +32,18 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+OUTPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "text": {"type": "string"},
+        "truncated": {"type": "boolean"},
+        "disabled": {"type": "boolean"},
+        "error": {"type": "string"},
+    },
+    "required": ["path", "text"],
+}
+
 log = logging.getLogger(__name__)
 
 
@@ -58,4 +70,4 @@ def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
     return excerpt_json(memory.read(asked.path, start=asked.start, lines=asked.lines))
 
 
-GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool)
+GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool, "Read a note", OUTPUT)

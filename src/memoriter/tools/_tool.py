@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import date
+    from pathlib import Path
 
-    from memoriter.config import Configuration, MemorySearch
-    from memoriter.types import Excerpt, SearchResult, SourceKind
+    from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.types import Excerpt, Reason, SearchResult, SourceKind
+    from memoriter.workspace import Appended
 
 
 class MemoryLike(Protocol):
@@ -20,6 +22,8 @@ class MemoryLike(Protocol):
     def configuration(self) -> Configuration: ...
     @property
     def settings(self) -> MemorySearch: ...
+    @property
+    def place(self) -> Place: ...
 
     def search(
         self,
@@ -34,6 +38,8 @@ class MemoryLike(Protocol):
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
+    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Appended: ...
+    def unfindable(self, file: Path) -> Reason | None: ...
 
 
 class Run(Protocol):
@@ -55,3 +61,9 @@ class Tool:
     """A JSON schema; an object."""
     run: Run
     """`run(memory, params, session_key=...)`: the answer as JSON. The session's key decides about citations."""
+    title: str = ""
+    """For people."""
+    output_schema: Mapping[str, Any] | None = None
+    """A JSON schema of what `run` answers with; an object."""
+    writes: bool = False
+    """Whether it adds to the notes; no tool takes anything away from them."""
