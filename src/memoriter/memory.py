@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.sync import Progress
-    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, Source, SourceKind, Status, SyncReport
     from memoriter.workspace import Appended
 
 LONGEST_ENTRY = 1_000_000
@@ -187,6 +187,19 @@ class Memory:
         if not self.settings.sync.on_search:
             return Reason("not_on_search", "A search does not look for new notes here.", "Run: memoriter index")
         return None
+
+    def warm(self) -> None:
+        """Begin to load the model in the background; until it is there, words alone answer and `health` says so."""
+        self._backend.warm()
+
+    def sources(self) -> tuple[Source, ...]:
+        """The files that are memory, as the disk is now, in the order of their paths."""
+        return tuple(sorted(self._workspace.scan().sources, key=lambda source: source.path))
+
+    @property
+    def daily_path(self) -> str:
+        """Today's note, as cited; it may not exist yet. Raises PathRefused."""
+        return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
 
     def leaving(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""

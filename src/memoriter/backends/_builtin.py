@@ -33,6 +33,9 @@ INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
+WARMING_SECONDS = 0.5
+"""How long a search waits for a model that is being loaded: the bundled one takes a tenth of it."""
+WARMING = Reason("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
 _T = TypeVar("_T")
 
 
@@ -82,6 +85,7 @@ class BuiltinBackend:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         self.embedding.left = lambda: deadline.left * INDEXING_SHARE
+        self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         self._follow_provider()
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
@@ -126,6 +130,8 @@ class BuiltinBackend:
 
         `hasty`: there is less time than usual, so that a late answer says nothing about the provider.
         """
+        if self.embedding.warming:
+            return None, WARMING
         while self.embedding.spec is not None and self.index.vectors():
             if deadline.passed:
                 return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
@@ -160,7 +166,7 @@ class BuiltinBackend:
 
     def _acquainted(self) -> list[Reason]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
-        if not self.embedding.unknown:
+        if not self.embedding.unknown or self.embedding.warming:
             return []
         try:
             self.embedding.open()
@@ -227,10 +233,11 @@ class BuiltinBackend:
         while True:
             try:
                 self._follow_provider()
-                if self.embedding.unknown:
+                warming = self.embedding.warming
+                if self.embedding.unknown and not warming:
                     self.embedding.open()
                     self._follow_provider()
-                provider = self.embedding.open if self.embedding.spec else None
+                provider = self.embedding.open if self.embedding.spec and not warming else None
                 report = sync.run(provider, force=force, deadline=deadline, look=look)
                 break
             except EmbeddingError as error:
@@ -270,6 +277,10 @@ class BuiltinBackend:
         self._prepare(index)
         self._freshness = Freshness()
 
+    def warm(self) -> None:
+        """Begin to load the model, in a thread of its own; words alone answer until it is there."""
+        self.embedding.warm()
+
     def notes_changed(self) -> None:
         """Let the next search look at the files, however lately it did."""
         self._freshness = Freshness()
@@ -306,7 +317,8 @@ class BuiltinBackend:
     def health(self) -> Health:
         """The state of both legs, without loading a model."""
         spec = self.embedding.spec
-        problem = [each for each in (self.embedding.problem, self.embedding.failed) if each]
+        loading = WARMING if self.embedding.warming else None
+        problem = [each for each in (self.embedding.problem, self.embedding.failed, loading) if each]
         able = not self.embedding.problem and not self.embedding.refusal(0)
         serving = spec is not None and able and self.index.vectors() > 0
         return self._health([*self.index.notices, *problem], serving=serving)

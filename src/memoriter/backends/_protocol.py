@@ -22,6 +22,10 @@ class MemoryBackend(Protocol):
         """Make the index say what the files say. Raises IndexBusy."""
         ...
 
+    def warm(self) -> None:
+        """Begin to load the model, in a thread of its own; words alone answer until it is there."""
+        ...
+
     def notes_changed(self) -> None:
         """Hear that a note was written, so that the next search looks at the files."""
         ...

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SECTIONS = {
     "Find": ("search", "get"),
     "Keep": ("remember", "index"),
+    "Give it to agents": ("mcp",),
     "Look after it": ("status", "doctor", "cost", "compact", "config", "eval"),
 }
 

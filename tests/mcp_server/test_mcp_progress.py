@@ -1,0 +1,39 @@
+"""One number for several stages of work."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoriter.mcp_server._progress import TOTAL, Steps
+from memoriter.sync import Progress
+
+Stage = Literal["read", "embed", "download"]
+STAGES = st.lists(st.sampled_from(["download", "read"]), max_size=3)
+
+
+@given(STAGES, st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500)), min_size=1, max_size=50))
+def test_progress_grows_with_every_message_and_stays_within_the_whole(
+    stages: list[Stage], counts: list[tuple[int, int]]
+) -> None:
+    steps = Steps()
+    told = [
+        step[0]
+        for stage in [*stages, "embed"]
+        for done, total in counts
+        if (step := steps.take(Progress(stage, done, total))) is not None
+    ]
+    assert all(before < after for before, after in pairwise(told))
+    assert all(0 < step <= TOTAL for step in told)
+
+
+def test_a_run_ends_at_the_whole_and_ten_thousand_files_are_a_hundred_messages_at_most() -> None:
+    steps = Steps()
+    read = [steps.take(Progress("read", done, 10_000)) for done in range(1, 10_001)]
+    embedded = [steps.take(Progress("embed", done, 10_000)) for done in range(1, 10_001)]
+    told = [step for step in (*read, *embedded) if step is not None]
+    assert len(told) <= 101
+    assert told[-1] == (TOTAL, "Computing vectors: 10000 of 10000")
