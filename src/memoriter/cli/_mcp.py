@@ -23,12 +23,12 @@ THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
 def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]) -> None:
-    """Give agents this memory, as a server of the Model Context Protocol (MCP).
+    """Serve this memory to agents over MCP.
 
         memoriter mcp -w ~/notes
         memoriter mcp --http --port 8377
 
-    The client of an agent starts it. The agent gets the tools
+    MCP is the Model Context Protocol; the client of an agent starts the server by itself. The agent gets the tools
     memory_search, memory_get and memory_append; notes are resources, recall and flush are prompts. Over HTTP, ChatGPT's
     search and fetch come on top; whoever reaches the port may read and write the notes, so only this machine may,
     unless another --host is given. Next: memoriter status.
