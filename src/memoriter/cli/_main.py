@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SECTIONS = {
     "Find": ("search", "get"),
     "Keep": ("remember", "index"),
-    "Give it to agents": ("mcp",),
+    "Give it to agents": ("mcp", "install"),
     "Look after it": ("status", "doctor", "cost", "compact", "config", "eval"),
 }
 

@@ -31,7 +31,7 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]) ->
     MCP is the Model Context Protocol; the client of an agent starts the server by itself. The agent gets the tools
     memory_search, memory_get and memory_append; notes are resources, recall and flush are prompts. Over HTTP, ChatGPT's
     search and fetch come on top; whoever reaches the port may read and write the notes, so only this machine may,
-    unless another --host is given. Next: memoriter status.
+    unless another --host is given. Next: memoriter install --help.
     """
     if not http and (host, port, allow_host) != (HOST, PORT, ()):
         raise click.UsageError("--host, --port and --allow-host go with --http.")
