@@ -24,7 +24,7 @@ FILES = {
     "cursor": ".cursor/mcp.json",
     "claude-desktop": ".config/Claude/claude_desktop_config.json",
 }
-JSON = '{\r\n\t"theme": "dark",  \r\n\t"mcpServers": {\r\n\t\t"other": {"command": "x", "env": {"K": "s3cret"}}\r\n\t}\r\n}'
+JSON = '{\r\n\t"t": "d",  \r\n\t"mcpServers": {\r\n\t\t"other": {"command": "x", "env": {"K": "s3cret"}}\r\n\t}\r\n}'
 TOML = '# mine\nmodel = "gpt"   # the good one\n\n[mcp_servers.other]\ncommand = "x"\nenv = {K = "s3cret"}\n# end\n'
 linux = pytest.mark.skipif(os.name == "nt" or os.uname().sysname != "Linux", reason="places of another system")
 
