@@ -128,6 +128,8 @@ async def test_a_first_index_tells_how_far_it_is_and_can_be_cancelled(door: Door
 
 
 async def test_several_clients_write_and_search_at_once_and_nothing_is_lost(door: Door, desk: Desk) -> None:
+    assert desk.run("index").exit_code == 0
+
     async def work(client: Any, name: str) -> None:
         for number in range(8):
             written = await client.call_tool("memory_append", {"text": f"{name} said {number}.", "to": "long-term"})

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import anyio.to_thread
 from mcp.server.lowlevel.server import Server
 
 from memoriter.mcp_server._connector import CONNECTOR
@@ -46,14 +48,15 @@ def server_of(memory: Memory, *, connector: bool = False) -> Server[Any]:
         try:
             yield {}
         finally:
-            shared.close()
+            with anyio.CancelScope(shield=True):  # a thread that still works may have something to tell the loop
+                await anyio.to_thread.run_sync(shared.close)
 
     async def warm_after_the_first(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
         """Load the model when the handshake is done: loading takes the processor from it."""
         try:
             return await call_next(ctx)
         finally:
-            memory.warm()
+            shared.warm()
 
     server = Server[Any](
         "memoriter",

@@ -91,6 +91,7 @@ class SharedMemory:
         self.memory = memory
         self._turn = threading.Lock()
         self._stopped = threading.Event()
+        self._warmed = False
 
     async def ask(self, session: ServerSession, act: Callable[[Told], _T]) -> _T:
         """Do something with the memory in a worker thread; the client hears of progress and may cancel."""
@@ -117,6 +118,12 @@ class SharedMemory:
         except anyio.get_cancelled_exc_class():
             cancelled.set()
             raise
+
+    def warm(self) -> None:
+        """Begin to load the model, once: what fails is for a search to tell."""
+        if not self._warmed:
+            self._warmed = True
+            self.memory.warm()
 
     async def look(self, act: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
         """Read files in a worker thread; indexing does not hold it up."""
