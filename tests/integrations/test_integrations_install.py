@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
-from desk import Desk
+from desk import Desk, Outcome
 from mcp_doors import LIMIT
+from memoriter.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,11 +32,23 @@ linux = pytest.mark.skipif(os.name == "nt" or os.uname().sysname != "Linux", rea
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """This process lives at the desk: its home, its folder."""
     desk = Desk.at(tmp_path)
     desk.configure(provider="fake")
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMORITER_WORKSPACE", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "USERPROFILE", "MEMORITER_HOME"):
+        monkeypatch.setenv(name, str(desk.home))
+    monkeypatch.chdir(desk.notes)
     yield desk
     desk.close()
+
+
+def run(desk: Desk, *words: str) -> Outcome:
+    """The program, in this process."""
+    done = CliRunner().invoke(main, ["-w", str(desk.notes), *words])
+    return Outcome(done.exit_code, done.stdout, done.stderr)
 
 
 def written(desk: Desk, client: str, text: str | None = None) -> Path:
@@ -57,7 +71,7 @@ def servers(file: Path) -> Any:
 def test_a_client_gets_the_server_once_and_loses_it_again_to_the_byte(desk: Desk, client: str) -> None:
     file = written(desk, client)
     before = file.read_bytes()
-    assert desk.run("install", client).exit_code == 0
+    assert run(desk, "install", client).exit_code == 0
     entry = servers(file)["memoriter"]
     assert Path(entry["command"]).is_absolute()
     assert entry["args"][-3:] == ["--workspace", str(desk.notes), "mcp"]
@@ -66,13 +80,13 @@ def test_a_client_gets_the_server_once_and_loses_it_again_to_the_byte(desk: Desk
     assert file.with_name(f"{file.name}.memoriter-backup").read_bytes() == before
 
     once = file.read_bytes()
-    again = desk.run("install", client)
+    again = run(desk, "install", client)
     assert "as it should be" in again.out
     assert file.read_bytes() == once
 
-    assert desk.run("install", client, "--remove").exit_code == 0
+    assert run(desk, "install", client, "--remove").exit_code == 0
     assert file.read_bytes() == before
-    assert "as it should be" in desk.run("install", client, "--remove").out
+    assert "as it should be" in run(desk, "install", client, "--remove").out
 
 
 @linux
@@ -83,11 +97,11 @@ def test_a_dry_run_shows_the_lines_and_writes_nothing_and_no_secret_of_others(de
             continue
         file = written(desk, client, text)
         before = {each: each.read_bytes() for each in desk.home.rglob("*") if each.is_file()}
-        shown = desk.run("install", client, "--dry-run").out
+        shown = run(desk, "install", client, "--dry-run").out
         assert str(desk.notes) in shown
         assert "s3cret" not in shown
         assert {each: each.read_bytes() for each in desk.home.rglob("*") if each.is_file()} == before
-        told = desk.run("--json", "install", client, "--dry-run").json
+        told = run(desk, "--json", "install", client, "--dry-run").json
         assert told["dryRun"]
         assert told["files"][0]["file"] == str(file)
 
@@ -98,7 +112,7 @@ def test_a_dry_run_shows_the_lines_and_writes_nothing_and_no_secret_of_others(de
 def test_a_file_that_is_wrong_is_an_error_and_stays_as_it_is(desk: Desk, client: str, text: str) -> None:
     file = written(desk, client, "{}")
     file.write_bytes(text.encode("latin-1"))
-    outcome = desk.run("install", client)
+    outcome = run(desk, "install", client)
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert str(file) in outcome.err
     assert "Traceback" not in outcome.err
@@ -110,23 +124,23 @@ def test_a_file_that_is_wrong_is_an_error_and_stays_as_it_is(desk: Desk, client:
 @pytest.mark.parametrize("client", FILES)
 def test_a_file_that_is_not_there_is_made_and_removing_makes_none(desk: Desk, client: str) -> None:
     file = desk.home / FILES[client]
-    assert desk.run("install", client, "--remove").exit_code == 0
+    assert run(desk, "install", client, "--remove").exit_code == 0
     assert not file.exists()
-    assert desk.run("install", client).exit_code == 0
+    assert run(desk, "install", client).exit_code == 0
     assert list(servers(file)) == ["memoriter"]
-    assert desk.run("install", client, "--remove").exit_code == 0
+    assert run(desk, "install", client, "--remove").exit_code == 0
     assert file.read_text(encoding="utf-8") in {"{}\n", ""}
 
 
 @linux
 def test_what_the_owner_has_set_in_our_entry_stays(desk: Desk) -> None:
     file = written(desk, "codex", '[mcp_servers.memoriter]\ncommand = "/old"  # mine\nstartup_timeout_sec = 40\n')
-    desk.run("install", "codex")
+    run(desk, "install", "codex")
     assert servers(file)["memoriter"]["startup_timeout_sec"] == 40
     assert servers(file)["memoriter"]["command"] != "/old"
     assert "# mine" in file.read_text(encoding="utf-8")
     file = written(desk, "cursor", '{"mcpServers": {"memoriter": {"command": "/old", "disabled": true}}}')
-    desk.run("install", "cursor")
+    run(desk, "install", "cursor")
     entry = servers(file)["memoriter"]
     assert (entry["disabled"], entry["args"][-1]) == (True, "mcp")
 
@@ -137,7 +151,7 @@ def test_a_link_stays_a_link_and_nobody_else_may_read_more_than_before(desk: Des
     kept.write_text(JSON, encoding="utf-8")
     kept.chmod(0o600)
     (desk.home / ".claude.json").symlink_to(kept)
-    assert desk.run("install", "claude-code").exit_code == 0
+    assert run(desk, "install", "claude-code").exit_code == 0
     assert (desk.home / ".claude.json").is_symlink()
     assert "memoriter" in servers(kept)
     backup = kept.with_name("dotfiles.json.memoriter-backup")
@@ -151,9 +165,9 @@ def test_a_project_has_files_of_its_own(desk: Desk) -> None:
         "cursor": ".cursor/mcp.json",
     }
     for client, name in names.items():
-        assert desk.run("install", client, "--scope", "project").exit_code == 0
+        assert run(desk, "install", client, "--scope", "project").exit_code == 0
         assert list(servers(desk.notes / name)) == ["memoriter"]
-    outcome = desk.run("install", "claude-desktop", "--scope", "project")
+    outcome = run(desk, "install", "claude-desktop", "--scope", "project")
     assert outcome.exit_code == 2
     assert "--scope" in outcome.err
 
@@ -161,7 +175,7 @@ def test_a_project_has_files_of_its_own(desk: Desk) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_what_was_installed_starts_and_answers(desk: Desk) -> None:
-    desk.run("install", "cursor", "--scope", "project")
+    run(desk, "install", "cursor", "--scope", "project")
     entry = servers(desk.notes / ".cursor" / "mcp.json")["memoriter"]
     environ = {"PYTHONPATH": desk.surroundings()["PYTHONPATH"], **entry["env"]}
     server = StdioServerParameters(command=entry["command"], args=entry["args"], env=environ, cwd="/")

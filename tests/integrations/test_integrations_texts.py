@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memoriter.errors import ConfigError
-from memoriter.integrations import Launch, Machine, apply, changes
+from memoriter.errors import ConfigError, WriteConflict
+from memoriter.integrations import Change, Launch, Machine, apply, changes
 from memoriter.integrations._clients import place_of
 from memoriter.integrations._json_text import prepend, put, remove
 from memoriter.integrations._toml_text import put as put_toml
@@ -171,3 +171,21 @@ def test_every_client_is_looked_for_where_it_keeps_its_configuration(
 
 def test_on_windows_a_path_with_a_space_is_quoted_as_its_shell_wants() -> None:
     assert LAUNCH.hook("stop", windows=True) == '"/opt/my tools/memoriter" --agent main hook stop'
+
+
+def test_a_file_that_its_program_writes_at_the_same_moment_is_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text("{}", encoding="utf-8")
+
+    def meanwhile(text: str) -> str:
+        file.write_text('{"theirs": 1}', encoding="utf-8")
+        return text + "\n"
+
+    with pytest.raises(WriteConflict):
+        apply([Change(file, meanwhile)], dry_run=False)
+    assert file.read_text(encoding="utf-8") == '{"theirs": 1}'
+
+
+def test_a_member_that_is_there_twice_goes_twice() -> None:
+    assert remove('{"s": {"m": 1, "a": 2, "m": 3}}', ("s", "m")) == '{"s": {"a": 2}}'
+    assert remove('{"k": 0, "s": {"m": 1, "m": 3}}', ("s", "m")) == '{"k": 0}'
