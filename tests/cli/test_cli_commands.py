@@ -139,6 +139,7 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         "indexBytes": state["indexBytes"],
         "files": 3,
         "chunks": state["chunks"],
+        "sources": [{"kind": "memory", "files": 3, "chunks": state["chunks"]}],
         "vectors": state["chunks"],
         "pending": 0,
         "failed": 0,

@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._freshness import Freshness
+from memoriter.backends._scope import scope_of
 from memoriter.backends._settings import FIRST_EMBEDDING_MS, BackendSettings, Clocks
 from memoriter.backends._status import builtin_status, estimate_of
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, TransientFailure
@@ -89,8 +90,10 @@ class BuiltinBackend:
         self._follow_provider()
         reasons = [*self._fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
-        settings = self._settings(query)
-        hits = rank(self.index, text, vector, settings, filters=query.filters, now=self.clocks.wall())
+        scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
+        reasons += scope.reasons
+        settings = replace(self._settings(query), kinds=scope.kinds)
+        hits = rank(self.index, text, vector, settings, filters=scope.filters, now=self.clocks.wall())
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
         told = [each for each in (self.embedding.failed, trouble) if each]
@@ -207,7 +210,7 @@ class BuiltinBackend:
         """Make the index say what the files say. Raises IndexBusy."""
 
         def act() -> SyncReport:
-            report = self._run(force=force, progress=progress)
+            report = self._run(force=force, progress=progress, everything=True)
             self.index.purge()
             return report
 
@@ -222,6 +225,7 @@ class BuiltinBackend:
         deadline: Deadline | None = None,
         progress: Callable[[Progress], None] | None = None,
         look: Look | None = None,
+        everything: bool = False,
     ) -> SyncReport:
         sync, told = self._sync(progress), list[Reason]()
         if progress is not None:
@@ -238,13 +242,14 @@ class BuiltinBackend:
                     self.embedding.open()
                     self._follow_provider()
                 provider = self.embedding.open if self.embedding.spec and not warming else None
-                report = sync.run(provider, force=force, deadline=deadline, look=look)
+                report = sync.run(provider, force=force, deadline=deadline, look=look, everything=everything)
                 break
             except EmbeddingError as error:
                 look = None
                 if not self.embedding.fall_back(error):
                     told.append(Reason(error.code, error.message, error.remedy))
-                    report = sync.run(None, force=force and not self.index.files(), deadline=deadline)
+                    again = force and not self.index.files()
+                    report = sync.run(None, force=again, deadline=deadline, everything=everything)
                     break
         failed = [self.embedding.failed] if self.embedding.failed else []
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
@@ -258,6 +263,7 @@ class BuiltinBackend:
             self.clocks.monotonic,
             told,
             lambda provider: self.embedding.batches(provider, self.index),
+            wall=self.clocks.wall,
         )
 
     def _surviving(self, act: Callable[[], _T]) -> _T:

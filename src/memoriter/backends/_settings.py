@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memoriter.index import EngineName
     from memoriter.search import SearchSettings
     from memoriter.sync import SyncSettings
+    from memoriter.types import SourceKind
 
 FIRST_EMBEDDING_MS = 20_000
 """How long the first search of a workspace may spend on vectors before it answers."""
@@ -39,4 +40,6 @@ class BackendSettings:
     extension_path: str | None = None
     on_search: bool = True
     debounce_ms: int = 1_500
+    sources: tuple[SourceKind, ...] = ("memory",)
+    """What is searched."""
     deadline_ms: int = FIRST_EMBEDDING_MS

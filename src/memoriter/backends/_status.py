@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.errors import PathRefused
 from memoriter.search import query_terms
-from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan
-from memoriter.types import Canary, Estimate, Query, Status
+from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, left_out, make_plan, new_chunks
+from memoriter.types import Canary, Estimate, Query, SourceCount, Status
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._settings import BackendSettings
-    from memoriter.index import Index, Row
+    from memoriter.index import Index, IndexedFile, Row
     from memoriter.sync import Sync
-    from memoriter.types import Health, SearchResult, Source
+    from memoriter.types import Chunk, Health, SearchResult, Source
     from memoriter.workspace import Loaded, Workspace
 
 CANARIES = 5
@@ -64,11 +64,14 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         leaves_machine=choice.leaves_machine if choice else False,
         background=background_of(index, spec).figures if spec else None,
         health=backend.health(),
-        skipped=backend.workspace.scan().skipped,
+        skipped=tuple(
+            sorted((*backend.workspace.scan().skipped, *left_out(index.files())), key=lambda skip: skip.path)
+        ),
         canaries=canaries,
         oversampling=index.oversampling,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
+        sources=tuple(SourceCount(kind, *index.kinds().get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
     )
 
 
@@ -77,11 +80,14 @@ def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
     scan, known, index = sync.workspace.scan(), sync.index.files(), sync.index
     plan = make_plan(scan.sources, known)
     anew = sync.outdated
-    loaded = list(_readable(sync.workspace, scan.sources if anew else (*plan.added, *plan.suspect)))
+    todo = scan.sources if anew else (*plan.added, *plan.suspect)
+    said = _said(sync, [source for source in todo if source.kind == "sessions"], {} if anew else known)
+    loaded = list(_readable(sync.workspace, [source for source in todo if source.kind == "memory"]))
     new = [item for item in loaded if item.source.path not in known]
     old = [item for item in loaded if item.source.path in known]
     changed = [item for item in old if anew or known[item.source.path].hash != item.hash]
     chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, sync.settings.cutting)]
+    chunks += [chunk for spoken in said.values() for chunk in spoken]
     waiting = () if anew else index.missing(index.corpus().chunks)
     texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in waiting))
     tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
@@ -89,8 +95,8 @@ def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
     in_batches = embedding.rules is not None and len(texts) >= WORTH_A_BATCH
     return Estimate(
         files=len(scan.sources),
-        added=len(new),
-        changed=len(changed),
+        added=len(new) + len(said.keys() - known.keys()),
+        changed=len(changed) + len(said.keys() & known.keys()),
         removed=len(plan.removed),
         chunks=len(chunks),
         tokens=tokens,
@@ -105,6 +111,15 @@ def _readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[Loade
     for source in sources:
         with suppress(PathRefused):
             yield workspace.load(source)
+
+
+def _said(sync: Sync, sources: Iterable[Source], known: Mapping[str, IndexedFile]) -> dict[str, list[Chunk]]:
+    """The new chunks of each transcript in which there is anything new."""
+    transcripts, cutting = sync.workspace.transcripts, sync.settings.cutting
+    if transcripts is None:
+        return {}
+    found = {source.path: new_chunks(transcripts, source, known.get(source.path), cutting) for source in sources}
+    return {path: chunks for path, chunks in found.items() if chunks is not None}
 
 
 def run_canaries(backend: Inspected) -> tuple[Canary, ...]:

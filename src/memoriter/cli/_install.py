@@ -34,9 +34,10 @@ STYLES = {"+": "green", "-": "red"}
     show_default=True,
     help="For all that you do there, or for the current folder.",
 )
+@click.option("--no-hooks", is_flag=True, help="Only the tools: nothing is put before a turn.")
 @click.option("--remove", is_flag=True, help="Take it out again.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-def command(client: ClientName, scope: Scope, *, remove: bool, dry_run: bool) -> None:
+def command(client: ClientName, scope: Scope, *, no_hooks: bool, remove: bool, dry_run: bool) -> None:
     """Put this memory into a client's configuration, or take it out.
 
         memoriter install claude-code --dry-run
@@ -46,7 +47,7 @@ def command(client: ClientName, scope: Scope, *, remove: bool, dry_run: bool) ->
 
     The client starts this very program. With -w it always opens that workspace, else the one around the folder it is
     used in. Everything else in the file stays as it is, and a copy of the file before is kept beside it. Claude Code
-    also gets the hooks that recall notes and have them written down. Next: start the client anew.
+    and Codex also get the hooks that recall notes and have them written down. Next: start the client anew.
     """
     from memoriter.app import surroundings
     from memoriter.integrations import Launch, Machine, apply, changes
@@ -55,7 +56,7 @@ def command(client: ClientName, scope: Scope, *, remove: bool, dry_run: bool) ->
     around = surroundings()
     machine = Machine(around.user_home, around.cwd, around.environ, sys.platform)
     launch = Launch(_program(), _options(asked), _passed_on(around.environ))
-    planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=_has_hooks())
+    planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
     outcomes = apply(planned, dry_run=dry_run)
     if screen.as_json:
         screen.json({"client": client, "dryRun": dry_run, "files": [_json(outcome) for outcome in outcomes]})
@@ -89,12 +90,6 @@ def _passed_on(environ: Mapping[str, str]) -> dict[str, str]:
     """Clients do not hand the whole environment on."""
     home = environ.get("MEMORITER_HOME", "").strip()
     return {"MEMORITER_HOME": str(Path(home).expanduser().absolute())} if home else {}
-
-
-def _has_hooks() -> bool:
-    """Whether this program has the command that Claude Code is to call."""
-    root = click.get_current_context().find_root()
-    return isinstance(root.command, click.Group) and root.command.get_command(root, "hook") is not None
 
 
 def _json(outcome: Outcome) -> dict[str, str | None]:

@@ -78,7 +78,9 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
     yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB)"
-    yield "notes", f"{state.files} files, {state.chunks} chunks"
+    counts = {each.kind: (each.files, each.chunks) for each in state.sources} or {"memory": (state.files, state.chunks)}
+    for kind, (files, chunks) in counts.items():
+        yield {"memory": "notes", "sessions": "sessions"}[kind], f"{files} files, {chunks} chunks"
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
     engine += f", {state.oversampling} compared for each found" if state.oversampling else ""

@@ -41,6 +41,9 @@ class AgentDefaults(Section):
 
     workspace: Annotated[str | None, About("Folder with the default agent's memory; `~` is your home")] = None
     user_timezone: Annotated[str | None, About("Time zone that decides which day it is, such as `Asia/Seoul`")] = None
+    bootstrap_max_chars: Annotated[
+        Whole, About("Characters of notes that an agent gets when a session begins", low=1000)
+    ] = 20_000
     context_tokens: Annotated[Whole | None, About("Size of the model's context window", low=1)] = None
     memory_search: Annotated[MemorySearch, About("Indexing and search")] = field(default_factory=MemorySearch)
     compaction: Annotated[Compaction, About("Long conversations")] = Compaction()

@@ -233,6 +233,13 @@ class MemorySearch(Section):
         tuple[SourceKind, ...], About("What is searched: notes (`memory`), transcripts (`sessions`)")
     ] = ("memory",)
     extra_paths: Annotated[tuple[ExtraPathSetting, ...], About("Files and folders that count as memory too")] = ()
+    session_paths: Annotated[
+        tuple[str, ...],
+        About(
+            "More transcripts: files, folders, or `claude-code` and `codex` for those of this workspace; "
+            "the agent's own always count"
+        ),
+    ] = ()
     experimental: Annotated[Experimental, About("Not settled yet")] = Experimental()
     provider: Annotated[str, About("Who turns text into vectors: a built-in name or an id of `models.providers`")] = (
         "auto"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Tree = dict[str, Any]
 
-WHOLE = frozenset({"headers", "sources"})
+WHOLE = frozenset({"headers", "sessionPaths", "sources"})
 """Tables and lists that an override replaces as one value."""
 
 

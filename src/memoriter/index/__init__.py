@@ -3,7 +3,7 @@
 from memoriter.index._engines import ENGINES, EngineName
 from memoriter.index._index import Index
 from memoriter.index._ledger import Ledger
-from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, Row
+from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, KindCount, Row
 
 __all__ = [
     "ENGINES",
@@ -13,6 +13,7 @@ __all__ = [
     "Entry",
     "Index",
     "IndexedFile",
+    "KindCount",
     "Ledger",
     "Row",
 ]

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from memoriter.index._database import Database
-    from memoriter.index._values import Corpus
+    from memoriter.index._values import Corpus, KindCount
+    from memoriter.types import SourceKind
 
 COMMON = 512
 """Chunks from which a term's count is remembered: few terms are in so many, and they are in many questions."""
@@ -24,6 +25,7 @@ class Counts:
     def __init__(self) -> None:
         self._version = -1
         self._corpus: Corpus | None = None
+        self._kinds: dict[SourceKind, KindCount] | None = None
         self._common: dict[str, int] = {}
 
     def corpus(self, connection: Database, version: int) -> Corpus:
@@ -32,6 +34,13 @@ class Counts:
         if self._corpus is None:
             self._corpus = _files.corpus(connection)
         return self._corpus
+
+    def kinds(self, connection: Database, version: int) -> dict[SourceKind, KindCount]:
+        """Totals of each kind."""
+        self._follow(version)
+        if self._kinds is None:
+            self._kinds = _files.kinds(connection)
+        return self._kinds
 
     def of_terms(self, connection: Database, terms: Iterable[str], version: int) -> dict[str, int]:
         """In how many chunks each term is. The time grows with the counts of those that are not remembered."""
@@ -46,7 +55,7 @@ class Counts:
 
     def _follow(self, version: int) -> None:
         if version != self._version:
-            self._version, self._corpus, self._common = version, None, {}
+            self._version, self._corpus, self._kinds, self._common = version, None, None, {}
 
 
 def _counted(connection: Database, terms: list[str]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from memoriter.index import _keywords
 from memoriter.index._connection import counter
 from memoriter.index._text import storable
-from memoriter.index._values import Brief, Corpus, IndexedFile, Row
+from memoriter.index._values import Brief, Corpus, IndexedFile, KindCount, Row
 from memoriter.types import Chunk
 
 if TYPE_CHECKING:
@@ -35,34 +35,47 @@ def chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk:
     return Chunk(start_line, end_line, text, titles)
 
 
-def put(connection: Database, source: Source, hash: str, entries: Sequence[Entry]) -> Change:  # noqa: A002 (the word of the door)
-    """Replace everything that is known of a file."""
+def put(
+    connection: Database,
+    source: Source,
+    hash: str,  # noqa: A002 (the word of the door)
+    entries: Sequence[Entry],
+    *,
+    keep: int = 0,
+    tail: str = "",
+) -> Change:
+    """Replace everything that is known of a file, but for its first `keep` chunks."""
     path = storable(source.path)
-    file, gone = _forget_chunks(connection, path)
-    length = sum(entry.length for entry in entries)
-    values = (path, source.kind, hash, source.size, source.mtime_ns, len(entries), length)
+    file, gone = _forget_chunks(connection, path, keep)
+    kept, length = cast(
+        "tuple[int, int]",
+        connection.execute("SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE file = ?", (file,)).get,
+    )
+    chunks, length = kept + len(entries), length + sum(entry.length for entry in entries)
+    values = (path, source.kind, hash, source.size, source.mtime_ns, chunks, length, tail)
     if file is None:
         statement = (
-            "INSERT INTO files(path, kind, hash, size, mtime_ns, chunks, length)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id"
+            "INSERT INTO files(path, kind, hash, size, mtime_ns, chunks, length, tail)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
         )
         file = int(connection.execute(statement, values).get)
     else:
         statement = (
-            "UPDATE files SET path = ?, kind = ?, hash = ?, size = ?, mtime_ns = ?, chunks = ?, length = ? WHERE id = ?"
+            "UPDATE files SET path = ?, kind = ?, hash = ?, size = ?, mtime_ns = ?, chunks = ?, length = ?, tail = ?"
+            " WHERE id = ?"
         )
         connection.execute(statement, (*values, file))
-    return Change(gone, _add_chunks(connection, file, entries))
+    return Change(gone, _add_chunks(connection, file, entries, kept))
 
 
-def _add_chunks(connection: Database, file: int, entries: Sequence[Entry]) -> range:
+def _add_chunks(connection: Database, file: int, entries: Sequence[Entry], before: int) -> range:
     first = newest_id(connection) + 1
     ids = range(first, first + len(entries))
     connection.executemany(
         "INSERT INTO chunks(id, file, day, ordinal, length, script, key, bag, start_line, end_line, heading, text)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (chunk_id, file, entry.day, chunk_id - first, *_columns(entry))
+            (chunk_id, file, entry.day, before + chunk_id - first, *_columns(entry))
             for chunk_id, entry in zip(ids, entries, strict=True)
         ),
     )
@@ -77,13 +90,14 @@ def _columns(entry: Entry) -> tuple[int, str, bytes, bytes, int, int, str, str]:
     return entry.length, entry.script, entry.key, entry.bag, *place
 
 
-def _forget_chunks(connection: Database, path: str) -> tuple[int | None, list[int]]:
+def _forget_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int | None, list[int]]:
     file = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).get
     if file is None:
         return None, []
-    gone = _column(connection, "SELECT id FROM chunks WHERE file = ? ORDER BY id", (file,))
+    which = "FROM chunks WHERE file = ? AND ordinal >= ?"
+    gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))
     _keywords.drop(connection, gone)
-    connection.execute("DELETE FROM chunks WHERE file = ?", (file,))
+    connection.execute(f"DELETE {which}", (file, keep))
     return int(file), gone
 
 
@@ -97,16 +111,23 @@ def remove(connection: Database, paths: Collection[str]) -> Change:
     return Change(everything, ())
 
 
-def touch(connection: Database, source: Source) -> None:
-    """Note size and time of a file whose content is still the same."""
-    values = (source.size, source.mtime_ns, storable(source.path))
-    connection.execute("UPDATE files SET size = ?, mtime_ns = ? WHERE path = ?", values)
+def touch(connection: Database, source: Source, tail: str | None = None) -> None:
+    """Note size and time of a file whose content is still the same, and how far it was read now."""
+    values = (source.size, source.mtime_ns, tail, storable(source.path))
+    connection.execute("UPDATE files SET size = ?, mtime_ns = ?, tail = coalesce(?, tail) WHERE path = ?", values)
 
 
 def listing(connection: Database) -> dict[str, IndexedFile]:
     """Every indexed file by its path."""
-    rows = connection.execute("SELECT path, kind, hash, size, mtime_ns, chunks FROM files ORDER BY path").fetchall()
-    return {str(row[0]): IndexedFile(*cast("tuple[Any, Any, Any, Any, Any, Any]", row)) for row in rows}
+    statement = "SELECT path, kind, hash, size, mtime_ns, chunks, tail FROM files ORDER BY path"
+    rows = connection.execute(statement).fetchall()
+    return {str(row[0]): IndexedFile(*cast("tuple[Any, Any, Any, Any, Any, Any, Any]", row)) for row in rows}
+
+
+def kinds(connection: Database) -> dict[SourceKind, KindCount]:
+    """How much there is of each kind that is there at all."""
+    rows = connection.execute("SELECT kind, count(*), sum(chunks) FROM files GROUP BY kind ORDER BY kind")
+    return {kind: KindCount(files, chunks) for kind, files, chunks in cast("Iterable[tuple[Any, int, int]]", rows)}
 
 
 def corpus(connection: Database) -> Corpus:

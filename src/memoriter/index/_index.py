@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._engines import EngineName
-    from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, Row
-    from memoriter.types import Levels, ModelSpec, Source
+    from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, KindCount, Row
+    from memoriter.types import Levels, ModelSpec, Source, SourceKind
 
 _EVERYTHING = Filters()
 
@@ -78,19 +78,40 @@ class Index(OpenFile):
         with self._reading() as connection:
             return self._counts.corpus(connection, self.version())
 
-    def put_file(self, source: Source, hash: str, entries: Sequence[Entry]) -> None:  # noqa: A002 (the word of `IndexedFile`)
-        """Replace everything known of a file, in one transaction. Its chunks get consecutive new ids in file order."""
+    def kinds(self) -> Mapping[SourceKind, KindCount]:
+        """Totals of each kind of source that is indexed, counted once while the index stays the same."""
+        with self._reading() as connection:
+            return self._counts.kinds(connection, self.version())
+
+    def put_file(
+        self,
+        source: Source,
+        hash: str,  # noqa: A002 (the word of `IndexedFile`)
+        entries: Sequence[Entry],
+        *,
+        keep: int = 0,
+        tail: str = "",
+    ) -> None:
+        """Replace everything known of a file, in one transaction. Its chunks get consecutive new ids in file order.
+
+        Args:
+            source: the file.
+            hash: by which its content is known again.
+            entries: its chunks, from the one after those that are kept.
+            keep: so many of the chunks that are there stay as they are.
+            tail: how far the file was read, for whoever reads on.
+        """
         with self._writing() as connection:
-            change = _files.put(connection, source, hash, entries)
+            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail)
             _cache.taken(connection, change.added, now=self._clock())
             self._vectors.follow(change)
         if self._rebuilt is not None:
             self._rebuilt.add(storable(source.path))
 
-    def touch_file(self, source: Source) -> None:
-        """Note size and time of a file whose content is still what was indexed."""
+    def touch_file(self, source: Source, *, tail: str | None = None) -> None:
+        """Note size and time of a file whose content is still what was indexed, and how far it was read now."""
         with self._writing() as connection:
-            _files.touch(connection, source)
+            _files.touch(connection, source, tail)
         if self._rebuilt is not None:
             self._rebuilt.add(storable(source.path))
 

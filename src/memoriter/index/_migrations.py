@@ -60,7 +60,15 @@ CREATE TABLE code_tombs(
 CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
 """
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(2, "codes of vectors", _CODES),)
+_TAILS = """
+-- How far a file that only grows was read, as the sync room writes it; empty for files that are read whole.
+ALTER TABLE files ADD COLUMN tail TEXT NOT NULL DEFAULT '';
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(2, "codes of vectors", _CODES),
+    Migration(3, "how far a growing file was read", _TAILS),
+)
 
 
 def create(connection: Database, *, now: float, first_id: int = 1) -> None:

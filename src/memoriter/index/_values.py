@@ -38,6 +38,8 @@ class IndexedFile:
     size: int
     mtime_ns: int
     chunks: int
+    tail: str = ""
+    """How far a file that only grows was read, as whoever put it there wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,13 @@ class Brief(NamedTuple):
     bag: bytes
     day: int
     script: str
+
+
+class KindCount(NamedTuple):
+    """How much of one kind is indexed."""
+
+    files: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)

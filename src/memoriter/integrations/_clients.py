@@ -26,7 +26,7 @@ HOOKS = {
     "Stop": "stop",
     "PreCompact": "pre-compact",
 }
-"""Claude Code's events, and our words for them."""
+"""The events of Claude Code and of Codex, and our words for them."""
 OURS = re.compile(r"\bmemoriter\b.*\bhook (?:session-start|user-prompt|stop|pre-compact)\s*\Z", re.DOTALL)
 
 
@@ -85,22 +85,26 @@ def changes(
         machine: where its files are.
         scope: for every project of this person, or for the current folder.
         install: False: remove.
-        hooks: whether memoriter can be called at Claude Code's events.
+        hooks: whether memoriter is also called at the events of the client, where it has any.
 
     Raises:
         UsageError: the client has no configuration of that scope.
     """
     file = place_of(client, machine, scope)
     if client == "codex":
-        return [Change(file, lambda text: _codex(text, str(file), launch if install else None))]
-    entry = {"type": "stdio", **launch.entry} if client == "claude-code" else launch.entry
-    made = [Change(file, lambda text: _server(text, str(file), entry if install else None))]
-    if client == "claude-code" and (hooks or not install):
-        settings = _claude_settings(machine, scope)
+        made = [Change(file, lambda text: _codex(text, str(file), launch if install else None))]
+    else:
+        made = [Change(file, lambda text: _server(text, str(file), _entry(client, launch) if install else None))]
+    settings = _hooks_place(client, machine, scope)
+    if settings is not None and (hooks or not install):
         windows = machine.platform == "win32"
         lines = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()} if install else {}
         made.append(Change(settings, lambda text: _hooks(text, str(settings), lines)))
     return made
+
+
+def _entry(client: ClientName, launch: Launch) -> dict[str, Any]:
+    return {"type": "stdio", **launch.entry} if client == "claude-code" else launch.entry
 
 
 def place_of(client: ClientName, machine: Machine, scope: Scope) -> Path:
@@ -124,10 +128,18 @@ def place_of(client: ClientName, machine: Machine, scope: Scope) -> Path:
     return Path(named or usual) / "Claude" / "claude_desktop_config.json"
 
 
-def _claude_settings(machine: Machine, scope: Scope) -> Path:
+def _hooks_place(client: ClientName, machine: Machine, scope: Scope) -> Path | None:
+    """The file with the hooks of a client; None where it has none."""
+    places = {
+        "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+        "codex": ("CODEX_HOME", ".codex", "hooks.json"),
+    }
+    if client not in places:
+        return None
+    variable, folder, name = places[client]
     if scope == "project":
-        return machine.cwd / ".claude" / "settings.json"
-    return Path(machine.environ.get("CLAUDE_CONFIG_DIR") or machine.user_home / ".claude") / "settings.json"
+        return machine.cwd / folder / name
+    return Path(machine.environ.get(variable) or machine.user_home / folder) / name
 
 
 def _server(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
@@ -147,7 +159,7 @@ def _server(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
 
 
 def _hooks(text: str, name: str, lines: Mapping[str, str]) -> str:
-    """Claude Code's settings with our command lines for its events, or without any of ours."""
+    """Settings with our command lines for each event, or without any of ours."""
     if not lines and not text.strip():
         return text
     text = text if text.strip() else "{}\n"

@@ -101,6 +101,7 @@ DOCUMENTS = Tool(
         },
         "required": ["results"],
     },
+    writes=False,
 )
 DOCUMENT = Tool(
     "fetch",
@@ -113,5 +114,6 @@ DOCUMENT = Tool(
         "properties": {**FOUND["properties"], "metadata": {"type": "object"}, **ERROR},
         "required": ["id", "title", "text", "url"],
     },
+    writes=False,
 )
 CONNECTOR: tuple[Tool, ...] = (DOCUMENTS, DOCUMENT)

@@ -15,7 +15,6 @@ from memoriter.mcp_server._prompts import Prompts
 from memoriter.mcp_server._resources import Resources
 from memoriter.mcp_server._shared import SharedMemory
 from memoriter.mcp_server._tools import Tools
-from memoriter.tools import tools_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -37,9 +36,12 @@ def server_of(memory: Memory, *, connector: bool = False) -> Server[Any]:
     Args:
         memory: used by one request at a time.
         connector: also offer `search` and `fetch`, which connectors of ChatGPT look for.
+
+    Raises:
+        ConfigError: the memory slot names a plugin that is not installed.
     """
     shared = SharedMemory(memory)
-    tools = tools_for(memory.settings)
+    tools = memory.tools
     own = Tools(shared, (*tools, *(CONNECTOR if connector and tools else ())))
     resources, prompts = Resources(shared), Prompts(shared)
 

@@ -62,6 +62,7 @@ class Told:
         since: date | None = None,
         until: date | None = None,
         path: str | None = None,
+        deadline_ms: int | None = None,
     ) -> SearchResult:
         return self._memory.search(
             query,
@@ -71,6 +72,7 @@ class Told:
             since=since,
             until=until,
             path=path,
+            deadline_ms=deadline_ms,
             progress=self._progress,
         )
 

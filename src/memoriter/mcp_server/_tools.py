@@ -47,19 +47,20 @@ class Tools:
 
 
 def shown(tool: Tool) -> ShownTool:
-    """A tool as it is listed."""
+    """A tool as it is listed. What a plugin's tool does is not known."""
+    known = tool.writes is not None
     return ShownTool(
         name=tool.name,
-        title=tool.title,
+        title=tool.title or None,
         description=tool.description,
         input_schema=dict(tool.input_schema),
         output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
         annotations=ToolAnnotations(
-            title=tool.title,
-            read_only_hint=not tool.writes,
-            destructive_hint=False,
-            idempotent_hint=not tool.writes,
-            open_world_hint=False,
+            title=tool.title or None,
+            read_only_hint=not tool.writes if known else None,
+            destructive_hint=False if known else None,
+            idempotent_hint=not tool.writes if known else None,
+            open_world_hint=False if known else None,
         ),
     )
 

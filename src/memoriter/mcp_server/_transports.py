@@ -27,8 +27,9 @@ def serve_stdio(memory: Memory) -> None:
     """Speak with the client that started this process, until it closes our input; stdout carries nothing else."""
     from mcp.server.stdio import stdio_server
 
+    server = server_of(memory)
+
     async def serve() -> None:
-        server = server_of(memory)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from memoriter.search._background import Background
     from memoriter.search._ports import Brief, Reader
     from memoriter.search._score import Saturations, WeighedTerms
+    from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters
 
 FEWEST_CANDIDATES = 24
@@ -57,6 +59,35 @@ class Question:
     """(dims,), unit length; None when the vector leg does not serve."""
 
 
+def gather_kinds(
+    reader: Reader, question: Question, settings: SearchSettings, *, filters: Filters, words: bool
+) -> Candidates:
+    """The candidates of each kind of source that shares the hits, so that none takes the places of another.
+
+    Where places in a leg make the score, all kinds must be asked together.
+    """
+
+    def ask(some: Filters) -> Candidates:
+        return gather(reader, question, settings.background, limit=settings.candidates, filters=some, words=words)
+
+    if len(settings.kinds) < 2 or settings.scoring != "calibrated":
+        return ask(filters)
+    first, *others = (ask(replace(filters, sources=frozenset({kind}))) for kind in settings.kinds)
+    return reduce(_both, others, first)
+
+
+def _both(one: Candidates, other: Candidates) -> Candidates:
+    return replace(
+        one,
+        briefs={**one.briefs, **other.briefs},
+        cosines={**one.cosines, **other.cosines},
+        vector_scores={**one.vector_scores, **other.vector_scores},
+        word_scores={**one.word_scores, **other.word_scores},
+        keyword_leg=[*one.keyword_leg, *other.keyword_leg],
+        vector_leg=[*one.vector_leg, *other.vector_leg],
+    )
+
+
 def gather(
     reader: Reader, question: Question, background: Background, *, limit: int, filters: Filters, words: bool = True
 ) -> Candidates:
@@ -74,7 +105,9 @@ def gather(
     keyword_leg = [row for row, _ in found]
     vector_leg = _nearest(reader, question.vector, background, limit=limit, filters=filters)
     proposed = {*keyword_leg, *vector_leg}
-    near_words = {row + step for row in keyword_leg[: limit // 2] for step in (-1, 1)} if filters.empty else set[int]()
+    alike = filters.since is None and filters.until is None and filters.path is None
+    """Whether the neighbour of a chunk, in the same file, passes the filters as it does."""
+    near_words = {row + step for row in keyword_leg[: limit // 2] for step in (-1, 1)} if alike else set[int]()
     known = reader.briefs({row + step for row in proposed for step in (-1, 0, 1)} | near_words)
     chosen = {row: known[row] for row in known if row in proposed or _beside(known, row, keyword_leg, near_words)}
     cosines, scores = _vector_scores(reader, question, background, chosen)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import InvalidQuery
 from memoriter.search._bag import members
-from memoriter.search._candidates import Candidates, Question, gather
+from memoriter.search._candidates import Candidates, Question, gather_kinds
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._mmr import mmr_order
+from memoriter.search._quota import shared_slots
 from memoriter.search._score import BOTH_LEGS, MATCH, NOTHING, WORDS_ALONE, blend, related_at_most
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import query_terms
@@ -89,10 +90,11 @@ def _rank(
     reader: Reader, question: Question, settings: SearchSettings, *, filters: Filters, now: float
 ) -> tuple[Hit, ...]:
     words = settings.hybrid or question.vector is None
-    found = gather(reader, question, settings.background, limit=settings.candidates, filters=filters, words=words)
+    found = gather_kinds(reader, question, settings, filters=filters, words=words)
     scores = calibrated(found, settings) if settings.scoring == "calibrated" else _fused(found)
     ranked = _spread(_ordered(found, _decayed(found, scores, settings, now)), found, settings)
-    kept = [item for item in ranked if item.score >= settings.min_score][: max(settings.max_results, 0)]
+    good = [item for item in ranked if item.score >= settings.min_score]
+    kept = shared_slots(good, [found.briefs[item.row].source for item in good], settings.max_results)
     passages = reader.rows([item.row for item in kept])
     explained = settings.scoring == "calibrated"
     return tuple(

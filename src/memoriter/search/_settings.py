@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.search._background import Background
 from memoriter.search._score import VECTOR_WEIGHT
+
+if TYPE_CHECKING:
+    from memoriter.types import SourceKind
 
 Scoring = Literal["calibrated", "rrf", "classic"]
 
@@ -30,6 +33,8 @@ class SearchSettings:
     """`None`: no decay."""
     background: Background = field(default_factory=lambda: Background.of_model((0.0, 0.1)))
     """What unrelated chunks look like."""
+    kinds: tuple[SourceKind, ...] = ()
+    """The kinds of sources that share the hits, where there are several."""
 
     @property
     def weight(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.errors import IndexDamaged, PathRefused, ProviderUnavailable
@@ -10,6 +11,7 @@ from memoriter.ids import fingerprint
 from memoriter.search import Background, measure
 from memoriter.sync._entries import Cutting, entries_of
 from memoriter.sync._plan import make_plan
+from memoriter.sync._sessions import SessionRules, due, grown_lines, index_transcript
 from memoriter.types import Reason, SyncReport
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class SyncSettings:
     cutting: Cutting = field(default_factory=Cutting)
     max_entries: int = 50_000
     max_bytes: int = 2**31
+    sessions: SessionRules = field(default_factory=SessionRules)
 
 
 @dataclass(slots=True)
@@ -105,6 +108,8 @@ class Sync:
     batches: Callable[[EmbeddingProvider], Batches | None] = lambda _: None
     """The batch interface of an opened provider, where it is to be used."""
     tally: Tally = field(default_factory=Tally)
+    wall: Callable[[], float] = lambda: inf
+    """Seconds since 1970, for how long a transcript was left alone."""
 
     def run(
         self,
@@ -113,6 +118,7 @@ class Sync:
         force: bool = False,
         deadline: Deadline | None = None,
         look: Look | None = None,
+        everything: bool = True,
     ) -> SyncReport:
         """Index what changed, then embed what has no vector, until the deadline.
 
@@ -121,13 +127,14 @@ class Sync:
             force: cut and index every file anew, and try chunks again that failed; vectors are kept.
             deadline: for embedding; the keyword leg is always finished.
             look: what `look` has just seen, so that the files are not looked at twice.
+            everything: also transcripts that are being written just now, of which little is new.
 
         Raises:
             IndexBusy: another process is indexing.
         """
         started = self.monotonic()
         with self.index.lease():
-            report = self._read(look, force=force)
+            report = self._read(look, force=force, everything=everything)
             self.tally.take(report)
             if provider is not None:
                 report = self._embed(provider, report, deadline)
@@ -145,15 +152,22 @@ class Sync:
         version = self.index.version()
         if self.outdated or self.index.pending():
             return Look(version, needed=True)
-        plan = make_plan(self.workspace.scan().sources, self.index.files())
+        plan = make_plan(self.workspace.scan().sources, self.index.files(), self._due)
         return Look(version, needed=not plan.empty, plan=plan)
 
-    def _read(self, look: Look | None, *, force: bool) -> SyncReport:
+    def _due(self, source: Source, known: IndexedFile) -> bool:
+        """Whether a changed file is to be read before anybody asks for all of them."""
+        if source.kind != "sessions":
+            return True
+        grown, age = source.size - known.size, self.wall() - source.mtime_ns / 1e9
+        return due(grown, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, known.size))
+
+    def _read(self, look: Look | None, *, force: bool, everything: bool) -> SyncReport:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
-            return self._read_into(self.index, look)
+            return self._read_into(self.index, look, everything=everything)
         before = self.index.files().keys()
         with self.index.rebuild() as fresh:
             fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
@@ -163,11 +177,13 @@ class Sync:
             after = fresh.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: Index, look: Look | None = None) -> SyncReport:
+    def _read_into(self, index: Index, look: Look | None = None, *, everything: bool = True) -> SyncReport:
         known = index.files()
         # What was seen holds only if nobody else has written since.
         seen = look.plan if look is not None and look.version == index.version() else None
-        plan = make_plan(self.workspace.scan().sources, known) if seen is None else seen
+        if (plan := seen) is None:
+            sources = self.workspace.scan().sources
+            plan = make_plan(sources, known) if everything else make_plan(sources, known, self._due)
         waiting = index.pending()
         index.remove_files(plan.removed)
         todo = (*plan.added, *plan.suspect)
@@ -189,6 +205,8 @@ class Sync:
 
     def _index_file(self, index: Index, source: Source, known: IndexedFile | None) -> _Change:
         try:
+            if source.kind == "sessions":
+                return self._index_transcript(index, source, known)
             loaded = self.workspace.load(source)
         except PathRefused as error:
             if known:
@@ -200,6 +218,15 @@ class Sync:
         entries = entries_of(loaded.source, loaded.text, self.settings.cutting)
         index.put_file(loaded.source, loaded.hash, entries)
         return _Change("changed" if known else "added", len(entries))
+
+    def _index_transcript(self, index: Index, source: Source, known: IndexedFile | None) -> _Change:
+        transcripts = self.workspace.transcripts
+        if transcripts is None:
+            return _Change("same", 0)
+        written, trouble = index_transcript(index, transcripts, source, known, self.settings.cutting)
+        if written is None:
+            return _Change("same", 0, trouble)
+        return _Change("changed" if known else "added", written, trouble)
 
     def _embed(
         self, provider: Callable[[], EmbeddingProvider], report: SyncReport, deadline: Deadline | None

@@ -70,4 +70,4 @@ def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
     return excerpt_json(memory.read(asked.path, start=asked.start, lines=asked.lines))
 
 
-GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool, "Read a note", OUTPUT)
+GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool, "Read a note", OUTPUT, writes=False)

@@ -198,6 +198,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "indexBytes": status.index_bytes,
         "files": status.files,
         "chunks": status.chunks,
+        "sources": [{"kind": each.kind, "files": each.files, "chunks": each.chunks} for each in status.sources],
         "vectors": status.vectors,
         "pending": status.pending,
         "failed": status.failed,

@@ -132,4 +132,4 @@ def _within(result: SearchResult, told: MemorySettings, *, citations: bool) -> S
     return replace(result, hits=hits, truncated_by=result.truncated_by or TRUNCATED)
 
 
-SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT)
+SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False)

@@ -35,6 +35,7 @@ class MemoryLike(Protocol):
         since: date | None = None,
         until: date | None = None,
         path: str | None = None,
+        deadline_ms: int | None = None,
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
@@ -65,5 +66,5 @@ class Tool:
     """For people."""
     output_schema: Mapping[str, Any] | None = None
     """A JSON schema of what `run` answers with; an object."""
-    writes: bool = False
-    """Whether it adds to the notes; no tool takes anything away from them."""
+    writes: bool | None = None
+    """Whether it changes anything; None: not known."""

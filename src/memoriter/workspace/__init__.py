@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.workspace._areas import ExtraPath
+from memoriter.workspace._day import local_time, zone_is_known
 from memoriter.workspace._ignore import in_ignored_folder
 from memoriter.workspace._paths import extra_files, is_memory_path, normalise_path
 from memoriter.workspace._scan import Scan
@@ -12,7 +13,12 @@ from memoriter.workspace._write import Appended, append, replace
 
 if TYPE_CHECKING:
     from memoriter.workspace._chunk import MERGE_TOKENS, chunk_markdown
+    from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
+    from memoriter.workspace._open_transcript import OpenTranscript
+    from memoriter.workspace._secrets import Secret, find_secrets, mask
+    from memoriter.workspace._transcript_folders import transcripts_of
+    from memoriter.workspace._transcripts import TranscriptFolder, Transcripts
 
 __all__ = [
     "MAX_BYTES",
@@ -20,28 +26,45 @@ __all__ = [
     "Appended",
     "ExtraPath",
     "Loaded",
+    "OpenTranscript",
     "Scan",
+    "Secret",
+    "TranscriptFolder",
+    "Transcripts",
     "Workspace",
     "append",
     "chunk_lines",
     "chunk_markdown",
     "estimate_tokens",
     "extra_files",
+    "find_secrets",
     "in_ignored_folder",
+    "injected",
     "is_memory_path",
+    "local_time",
+    "mask",
     "normalise_path",
     "replace",
+    "transcripts_of",
+    "without_injected",
+    "zone_is_known",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what cuts text when it is first asked for: most searches find nothing new to cut."""
-    if name in {"MERGE_TOKENS", "chunk_markdown"}:
-        from memoriter.workspace import _chunk
+    """Load what reads and cuts text when it is first asked for: most searches find nothing new to cut."""
+    late = {
+        "_chunk": {"MERGE_TOKENS", "chunk_markdown"},
+        "_injected": {"injected", "without_injected"},
+        "_lines": {"chunk_lines"},
+        "_open_transcript": {"OpenTranscript"},
+        "_secrets": {"Secret", "find_secrets", "mask"},
+        "_transcript_folders": {"transcripts_of"},
+        "_transcripts": {"TranscriptFolder", "Transcripts"},
+    }
+    for file, names in late.items():
+        if name in names:
+            from importlib import import_module
 
-        return getattr(_chunk, name)
-    if name == "chunk_lines":
-        from memoriter.workspace._lines import chunk_lines
-
-        return chunk_lines
+            return getattr(import_module(f"{__name__}.{file}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
+    from typing import BinaryIO
 
     from memoriter.workspace._areas import Place
 
@@ -49,6 +51,25 @@ def read_bytes(place: Place, limit: int) -> tuple[bytes, os.stat_result]:
     except (OSError, ValueError) as error:
         raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
     return content, found
+
+
+@contextmanager
+def open_plain(place: Place) -> Generator[tuple[BinaryIO, os.stat_result]]:
+    """A plain file of any size, opened for reading, and its stat.
+
+    Raises:
+        PathRefused: nothing is there, or a link, a folder, a device, or it is not readable.
+    """
+    try:
+        opened = os.fdopen(_open(place.base, place.names), "rb")
+    except FileNotFoundError:
+        raise refused(place.cited, "it is not there any more") from None
+    except _NotAFileError as error:
+        raise refused(place.cited, str(error)) from None
+    except (OSError, ValueError) as error:
+        raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
+    with opened:
+        yield opened, os.fstat(opened.fileno())
 
 
 class _NotAFileError(Exception):

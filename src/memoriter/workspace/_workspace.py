@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
+    from memoriter.workspace._transcripts import Transcripts
+
 MAX_BYTES = 16 * 1024 * 1024
 """A larger file is a book or a mistake, not a note."""
 
@@ -40,14 +42,24 @@ class Workspace:
     """The memory files below one folder, and those the owner added beside it."""
 
     root: Path
+    transcripts: Transcripts | None
+    """The conversations that count; None: none do."""
 
-    def __init__(self, root: Path, extra_paths: Sequence[ExtraPath] = (), *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        root: Path,
+        extra_paths: Sequence[ExtraPath] = (),
+        *,
+        max_bytes: int = MAX_BYTES,
+        transcripts: Transcripts | None = None,
+    ) -> None:
         """Take the folder as it is.
 
         Args:
             root: may itself be a symbolic link.
             extra_paths: further files and folders.
-            max_bytes: a larger file is left out of scans and refused to readers.
+            max_bytes: a larger note is left out of scans and refused to readers.
+            transcripts: the conversations that count too.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -55,6 +67,7 @@ class Workspace:
         self.root = Path(os.path.abspath(root))  # noqa: PTH100 - resolving would follow the link
         self._extra_paths = tuple(extra_paths)
         self._max_bytes = max_bytes
+        self.transcripts = transcripts
         if not self.root.is_dir():
             raise WorkspaceNotFound(
                 f"{os.fspath(root)!r} is not a folder", remedy="Create it, or name another with -w."
@@ -62,10 +75,15 @@ class Workspace:
 
     def scan(self) -> Scan:
         """All sources, and all that looked like one, as the disk is now."""
-        return scan_areas(self._areas(), self._max_bytes)
+        notes = scan_areas(self._areas(), self._max_bytes)
+        if self.transcripts is None:
+            return notes
+        told = self.transcripts.scan()
+        sources = sorted((*notes.sources, *told.sources), key=lambda source: source.path)
+        return Scan(tuple(sources), tuple(sorted((*notes.skipped, *told.skipped), key=lambda skip: skip.path)))
 
     def load(self, source: Source) -> Loaded:
-        """The content of a source.
+        """The content of a note.
 
         Raises:
             PathRefused: it is gone, or no longer a plain file of the memory.
@@ -83,6 +101,8 @@ class Workspace:
     ) -> Excerpt:
         """Lines of one memory file; an empty text if the file is not there yet, or ends before `start`.
 
+        Of a transcript, what was said in these lines of its file.
+
         Args:
             path: as cited, or absolute.
             start: first line, 1-based; smaller numbers count as 1.
@@ -90,8 +110,10 @@ class Workspace:
             max_chars: the text is cut here, at the end of a line if it has several; `truncated` says so.
 
         Raises:
-            PathRefused: the path is not one of the memory's Markdown files, and nothing else is ever raised.
+            PathRefused: the path is not one of the memory's files, and nothing else is ever raised.
         """
+        if self.transcripts is not None and self.transcripts.cites(path):
+            return self.transcripts.read(path, start=start, lines=lines, max_chars=max(1, max_chars))
         place = self._place(path)
         try:
             content, _ = read_bytes(place, self._max_bytes)

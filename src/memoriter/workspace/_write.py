@@ -52,12 +52,12 @@ def append(file: Path, text: str) -> Appended:
     return Appended(file, start, start + body.count("\n") - 1)
 
 
-def replace(file: Path, text: str, *, expected: str | None) -> None:
+def replace(file: Path, text: str | bytes, *, expected: str | None) -> None:
     """Put the text in the place of the whole file, in one step that is seen by others as before or after.
 
     Args:
         file: keeps its permissions; its folder must exist unless the file is new.
-        text: NUL and half characters become U+FFFD.
+        text: NUL and half characters become U+FFFD; bytes stay as they are.
         expected: `ids.bytes_hash` of the content it takes the place of; `None`: the file must not exist.
 
     Raises:
@@ -65,7 +65,7 @@ def replace(file: Path, text: str, *, expected: str | None) -> None:
         WriteError: it could not be written; it is as it was.
         PathRefused: the file is a link, a folder or a device.
     """
-    content = _encode(text)
+    content = text if isinstance(text, bytes) else _encode(text)
     with _translated(file):
         if expected is None:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,54 @@
+"""What happens around an agent's turns: events and who hears of them, and what a session is given."""
+
+from memoriter.agent._bus import Addition, Answer, HookBus, Listener
+from memoriter.agent._coding import LONGEST_INPUT, HookAnswer, HookInput, answer_hook, read_hook
+from memoriter.agent._events import (
+    AgentEnd,
+    Audience,
+    BeforeAgentStart,
+    BeforeCompaction,
+    Event,
+    EventName,
+    Message,
+    SessionEnd,
+    SessionStart,
+    event_name,
+)
+from memoriter.agent._flushing import FlushAnswer, FlushResult, FlushTurn
+from memoriter.agent._guard import escape_for_prompt, looks_like_injection
+from memoriter.agent._markdown import MarkdownRecall
+from memoriter.agent._passages import Passage, RecallSource
+from memoriter.agent._session import Context, Session, Surrounds
+
+__all__ = [
+    "LONGEST_INPUT",
+    "Addition",
+    "AgentEnd",
+    "Answer",
+    "Audience",
+    "BeforeAgentStart",
+    "BeforeCompaction",
+    "Context",
+    "Event",
+    "EventName",
+    "FlushAnswer",
+    "FlushResult",
+    "FlushTurn",
+    "HookAnswer",
+    "HookBus",
+    "HookInput",
+    "Listener",
+    "MarkdownRecall",
+    "Message",
+    "Passage",
+    "RecallSource",
+    "Session",
+    "SessionEnd",
+    "SessionStart",
+    "Surrounds",
+    "answer_hook",
+    "escape_for_prompt",
+    "event_name",
+    "looks_like_injection",
+    "read_hook",
+]

@@ -1,0 +1,245 @@
+"""One conversation of an agent, with its memory around it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from memoriter.agent._bus import Answer, Listener
+from memoriter.agent._context import SMALLEST_BUDGET, parts_of, render
+from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
+from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult
+from memoriter.agent._passages import Passage, quote
+from memoriter.agent._snapshots import Snapshot, Snapshots
+from memoriter.agent._store import SessionStore
+from memoriter.errors import UsageError, WriteError
+from memoriter.types import Reason
+from memoriter.workspace import local_time, without_injected, zone_is_known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from memoriter.agent._bus import HookBus
+    from memoriter.agent._events import Audience
+    from memoriter.agent._passages import RecallSource
+    from memoriter.config import Compaction
+    from memoriter.workspace import Workspace
+
+RECALL_MS = 2_000
+"""How long a recall source may look, and index what is new."""
+RECALL_SECONDS = 8.0
+"""How long it is waited for: a machine may be slow, and a search that is nearly done is worth a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What goes to the model when a session begins."""
+
+    text: str
+    """Empty: there is nothing to say."""
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounds:
+    """What a session needs around it."""
+
+    workspace: Workspace
+    bus: HookBus
+    folder: Path
+    """Where the agent's sessions are kept, in memoriter's home."""
+    wall: Callable[[], float]
+    zone: str | None
+    """The user's time zone; None: the process' own."""
+    sources: tuple[RecallSource, ...]
+    """Where to look before a turn."""
+    context_chars: int
+    recall_chars: int
+    compaction: Compaction
+    """`agents.defaults.compaction`."""
+    window: int | None
+    """`agents.defaults.contextTokens`."""
+    writable: bool = True
+    """Off where the host's sandbox does not let the agent write into the workspace."""
+    active: bool = True
+    """Off where the memory slot is `none`: then the session says nothing and keeps nothing."""
+
+
+class Session:
+    """What an agent's host calls around its turns. Nothing here raises because of a plugin, a note or the disk."""
+
+    def __init__(self, key: str, audience: Audience, around: Surrounds) -> None:
+        if not key.strip():
+            raise UsageError("The session has no name.", remedy="Give the id that the host has for the conversation.")
+        self.key = key
+        self.audience: Audience = audience
+        self._around = around
+        self._snapshots = Snapshots(around.folder / "contexts", around.wall)
+        self._recalls = tuple(_recall_of(source) for source in around.sources)
+        self._flushing = Flushing(
+            key,
+            around.workspace,
+            SessionStore(around.folder / "sessions" / "sessions.json", around.wall),
+            around.folder / "flushes",
+            around.wall,
+            around.zone,
+            around.compaction,
+            around.window,
+        )
+
+    @property
+    def now(self) -> datetime:
+        """The moment in the user's time zone."""
+        return local_time(self._around.wall(), self._around.zone)
+
+    def start(self, *, renew: bool = False, max_chars: int | None = None) -> Context:
+        """What the model should know from the beginning; the same bytes for as long as the session lasts.
+
+        Args:
+            renew: take the notes as they are now, because the conversation was just compacted.
+            max_chars: at most so many characters (1,000 or more), where notes are read now; None:
+                `agents.defaults.bootstrapMaxChars`.
+
+        Raises:
+            UsageError: `max_chars` is out of range.
+        """
+        limit = self._around.context_chars if max_chars is None else max_chars
+        if limit < SMALLEST_BUDGET:
+            raise UsageError(f"max_chars is {limit}.", remedy=f"Give {SMALLEST_BUDGET} or more.")
+        reasons = list(self._around.bus.tell(SessionStart(self.key, self.audience)))
+        if not self._around.active:
+            return Context("", tuple(reasons))
+        known = None if renew else self._snapshots.read(self.key, self.audience)
+        if known is not None:
+            return Context(known.context, tuple(reasons))
+        now, zone = self.now, self._around.zone
+        if zone and not zone_is_known(zone):
+            message = f"The time zone {zone!r} is not known here, so days are those of this machine."
+            reasons.append(Reason("time_zone", message, "Correct agents.defaults.userTimezone, such as Asia/Seoul."))
+        parts, troubles = parts_of(self._around.workspace, now, self.audience)
+        text = render(parts, f"{now.date().isoformat()} (UTC{now:%z})", limit)
+        freeze = self._snapshots.renew if renew else self._snapshots.freeze
+        try:
+            text = freeze(self.key, self.audience, text).context
+        except WriteError as error:
+            reasons.append(Reason(error.code, error.message, "The context may change within this session."))
+        return Context(text, (*reasons, *troubles))
+
+    def recall(self, prompt: str, *, max_chars: int | None = None) -> Answer:
+        """What goes before the user's message: what plugins add, and what is remembered and sure to bear on it.
+
+        It is empty where nothing matches, and it repeats nothing that the conversation was given since it began or was
+        compacted last.
+
+        Args:
+            prompt: the user's message.
+            max_chars: at most so many characters of recall; None: `memory.qmd.limits.maxInjectedChars`.
+        """
+        around = self._around
+        event = BeforeAgentStart(self.key, without_injected(prompt), self.audience)
+        added = around.bus.ask(event)
+        if not around.active:
+            return added
+        results, troubles = around.bus.collect(self._recalls, event)
+        passages = [passage for result in results for passage in cast("Sequence[Passage]", result)]
+        known = self._snapshots.read(self.key, self.audience) or Snapshot("")
+        budget = around.recall_chars if max_chars is None else max_chars
+        quoted = quote(passages, budget, known=known.recalled, context=known.context)
+        reasons = [*added.reasons, *troubles, *quoted.reasons]
+        if quoted.identities:
+            try:
+                self._snapshots.recalled(self.key, self.audience, quoted.identities)
+            except WriteError as error:
+                reasons.append(Reason(error.code, error.message, "The same passages may come again."))
+        texts = [text for text in (added.prepend_context, quoted.text) if text]
+        return Answer("\n\n".join(texts), tuple(reasons))
+
+    def begin_turn(self, prompt: str) -> None:
+        """Remember the user's message until the turn ends, for hosts whose processes do not last a turn."""
+        if self._around.bus.listens("agent_end"):
+            known = self._snapshots.read(self.key, self.audience) or Snapshot("")
+            with suppress(WriteError):
+                self._snapshots.keep(self.key, self.audience, replace(known, prompt=without_injected(prompt)))
+
+    def turn_messages(self) -> tuple[Message, ...]:
+        """The user's message of the turn that `begin_turn` was told of, once."""
+        known = self._snapshots.read(self.key, self.audience)
+        if known is None or not known.prompt:
+            return ()
+        with suppress(WriteError):
+            self._snapshots.keep(self.key, self.audience, replace(known, prompt=""))
+        return (Message("user", known.prompt),)
+
+    def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
+        """Let listeners hear what was said in a turn, such as those that capture."""
+        return self._around.bus.tell(AgentEnd(self.key, tuple(messages), success, self.audience))
+
+    def flush(
+        self, tokens: int | None = None, *, window: int | None = None, reserve: int = 0, force: bool = False
+    ) -> FlushAnswer:
+        """The turn in which the model writes down what must last, when it is time for one: once before a compaction.
+
+        The host runs that turn out of the user's sight, and calls `flushed` with the answer.
+
+        Args:
+            tokens: how full the conversation is; None: as its entry in `sessions.json` says.
+            window: tokens that the model can hold; None: `agents.defaults.contextTokens`, else 200,000.
+            reserve: tokens below the window at which the host compacts, if more than `reserveTokensFloor`.
+            force: however full it is, because the conversation is about to be cut: it overflowed, or a new one begins.
+        """
+        if not self._around.active:
+            return FlushAnswer()
+        if not self._around.writable:
+            return FlushAnswer(None, (Reason("flush_skipped", "The agent may not write into the workspace."),))
+        return self._flushing.ask(tokens, window=window, reserve=reserve, force=force)
+
+    def late_flush(self) -> FlushAnswer:
+        """The same after a compaction that came before anything was written down; once."""
+        around = self._around
+        return self._flushing.ask_late() if around.active and around.writable else FlushAnswer()
+
+    def flushed(self, reply: str | None = None) -> FlushResult | None:
+        """Look on the disk what became of the turn that `flush` asked for; None: it had not asked.
+
+        A log that lost something gets it back, with what is new below; what it held already is not added again.
+
+        Args:
+            reply: the model's answer; None: it is not known.
+        """
+        try:
+            return self._flushing.finish(reply)
+        except WriteError as error:
+            return FlushResult("failed", "", 0, (Reason(error.code, error.message, error.remedy),))
+
+    def compact(self) -> tuple[Reason, ...]:
+        """Say that the conversation is being replaced by a summary: from here on, a flush may be due again."""
+        if not self._around.active:
+            return ()
+        try:
+            cycle, result = self._flushing.compacted()
+            known = self._snapshots.read(self.key, self.audience)
+            if known is not None:
+                self._snapshots.renew(self.key, self.audience, known.context)
+        except WriteError as error:
+            return (Reason(error.code, error.message, error.remedy),)
+        told = self._around.bus.tell(BeforeCompaction(self.key, cycle))
+        return (*(result.reasons if result else ()), *told)
+
+    def end(self) -> tuple[Reason, ...]:
+        """Let listeners hear that the conversation is over."""
+        return self._around.bus.tell(SessionEnd(self.key))
+
+
+def _recall_of(source: RecallSource) -> Listener:
+    """A source as something that hears of a turn."""
+
+    def call(event: BeforeAgentStart) -> Sequence[Passage]:
+        found: list[object] = list(source.recall(event.prompt, audience=event.audience, deadline_ms=RECALL_MS))
+        if wrong := [each for each in found if not isinstance(each, Passage)]:
+            raise TypeError(f"it gave {type(wrong[0]).__name__}, not Passage")
+        return cast("list[Passage]", found)
+
+    return Listener(source.name, "before_agent_start", call, timeout=RECALL_SECONDS)

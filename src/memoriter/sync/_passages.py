@@ -1,0 +1,74 @@
+"""What was said to what the index stores of it: pure. A conversation is cut in segments, so that reading can go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memoriter.sync._entries import chunks_of, entry_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from memoriter.index import Entry
+    from memoriter.sync._entries import Cutting
+    from memoriter.types import Chunk
+
+SEGMENT = {"analysed": 8_192, "classic": 262_144}
+"""Characters after which a segment ends, by the words of the cutting. OpenClaw has none, so its way gets a long one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A message, as it is indexed."""
+
+    line: int
+    """Of the transcript, from 1."""
+    text: str
+    """One line."""
+    time: float | None
+    """Seconds since 1970; None: nothing tells."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """Messages that are cut together, and apart from those before and after them."""
+
+    messages: list[Spoken] = field(default_factory=list[Spoken])
+    size: int = 0
+
+    def add(self, message: Spoken) -> None:
+        self.messages.append(message)
+        self.size += len(message.text) + 1
+
+    def full(self, cutting: Cutting) -> bool:
+        return self.size >= SEGMENT[cutting.words]
+
+    def entries(self, cutting: Cutting, undated: int) -> list[Entry]:
+        """What the index stores; `undated` is the day of messages without a time, as `date.toordinal()`."""
+        if not self.messages:
+            return []
+        found = chunks_of("\n".join(message.text for message in self.messages), cutting)
+        return [self._entry(chunk, cutting, undated) for chunk in found]
+
+    def _entry(self, chunk: Chunk, cutting: Cutting, undated: int) -> Entry:
+        held = self.messages[chunk.start_line - 1 : chunk.end_line]
+        day = next((day_at(message.time) for message in reversed(held) if message.time is not None), None)
+        placed = at_lines(chunk, [message.line for message in self.messages])
+        return entry_of(placed, day.toordinal() if day else undated, cutting, named=day)
+
+
+def at_lines(chunk: Chunk, lines: Sequence[int]) -> Chunk:
+    """The chunk at the lines of the file that its lines were made from; a line that none is known for stays."""
+
+    def line(number: int) -> int:
+        return lines[number - 1] if 0 < number <= len(lines) else number
+
+    return replace(chunk, start_line=line(chunk.start_line), end_line=line(chunk.end_line))
+
+
+def day_at(time: float) -> date:
+    """The day (UTC) of a moment in seconds since 1970."""
+    return datetime.fromtimestamp(time, tz=UTC).date()

@@ -1,0 +1,124 @@
+"""Does a word look as if nobody had thought of it? What is random enough to be a secret, and what only looks so."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error
+
+_CASES = (re.compile("[a-z]"), re.compile("[A-Z]"))
+_DIGITS = re.compile("[0-9]+")
+_PARTS = re.compile("[_/-]")
+_WORDS = re.compile("[A-Z]?[a-z]+|[A-Z]+")
+_RUNS = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
+_UUID = re.compile(r"\{?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"your[-_ ]?|example|placeholder|redacted|change[-_]?me|dummy|sample|insert[-_]|<[^>]*>|\.\.\.|…|x{4,}|\*{2,}"
+    r"|(.)\1{7,}|abc123$|123456789(?:0|$)(?!\d)|_here$|-here$|not[-_]a[-_]|^todo|^fixme|^tbd$",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(
+    r"\$\{|\$\(|^\$[A-Za-z_]+$|\{\{|^\{[A-Za-z_.]*\}?$|^%[A-Za-z_]+%$|^%[sdr]$|^<|^[A-Za-z_][\w.]*[(\[]"
+    r"|^(?:process\.env|os\.environ|env|secrets|vars|var|settings|config|self|this|args|options|data|ref|vault|op|arn"
+    r"|keyring|file|https?|ssm|sm)\b(?:\.|:|->)",
+    re.IGNORECASE,
+)
+_PLAIN = {
+    *("", "none", "null", "nil", "true", "false", "undefined", "string", "str", "bytes", "int", "number", "bool"),
+    *("object", "password", "passwd", "pass", "pwd", "secret", "token", "key", "apikey", "api_key", "required"),
+    *(
+        "optional",
+        "enabled",
+        "disabled",
+        "default",
+        "empty",
+        "unset",
+        "hidden",
+        "masked",
+        "unknown",
+        "any",
+        "yes",
+        "no",
+    ),
+    "test",
+}
+_SIGNS = re.compile(r"[!@#$%^&*+=?~]")
+_DULL = re.compile(
+    r"v?\d+(?:[.\-:/]\d+)*[a-z%]{0,2}|\d{4}-\d\d-\d\d(?:T[\d:.+Z-]*)?|\d+(?:ms|[smhdKMG]B?|px)"
+    r"|[A-Za-z]+\d?[.:,;!?)]*|(?:\.{0,2}|~)/[\w./-]*|[\w-]+(?:/[\w.-]+)+\.[a-z]{1,5}|[\w.+-]+@[\w-]+\.[a-z]{2,8}"
+    r"|[\w-]+\.(?:md|py|json|txt|pem|ya?ml|toml)",
+    re.IGNORECASE,
+)
+"""Dates, versions, measures, words, paths, addresses."""
+RANDOM_SHARE = 0.4
+"""Of the places between two characters, how many change between lower, upper and digits: .62 in random text, about
+.3 in names of many words."""
+LETTERS_SHARE = 0.25
+"""The same for letters alone behind what names a format."""
+LONG = 32
+"""Characters from which more than two groups of digits are expected."""
+
+
+def is_placeholder(value: str) -> bool:
+    """Stands for a secret, or says where it comes from."""
+    return value.lower().strip("\"'<>[](){}$%*.:;-_ ") in _PLAIN or bool(
+        _PLACEHOLDER.search(value) or _REFERENCE.search(value)
+    )
+
+
+def is_varied(value: str) -> bool:
+    """Has more than a handful of characters, and not only of words."""
+    cases = all(kind.search(value) for kind in _CASES)
+    mixed = any(character.isdigit() for character in value) or (cases and _share(value) >= LETTERS_SHARE)
+    return mixed and len(set(value)) >= min(8, len(value) // 2)
+
+
+def is_random(value: str, shortest: int) -> bool:
+    """Letters of both cases and digits, changing as often as in random text."""
+    if len(value) < shortest or _HEX.fullmatch(value) or not all(kind.search(value) for kind in _CASES):
+        return False
+    if "/" in value and not _is_base64(value) and not is_random(max(value.split("/"), key=len), shortest):
+        return False
+    if len(_DIGITS.findall(value)) < (2 if len(value) < LONG else 3):
+        return False
+    return _share(value) >= RANDOM_SHARE and not any(_is_name(part) for part in _PARTS.split(value))
+
+
+def _share(value: str) -> float:
+    return (len(_RUNS.findall(value)) - 1) / max(1, len(value) - 1)
+
+
+def _is_name(part: str) -> bool:
+    """Words joined by capitals, as a program has them; by chance one in thousands of random words is like that."""
+    words = _WORDS.findall(part)
+    return len(part) >= 12 and part.isalpha() and len(words) * 4 <= len(part)
+
+
+def _is_base64(value: str) -> bool:
+    """May a slash be a character of it? In a path the first name is a word."""
+    return ("+" in value or value.endswith("=") or len(value) == 40) and not value.partition("/")[0].islower()
+
+
+def is_identifier(value: str) -> bool:
+    """A digest, a UUID, a date, a version: something that is written down to be looked up."""
+    return bool(_UUID.fullmatch(value) or _HEX.fullmatch(value))
+
+
+def is_text_in_base64(value: str) -> bool:
+    """Base64 of something that people can read."""
+    try:
+        plain = b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+    except (Error, ValueError):
+        return False
+    readable = sum(character.isprintable() or character.isspace() for character in plain)
+    return bool(plain) and readable >= 0.97 * len(plain)
+
+
+def is_password(value: str, *, shortest: int = 6) -> bool:
+    """Could have been chosen by somebody: letters with digits or signs, and not a date, version, path or name."""
+    if len(value) < shortest or is_placeholder(value) or _DULL.fullmatch(value):
+        return False
+    letters = any(character.isalpha() for character in value)
+    digits = any(character.isdigit() for character in value)
+    return (letters and digits) or (bool(_SIGNS.search(value)) and (letters or digits))

@@ -1,0 +1,236 @@
+"""Finding secrets in text: keys, tokens and passwords, by their format, by what is written before them, by chance."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memoriter.workspace import _secret_formats as formats
+from memoriter.workspace._secret_looks import (
+    is_identifier,
+    is_password,
+    is_placeholder,
+    is_random,
+    is_text_in_base64,
+    is_varied,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MASK = "***"
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where something secret stands in a text: `start` to before `end`, without the beginning that names its format."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def mask(text: str) -> str:
+    """The text with `***` in the place of every secret; the same object if there is none.
+
+    Of a token only what says its format stays (`ghp_***`, `AKIA***`): the first and the last characters of a secret
+    say which one it is to everybody who has a list to compare with, and shorten the search for the rest.
+    Masking what is masked changes nothing.
+    """
+    parts: list[str] = []
+    done = 0
+    for secret in find_secrets(text):
+        parts += text[done : secret.start], MASK
+        done = secret.end
+    return "".join((*parts, text[done:])) if parts else text
+
+
+def find_secrets(text: str) -> tuple[Secret, ...]:
+    """Every secret of the text, in order, without overlaps; in time that grows as the text does."""
+    found = [*_by_format(text), *_by_place(text), *_by_name(text), *_by_chance(text)]
+    return tuple(_merged(found)) if found else ()
+
+
+def _merged(found: Iterable[Secret]) -> Iterator[Secret]:
+    last: Secret | None = None
+    for secret in sorted(found, key=lambda each: (each.start, -each.end)):
+        if last is None:
+            last = secret
+        elif secret.start < last.end:
+            last = Secret(last.start, max(last.end, secret.end), last.kind)
+        else:
+            yield last
+            last = secret
+    if last is not None:
+        yield last
+
+
+def _by_format(text: str) -> Iterator[Secret]:
+    for match in formats.FORMATS.finditer(text):
+        kind = match.lastgroup or ""
+        if is_varied(match[kind]) and not is_placeholder(match[kind]):
+            yield Secret(*match.span(kind), kind.partition("_")[0])
+    for pattern in (formats.PRIVATE_KEY, formats.PUTTY_KEY) if "PRIVATE KEY" in text or "Private-" in text else ():
+        for match in pattern.finditer(text):
+            start, end = match.span(match.lastgroup or 0)
+            if sum(character.isalnum() for character in text[start : min(end, start + 200)]) >= 16:
+                yield Secret(start, end, "private key")
+
+
+def _by_place(text: str) -> Iterator[Secret]:
+    """What stands where a secret belongs: headers, cookies, addresses, commands."""
+    if "://" in text:
+        for match in formats.ADDRESS.finditer(text):
+            if match["password"] is not None and not is_placeholder(match["password"]):
+                yield Secret(*match.span("password"), "password")
+            elif match["lone"] is not None and is_random(match["lone"], 16):
+                yield Secret(*match.span("lone"), "token")
+        for match in formats.SIGNED.finditer(text):
+            if is_varied(match["value"]) and not is_placeholder(match["value"]):
+                yield Secret(*match.span("value"), "signature")
+    for match in formats.HEADERS.finditer(text):
+        kind = match.lastgroup or ""
+        if _is_header(kind, match[kind]):
+            yield Secret(*match.span(kind), "header")
+    for match in formats.COOKIES.finditer(text):
+        for cookie in formats.COOKIE.finditer(text, *match.span("line")):
+            if cookie[1].lower() not in formats.COOKIE_PLAIN and is_varied(cookie[2]) and not is_placeholder(cookie[2]):
+                yield Secret(*cookie.span(2), "cookie")
+    for match in formats.COMMANDS.finditer(text):
+        kind = match.lastgroup or ""
+        if not is_placeholder(match[kind]):
+            yield Secret(*match.span(kind), "password")
+
+
+def _is_header(kind: str, value: str) -> bool:
+    if kind == "basic":
+        return ":" in _decoded(value)
+    return is_varied(value) and is_password(value) and not is_placeholder(value)
+
+
+def _decoded(value: str) -> str:
+    from base64 import b64decode
+
+    try:
+        return b64decode(value + "=" * (-len(value) % 4)).decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
+_NAME = re.compile(
+    r"(?P<name>pass(?:word|wd|phrase|code)|pwd|(?<![a-z])pw(?![a-z])|secret(?:[_-]?(?:access)?[_-]?key)?|token|credentials?"
+    r"|api[_ -]?key|(?:access|private|auth|secret|encryption|signing|account|shared|master|license|service|app)[_-]?key"
+    r"|authorization|비밀번호|비번|암호|패스워드|토큰|시크릿|密码|口令|密钥|秘钥|令牌|パスワード|トークン|暗証番号)"
+    r"(?P<suffix>(?:[_-](?:prod|production|test|dev|live|staging|value|base64|b64|hash|hex|\d{1,2})|[0-9]|\(s\))?)"
+    r"(?P<shut>\\{0,3}[\"'`\]*]{0,3})"
+    r"(?P<between>[ \t]{0,4}(?::=|=>|={1,3}|:{1,2}|：|＝|->)[ \t]{0,40}|[ \t]{0,2},[ \t]{0,2}"
+    r"|[ \t]{0,2}(?:is|was|는|은|이|가|是|为|為|は)[ \t]{0,2}[:：=]?[ \t]{0,2})"
+    r"(?P<open>(?:[bruf]{0,2})\\{0,3}[\"'`「“‘]|\*\*|)",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"(?:[!-%(-+\--:=-_a-{}~]|[&;|,](?!\s|$|[\w.%-]{1,40}=|[^\w]))+")
+_HASHED = re.compile(r"(?:sha\d*|md5|bcrypt|argon2\w*|pbkdf2\w*)[:$-]|\$(?:2[aby]|argon2\w*|[156y])\$", re.IGNORECASE)
+_CLOSING = {"「": "」", "“": "”", "‘": "’"}
+_LONGEST_VALUE = 400
+_PROSE = ("is", "was", "는", "은", "이", "가", "是", "为", "為", "は")
+
+
+def _by_name(text: str) -> Iterator[Secret]:
+    """What is called a password, a token, a key."""
+    place = 0
+    while match := _NAME.search(text, place):
+        place = match.end("name")
+        if (found := _named(text, match)) is not None:
+            place = found.end
+            yield found
+
+
+def _named(text: str, match: re.Match[str]) -> Secret | None:
+    opened, between = match["open"].rstrip("*"), match["between"].strip()
+    if not opened and between == ",":
+        return None
+    start, prose = match.end("open"), between.rstrip(":：= ").lower() in _PROSE
+    shown = _quoted(text, start) if opened else _bare(text, start)
+    if not shown or match["suffix"].endswith("hash") or _HASHED.match(shown) or is_placeholder(shown):
+        return None
+    if _is_value(shown, match, text, opened=bool(opened), prose=prose):
+        return Secret(start, start + len(shown), "password" if "pass" in match["name"].lower() else "secret")
+    return None
+
+
+def _quoted(text: str, start: int) -> str:
+    """Up to the quotation mark that belongs to the one before, on the same line."""
+    mark = _CLOSING.get(text[start - 1], text[start - 1])
+    end = text.find(mark, start, start + _LONGEST_VALUE)
+    return "" if end < 0 or "\n" in text[start:end] else text[start:end].rstrip("\\")
+
+
+def _bare(text: str, start: int) -> str:
+    found = _BARE.match(text, start, start + _LONGEST_VALUE)
+    return found[0].rstrip(".,;:!?)}]*") if found else ""
+
+
+def _is_value(value: str, match: re.Match[str], text: str, *, opened: bool, prose: bool) -> bool:
+    """Is it a secret, or a word that explains one, a count, a variable?"""
+    name, between = match["name"].lower(), match["between"]
+    chosen = name.startswith(("pass", "pw", "비", "암", "패", "密码", "口令", "パス", "暗"))
+    if value.isdigit():
+        return chosen and len(value) >= 6
+    if " " in value:  # a sentence, or a phrase of words that somebody quoted
+        return opened and name == "passphrase" and not prose
+    if is_password(value, shortest=6 if chosen else 8):
+        return chosen or is_varied(value) or opened
+    if prose or len(value) < 5 or not value.isascii():
+        return False
+    assigned = "=" in between and between.strip(" \t") != "=="
+    environment = text[match.start() : match.end("name")].isupper()
+    plain = re.fullmatch(r"[A-Za-z_.-]+", value) is not None
+    return chosen and assigned and (opened or environment) and plain and "." not in value and len(value) >= 6
+
+
+_LONG = re.compile(r"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/-]{24,}+={0,2}")
+_LOOKED_UP = re.compile(
+    r"(?:\bid|[a-z]Id|_id|hash|sha\d*|digest|checksum|etag|integrity|cursor|nonce|commit|rev|revision|fingerprint|build"
+    r"|version|uuid|guid|cid|address|base64|sum|pubkey|public[_ -]?key|verification)"
+    r"[\"'\]]{0,2}\s{0,3}[:=,-]?\s{0,3}(?:W/)?[\"'`(]{0,2}$",
+    re.IGNORECASE,
+)
+_OPEN_KEYS = re.compile(
+    r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=_%-]*+"
+    r"|-----BEGIN (?!(?:[A-Z0-9]{1,12} ){0,3}PRIVATE)[A-Z0-9 ]{1,40}-----(?:[^-]|-(?!----))*+-----END"
+    r"|(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9]{4,12}|sk-ssh-[a-z0-9@.]{4,30}) AAAA[A-Za-z0-9+/=]*+"
+    r"|\bsha(?:1|256|384|512)[-:=][A-Za-z0-9+/_-]*+=*"
+)
+_LONGEST = 160
+"""More at once is content, such as a picture, and no key."""
+
+
+def _by_chance(text: str) -> Iterator[Secret]:
+    """Long words in which letters and digits follow each other as nobody would write them."""
+    shown: list[tuple[int, int]] | None = None
+    for match in _LONG.finditer(text):
+        value, (start, end) = match[0], match.span()
+        if end - start > _LONGEST or not is_random(value.rstrip("="), 24) or is_identifier(value):
+            continue
+        if shown is None:
+            shown = [each.span() for each in _OPEN_KEYS.finditer(text)]
+        if any(first <= start < last for first, last in shown) or _is_in_path(text, start, end):
+            continue
+        if not _LOOKED_UP.search(text, max(0, start - 40), start) and not _is_written(value, text, start, end):
+            yield Secret(start, end, "random")
+
+
+def _is_written(value: str, text: str, start: int, end: int) -> bool:
+    """Text in base64, or a line of a longer piece of base64."""
+    alone = (start == 0 or text[start - 1] == "\n") and (end == len(text) or text[end] in "\r\n")
+    return is_text_in_base64(value) or is_placeholder(value) or (alone and end - start >= 60)
+
+
+def _is_in_path(text: str, start: int, end: int) -> bool:
+    """Part of an address, a path, a file name or an e-mail address."""
+    run = re.search(r"[^\s\"'`<>()\[\]{},;]*$", text[max(0, start - 300) : start])
+    before, after = run[0] if run else "", text[end : end + 2]
+    if "://" in before or before[-1:] in {"/", "\\", "@", "#", ".", "%"} or text[start] == "/":
+        return True
+    return after[:1] in {"@", "\\"} or (after[:1] == "." and after[1:].isalnum())

@@ -1,0 +1,70 @@
+"""Where the transcripts of one agent are: its own folder, and the places that its owner named."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.workspace._transcripts import CITED, SUFFIX, TranscriptFolder, Transcripts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+CLAUDE_CODE, CODEX = "claude-code", "codex"
+"""Words that stand for the transcripts which that program keeps of the workspace."""
+
+
+def transcripts_of(
+    agent: str,
+    paths: Sequence[str],
+    *,
+    homes: Sequence[Path],
+    workspace: Path,
+    user_home: Path,
+    environ: Mapping[str, str],
+) -> Transcripts:
+    """The transcripts that count for an agent.
+
+    Args:
+        agent: its name, as in file names.
+        paths: files, folders, or the words `claude-code` and `codex`; relative ones start at the workspace.
+        homes: folders that hold `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
+        workspace: the folder of notes; the words mean sessions that were started in it.
+        user_home: for `~`, and for where those programs keep their files.
+        environ: `CLAUDE_CONFIG_DIR` and `CODEX_HOME` say that they are elsewhere.
+    """
+    own = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
+    named = [folder for path in paths if path.strip() for folder in _named(path.strip(), workspace, user_home, environ)]
+    return Transcripts((*own, *named), tuple(home / "agents" for home in homes), agent)
+
+
+def _named(path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]) -> Iterator[TranscriptFolder]:
+    spellings = tuple(dict.fromkeys((str(workspace), os.path.realpath(workspace))))
+    if path == CLAUDE_CODE:
+        projects = _program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
+        names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", spelling) for spelling in spellings)
+        for name in names:
+            yield TranscriptFolder(projects / name, f"{CITED}/{CLAUDE_CODE}", configured=len(names) == 1)
+    elif path == CODEX:
+        home = _program_home(environ, "CODEX_HOME", user_home / ".codex")
+        for name in ("sessions", "archived_sessions"):
+            yield TranscriptFolder(
+                home / name,
+                f"{CITED}/{CODEX}",
+                deep=True,
+                configured=name == "sessions",
+                prefix="rollout-",
+                started_in=spellings,
+            )
+    else:
+        written = user_home / path[2:] if path.startswith(("~/", "~\\")) else user_home if path == "~" else Path(path)
+        at = Path(os.path.abspath(workspace / written))  # noqa: PTH100 - resolving would follow the link
+        cited = f"{CITED}/{at.name}" if at.name else CITED
+        yield TranscriptFolder(at, cited, deep=not path.endswith(SUFFIX), configured=True)
+
+
+def _program_home(environ: Mapping[str, str], variable: str, usual: Path) -> Path:
+    given = environ.get(variable, "").strip()
+    return Path(given) if given else usual

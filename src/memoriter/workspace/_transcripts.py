@@ -1,0 +1,236 @@
+"""Which files are transcripts now, and bounded reads of what was said in them."""
+# ruff: noqa: PTH116, PTH117 - plain strings throughout, as a look at the disk makes thousands of them
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.types import Excerpt, Skipped, Source
+from memoriter.workspace._areas import Place
+from memoriter.workspace._confined import open_plain, refused
+from memoriter.workspace._paths import below, encodable
+from memoriter.workspace._scan import Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from memoriter.workspace._open_transcript import OpenTranscript
+
+CITED = "sessions"
+"""The folder under which transcripts are cited, wherever they are."""
+SUFFIX = ".jsonl"
+DEEPEST = 12
+"""Folders inside folders that are looked into."""
+_FIRST_LINE = 1 << 20
+_SYMLINK = "symbolic links are not followed"
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFolder:
+    """A place with transcripts."""
+
+    at: Path
+    """Absolute: a folder, or one file."""
+    cited: str = CITED
+    """How the folder is cited."""
+    deep: bool = False
+    """Whether folders inside of it count."""
+    configured: bool = False
+    """Whether the owner named it, so that its absence is worth telling."""
+    prefix: str = ""
+    """With which names begin."""
+    started_in: tuple[str, ...] = ()
+    """Only sessions that were started in one of these folders or below; empty: all."""
+
+
+@dataclass(slots=True)
+class Transcripts:
+    """The transcripts of one agent.
+
+    `agents` is the folder with a folder for each agent: what is there and is not `agent`'s is never read.
+    """
+
+    folders: Sequence[TranscriptFolder]
+    agents: Sequence[Path] = ()
+    agent: str = ""
+    _started: dict[tuple[str, int], str | None] = field(default_factory=dict[tuple[str, int], "str | None"])
+    """In which folder the session of a file was started: it never changes."""
+
+    def scan(self) -> Scan:
+        """All transcripts, and all that looked like one: one listing of each folder, one stat of each file."""
+        look = _Look()
+        for folder in self.folders:
+            if self._of_another(folder.at):
+                look.skip(folder.cited, "other_agent", f"{str(folder.at)!r} belongs to another agent")
+            else:
+                self._folder(folder, look)
+        sources = sorted(look.sources.values(), key=lambda source: source.path)
+        return Scan(tuple(sources), tuple(sorted(look.skipped.values(), key=lambda skip: skip.path)))
+
+    def cites(self, path: str) -> bool:
+        """Whether a cited or absolute path is one that a transcript may have."""
+        clean = path.strip()
+        if not clean.endswith(SUFFIX):
+            return False
+        absolute = os.path.isabs(clean) and any(below(str(folder.at), clean) is not None for folder in self.folders)
+        return clean.removeprefix("./").startswith(f"{CITED}/") or absolute
+
+    @contextmanager
+    def opened(self, source: Source) -> Generator[OpenTranscript]:
+        """A transcript for reading, as the disk has it now.
+
+        Raises:
+            PathRefused: it is gone, or no plain file, or not this agent's.
+        """
+        from memoriter.workspace._open_transcript import OpenTranscript
+
+        with open_plain(self._place(source)) as (file, found):
+            fresh = Source(source.path, source.kind, source.file, found.st_size, found.st_mtime_ns)
+            yield OpenTranscript(file, fresh)
+
+    def read(self, path: str, *, start: int | None, lines: int | None, max_chars: int) -> Excerpt:
+        """What was said in the lines of a transcript, each message as one line.
+
+        Raises:
+            PathRefused: the path is not one of this agent's transcripts.
+        """
+        wanted = path.strip().removeprefix("./")
+        found = next((each for each in self.scan().sources if wanted in {each.path, str(each.file)}), None)
+        if found is None:
+            raise refused(path, "it is not one of this agent's transcripts")
+        first = max(1, start or 1)
+        last = first + max(1, lines) - 1 if lines is not None and (start or lines) else None
+        kept: list[str] = []
+        length = 0
+        with self.opened(found) as transcript:
+            for each in transcript.lines(first=first):
+                if last is not None and each.number > last:
+                    break
+                if not (line := each.said.rendered):
+                    continue
+                if length + len(line) > max_chars:
+                    kept += [line[:max_chars]] if not kept else []
+                    return Excerpt(found.path, "\n".join(kept), truncated=True)
+                kept.append(line)
+                length += len(line) + 1
+        return Excerpt(found.path, "\n".join(kept))
+
+    def _folder(self, folder: TranscriptFolder, look: _Look) -> None:
+        at = str(folder.at)
+        try:
+            found = os.stat(at)
+        except (OSError, ValueError) as error:
+            if folder.configured:
+                missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+                why = "nothing is there" if missing else getattr(error, "strerror", None) or str(error)
+                look.skip(folder.cited, "missing" if missing else "unreadable", f"{at!r}: {why}")
+            return
+        if not stat.S_ISDIR(found.st_mode):
+            self._file(folder, at, folder.cited, found, look)
+            return
+        waiting = [(at, folder.cited, 0)]
+        while waiting:
+            place, cited, depth = waiting.pop()
+            for entry in _entries(place, cited, look):
+                inner = f"{cited}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    if folder.deep and depth < DEEPEST and not self._of_another(Path(entry.path)):
+                        waiting.append((entry.path, inner, depth + 1))
+                elif entry.name.endswith(SUFFIX) and entry.name.startswith(folder.prefix):
+                    self._entry(folder, entry, inner, look)
+
+    def _entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, look: _Look) -> None:
+        if not encodable(entry.name):
+            look.skip(cited, "unreadable", "its name is not UTF-8")
+        elif entry.is_symlink():
+            look.skip(cited, "symlink", _SYMLINK)
+        else:
+            try:
+                self._file(folder, entry.path, cited, entry.stat(follow_symlinks=False), look)
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                look.skip(cited, "unreadable", error.strerror or str(error))
+
+    def _file(self, folder: TranscriptFolder, path: str, cited: str, found: os.stat_result, look: _Look) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            look.skip(cited, "special", "it is a device, pipe or socket")
+        elif not path.endswith(SUFFIX):
+            look.skip(cited, "not_transcript", f"{path!r}: only files that end in {SUFFIX} are transcripts")
+        elif (found.st_dev, found.st_ino) in look.inodes:
+            return
+        elif self._here(folder, path, found):
+            look.inodes.add((found.st_dev, found.st_ino))
+            name = look.free_name(cited, path)
+            look.sources[name] = Source(name, "sessions", Path(path), found.st_size, found.st_mtime_ns)
+
+    def _here(self, folder: TranscriptFolder, path: str, found: os.stat_result) -> bool:
+        if not folder.started_in:
+            return True
+        key = (path, found.st_ino)
+        if (started := self._started.get(key)) is None:
+            started = self._started[key] = _started_in(path)
+        return started is not None and any(below(place, started) is not None for place in folder.started_in)
+
+    def _of_another(self, path: Path) -> bool:
+        """Whether a path lies in the folder of another agent."""
+        real = os.path.realpath(path)
+        inside = (below(os.path.realpath(agents), real) for agents in self.agents)
+        return any(names and names[0] != self.agent for names in inside)
+
+    def _place(self, source: Source) -> Place:
+        for folder in self.folders:
+            names = below(str(folder.at), str(source.file))
+            if names is not None and not self._of_another(source.file.parent):
+                if names:
+                    return Place(str(folder.at), names, source.path)
+                real = Path(os.path.realpath(folder.at))
+                return Place(str(real.parent), (real.name,), source.path)
+        raise refused(source.path, "it is not one of this agent's transcripts")
+
+
+@dataclass(slots=True)
+class _Look:
+    sources: dict[str, Source] = field(default_factory=dict[str, Source])
+    skipped: dict[str, Skipped] = field(default_factory=dict[str, Skipped])
+    inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+
+    def skip(self, cited: str, reason: str, message: str) -> None:
+        shown = cited if encodable(cited) else cited.encode("utf-8", "replace").decode()
+        self.skipped.setdefault(shown, Skipped(shown, reason, message))
+
+    def free_name(self, cited: str, path: str) -> str:
+        """How a file is cited whose name another one may have: by its place, which stays as it is."""
+        if cited not in self.sources:
+            return cited
+        digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        return f"{cited.removesuffix(SUFFIX)}-{digest}{SUFFIX}"
+
+
+def _entries(place: str, cited: str, look: _Look) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(place) as listing:
+            return sorted(listing, key=lambda entry: entry.name)
+    except OSError as error:
+        look.skip(cited, "unreadable", error.strerror or str(error))
+        return []
+
+
+def _started_in(path: str) -> str | None:
+    """The folder that a Codex session was started in, as its first line says."""
+    from memoriter.workspace._messages import fields_of
+
+    try:
+        with Path(path).open("rb") as file:
+            fields = fields_of(file.readline(_FIRST_LINE)) or {}
+    except OSError:
+        return None
+    payload = fields.get("payload")
+    written = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
+    return os.path.normpath(written) if isinstance(written, str) and written else None

@@ -1,0 +1,64 @@
+"""What the page about agents shows is what runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoriter.agent._coding import CONTEXT_CHARS, EVENTS
+from memoriter.hookspecs import AgentEnd, Message
+from memoriter.plugins import Installed, load_plugins
+
+if TYPE_CHECKING:
+    import pytest
+
+    from memoriter import Memory
+
+PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_settings_of_claude_code_name_every_hook() -> None:
+    (text,) = blocks("json")
+    hooks = json.loads(text)["hooks"]
+    commands = {event: rows[0]["hooks"][0]["command"] for event, rows in hooks.items()}
+    assert commands == {event: f"memoriter hook {word}" for event, word in EVENTS.items()}
+
+
+def test_the_program_runs(notes: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORITER_HOME", str(home))
+    code, _ = blocks("python")
+    asked = list[str]()
+
+    def ask_the_model(system_prompt: str, before: str, message: str) -> str:
+        asked.append(message)
+        return "NO_REPLY"
+
+    names: dict[str, Any] = {"ask_the_model": ask_the_model, "tokens_so_far": 180_000}
+    exec(code.replace("~/notes", str(notes)), names)
+    assert "PostgreSQL" in names["system_prompt"]
+    assert "Osaka" in names["before"]
+    assert (len(asked), names["result"].step) == (2, "nothing_to_store")
+
+
+def test_the_plugin_runs(memory: Memory, home: Path) -> None:
+    _, code = blocks("python")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    plugin = type("Plugin", (), {name: staticmethod(names[name]) for name in ("recall_sources", "listeners")})
+    plugins = load_plugins("memory-core", [Installed("said", plugin)], home=home, wall=time.time)
+    (listener,) = plugins.listeners(memory)
+    listener.call(AgentEnd("s", (Message("user", "a kettle"), Message("assistant", "yes"))))
+    _, source = plugins.recall_sources(memory)
+    (passage,) = source.recall("I bought a kettle.", audience="private", deadline_ms=1)
+    assert (passage.text, passage.citation, plugins.reasons) == ("a kettle", "said#0", [])
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    assert f"at most {CONTEXT_CHARS:,} characters" in PAGE

@@ -1,0 +1,370 @@
+"""Before a conversation is compacted the agent writes down what must last, whatever the model makes of the request."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoriter.agent._flush import MOST_ATTEMPTS, Evidence, Flush, asked, flush_json, flush_of, is_no_reply, settled
+from memoriter.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Clock
+    from memoriter import Memory
+    from memoriter.agent import FlushResult, FlushTurn
+
+    Open = Callable[..., Memory]
+
+FULL = 176_000
+TODAY = "memory/2026-02-10.md"
+KEY = "agent:main:main"
+
+
+@pytest.fixture
+def log(notes: Path) -> Path:
+    file = notes / TODAY
+    file.write_text("# 2026-02-10\n\n- Standup moved to ten.\n", encoding="utf-8")
+    return file
+
+
+def ask(at: Open, tokens: int | None = FULL, **options: Any) -> FlushTurn | None:
+    return at().session(KEY).flush(tokens, **options).turn
+
+
+def finish(at: Open, reply: str | None = None) -> FlushResult:
+    result = at().session(KEY).flushed(reply)
+    assert result is not None
+    return result
+
+
+def entry(home: Path, key: str = KEY) -> dict[str, Any]:
+    return json.loads((home / "agents" / "main" / "sessions" / "sessions.json").read_text(encoding="utf-8"))[key]
+
+
+def append(file: Path, text: str) -> None:
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(text)
+
+
+def test_the_request_names_todays_log_the_time_and_the_way_out(at: Open, clock: Clock) -> None:
+    clock.set("2026-02-10T15:30:00+00:00")
+    turn = at(userTimezone='"Asia/Seoul"').session(KEY).flush(FULL).turn
+    assert turn is not None
+    assert turn.path == "memory/2026-02-11.md"
+    assert all(word in turn.prompt for word in ("memory/2026-02-11.md", "NO_REPLY", "Only append", "memory_append"))
+    assert turn.prompt.endswith("Current time: 2026-02-11 00:30 (UTC+09:00)")
+    assert "NO_REPLY" in turn.system_prompt
+
+
+def test_a_prompt_of_ones_own_gets_the_day_and_the_way_out(at: Open) -> None:
+    own = '{memoryFlush: {prompt: "Save to memory/YYYY-MM-DD.md!", systemPrompt: "Now."}}'
+    turn = at(compaction=own).session(KEY).flush(FULL).turn
+    assert turn is not None
+    assert turn.prompt.startswith("Save to memory/2026-02-10.md!\n\nIf there is nothing to store")
+    assert turn.system_prompt.startswith("Now.\n\n")
+
+
+def test_once_it_is_written_it_is_not_asked_for_until_the_next_compaction(at: Open, home: Path, log: Path) -> None:
+    assert ask(at, FULL - 1) is None
+    assert ask(at) is not None
+    append(log, "- We ship on Friday.\n")
+    result = finish(at, "NO_REPLY")
+    assert (result.step, result.path, result.new, result.reasons) == ("written", TODAY, 1, ())
+    assert entry(home)["memoryFlushCompactionCount"] == 0
+    assert ask(at, 190_000) is None
+    assert at().session(KEY).flushed() is None
+    assert at().session(KEY).compact() == ()
+    assert entry(home)["compactionCount"] == 1
+    assert ask(at, FULL - 1) is None
+    assert ask(at) is not None
+
+
+@pytest.mark.parametrize("reply", ["NO_REPLY", " no_reply.\n", "`NO_REPLY`", "**NO_REPLY**"])
+def test_nothing_to_store_is_an_answer(at: Open, log: Path, reply: str) -> None:
+    before = log.read_bytes()
+    assert ask(at) is not None
+    assert finish(at, reply).step == "nothing_to_store"
+    assert log.read_bytes() == before
+    assert ask(at) is None
+
+
+def test_the_threshold_follows_the_window_and_what_is_kept_free(at: Open) -> None:
+    assert at(contextTokens="100000").session("a").flush(76_000).turn is not None
+    assert at().session("b").flush(76_000, window=200_000).turn is None
+    assert at().session("c").flush(176_000, window=200_000, reserve=33_000).turn is not None
+    assert at().session("d").flush(162_999, window=200_000, reserve=33_000).turn is None
+    assert at(compaction="{memoryFlush: {enabled: false}}").session("e").flush(199_000, force=True).turn is None
+
+
+def test_an_overflow_and_a_new_session_ask_however_full_it_is(at: Open, log: Path) -> None:
+    assert ask(at, None, force=True) is not None
+    append(log, "- We ship on Friday.\n")
+    assert finish(at).step == "written"
+    assert ask(at, None, force=True) is None
+    assert at().session("a new one").flush(10).turn is None
+    assert at().session("a new one").flush(FULL).turn is not None
+
+
+def test_a_log_that_is_not_there_yet_is_made_by_the_model(at: Open, notes: Path) -> None:
+    assert ask(at) is not None
+    append(notes / TODAY, "- We ship on Friday.\n")
+    assert finish(at).step == "written"
+
+
+def overwrite(log: Path) -> None:
+    log.write_text("# 2026-02-10\n\n- We ship on Friday.\n", encoding="utf-8")
+
+
+def replace_and_rename(log: Path) -> None:
+    fresh = log.with_suffix(".tmp")
+    fresh.write_text("- We ship on Friday.\n", encoding="utf-8")
+    fresh.replace(log)
+
+
+def delete(log: Path) -> None:
+    log.unlink()
+
+
+@pytest.mark.parametrize(
+    ("misbehave", "step", "added"),
+    [
+        (overwrite, "written", "- We ship on Friday.\n"),
+        (replace_and_rename, "written", "- We ship on Friday.\n"),
+        (delete, "failed", ""),
+    ],
+)
+def test_a_model_that_overwrites_the_log_loses_nothing_of_it(
+    at: Open, log: Path, misbehave: Callable[[Path], None], step: str, added: str
+) -> None:
+    before = log.read_text(encoding="utf-8")
+    assert ask(at) is not None
+    misbehave(log)
+    result = finish(at, "Done.")
+    assert result.step == step
+    assert "flush_repaired" in [reason.code for reason in result.reasons]
+    assert log.read_text(encoding="utf-8") == before + added
+
+
+def test_a_model_that_says_no_reply_with_other_words_and_writes_nothing_has_failed(at: Open, log: Path) -> None:
+    assert ask(at) is not None
+    result = finish(at, "NO_REPLY\n- We ship on Friday.")
+    assert (result.step, [reason.code for reason in result.reasons]) == ("failed", ["flush_failed"])
+    assert ask(at) is None
+
+
+def test_a_model_that_writes_elsewhere_has_failed_and_it_is_said_where(
+    at: Open, notes: Path, clock: Clock, log: Path
+) -> None:
+    for file in (notes / "MEMORY.md", notes / "memory" / "travel.md", log):
+        os.utime(file, (clock.seconds - 60, clock.seconds - 60))
+    assert ask(at) is not None
+    elsewhere = notes / "memory" / "elsewhere.md"
+    elsewhere.write_text("- We ship on Friday.\n", encoding="utf-8")
+    os.utime(elsewhere, (clock.seconds + 60, clock.seconds + 60))
+    result = finish(at, "Saved!")
+    assert result.step == "failed"
+    assert "memory/elsewhere.md" in result.reasons[0].message
+
+
+def test_a_model_that_repeats_itself_writes_nothing_twice(at: Open, log: Path) -> None:
+    before = log.read_bytes()
+    assert ask(at) is not None
+    append(log, "- Standup moved to ten.\n")
+    assert finish(at, "NO_REPLY").step == "nothing_to_store"
+    assert log.read_bytes() == before
+
+
+def test_a_model_that_never_answers_is_asked_once_more_and_then_not_again(at: Open, clock: Clock, home: Path) -> None:
+    turns = 0
+    for _ in range(10):
+        clock.seconds += 60
+        turns += ask(at) is not None
+    assert turns == MOST_ATTEMPTS
+    assert [reason.code for reason in at().session(KEY).compact()] == ["flush_failed"]
+    assert entry(home)["memoriter"]["flush"]["step"] == "failed"
+    clock.seconds += 60
+    assert ask(at) is not None
+
+
+def test_what_was_written_before_a_crash_counts(at: Open, log: Path, clock: Clock, home: Path) -> None:
+    assert ask(at) is not None
+    append(log, "- We ship on Friday.\n")
+    clock.seconds += 60  # the process dies here; the next one asks again
+    assert ask(at) is None
+    assert entry(home)["memoriter"]["flush"]["step"] == "written"
+
+
+def test_a_log_overwritten_before_a_crash_is_mended_after_it(at: Open, log: Path, clock: Clock) -> None:
+    before = log.read_text(encoding="utf-8")
+    assert ask(at) is not None
+    log.write_text("", encoding="utf-8")
+    clock.seconds += 60
+    assert ask(at) is not None
+    assert log.read_text(encoding="utf-8") == before
+    log.write_text("- We ship on Friday.\n", encoding="utf-8")
+    assert finish(at).step == "written"
+    assert log.read_text(encoding="utf-8") == before + "- We ship on Friday.\n"
+
+
+def test_two_processes_that_ask_at_the_same_moment_ask_once(at: Open) -> None:
+    assert [ask(at) is not None, ask(at) is not None] == [True, False]
+
+
+def test_a_compaction_that_came_first_is_made_up_for_once(at: Open, home: Path, log: Path) -> None:
+    session = at().session(KEY)
+    assert session.late_flush().turn is None
+    session.compact()
+    turn = session.late_flush().turn
+    assert turn is not None
+    assert turn.prompt.startswith("This conversation was just replaced by a summary")
+    assert TODAY in turn.prompt
+    assert at().session(KEY).late_flush().turn is None
+    append(log, "- We ship on Friday.\n")
+    assert finish(at).step == "written"
+    assert ask(at) is not None  # the new cycle has a flush of its own
+
+
+def test_openclaws_keys_and_other_sessions_are_left_as_they_are(at: Open, home: Path, log: Path) -> None:
+    folder = home / "agents" / "main" / "sessions"
+    folder.mkdir(parents=True)
+    theirs = {
+        KEY: {"sessionId": "abc", "totalTokens": FULL, "compactionCount": 3, "skillsSnapshot": {"prompt": "é \ud83d"}},
+        "agent:main:other": {"sessionId": "def", "updatedAt": 1},
+    }
+    (folder / "sessions.json").write_text(json.dumps(theirs), encoding="utf-8")
+    assert ask(at, None) is not None
+    append(log, "- We ship on Friday.\n")
+    assert finish(at).step == "written"
+    found = entry(home)
+    assert found["memoryFlushCompactionCount"] == found["compactionCount"] == 3
+    assert {name: found[name] for name in ("sessionId", "totalTokens", "skillsSnapshot")} == {
+        name: theirs[KEY][name] for name in ("sessionId", "totalTokens", "skillsSnapshot")
+    }
+    assert entry(home, "agent:main:other") == theirs["agent:main:other"]
+    assert ask(at, None) is None
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[1]", b"\xff\xfe"])
+def test_a_damaged_sessions_json_is_left_alone_and_told(at: Open, home: Path, damage: bytes) -> None:
+    file = home / "agents" / "main" / "sessions" / "sessions.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(damage)
+    answer = at().session(KEY).flush(FULL)
+    assert (answer.turn, [reason.code for reason in answer.reasons]) == (None, ["write"])
+    assert "sessions.json" in answer.reasons[0].message
+    assert at().session(KEY).flushed().step == "failed"
+    assert [reason.code for reason in at().session(KEY).compact()] == ["write"]
+    assert file.read_bytes() == damage
+
+
+def no_folder(notes: Path) -> None:
+    shutil.rmtree(notes)
+
+
+def a_file_for_a_folder(notes: Path) -> None:
+    shutil.rmtree(notes / "memory")
+    (notes / "memory").write_text("not a folder", encoding="utf-8")
+
+
+def a_link_for_a_folder(notes: Path) -> None:
+    (notes / "memory").rename(notes / "elsewhere")
+    (notes / "memory").symlink_to(notes / "elsewhere")
+
+
+@pytest.mark.parametrize("spoil", [no_folder, a_file_for_a_folder, a_link_for_a_folder])
+def test_where_nothing_can_be_kept_the_model_is_not_asked(at: Open, notes: Path, spoil: Callable[[Path], None]) -> None:
+    session = at().session(KEY)
+    spoil(notes)
+    answer = session.flush(FULL)
+    assert (answer.turn, len(answer.reasons)) == (None, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_workspace_is_not_asked_for(at: Open, notes: Path) -> None:
+    session = at().session(KEY)
+    for folder in (notes / "memory", notes):
+        folder.chmod(0o555)
+    answer = session.flush(FULL)
+    for folder in (notes, notes / "memory"):
+        folder.chmod(0o755)
+    assert (answer.turn, [reason.code for reason in answer.reasons]) == (None, ["flush_skipped"])
+
+
+def test_the_host_may_say_that_the_workspace_is_not_to_be_written(at: Open) -> None:
+    assert at().session(KEY, writable=False).flush(FULL).reasons[0].code == "flush_skipped"
+
+
+PROCESS = """
+import sys
+from memoriter import Memory
+
+notes, home, number = sys.argv[1:]
+with Memory.open(notes, home=home) as memory:
+    session = memory.session("s" + number)
+    turn = session.flush(176_000).turn
+    memory.remember(f"Entry of process {number} for {turn.path}.")
+    session.flushed("NO_REPLY")
+    session.compact()
+"""
+
+
+def test_many_sessions_flush_at_the_same_time_and_none_loses_an_entry(notes: Path, home: Path) -> None:
+    command = [sys.executable, "-c", PROCESS, str(notes), str(home)]
+    workers = [subprocess.Popen([*command, str(number)]) for number in range(4)]
+    assert [worker.wait(100) for worker in workers] == [0] * 4
+    (log,) = (file for file in (notes / "memory").glob("2*.md"))
+    text = log.read_text(encoding="utf-8")
+    assert all(f"Entry of process {number} for" in text for number in range(4))
+    store = json.loads((home / "agents" / "main" / "sessions" / "sessions.json").read_text(encoding="utf-8"))
+    assert {key: entry["compactionCount"] for key, entry in store.items()} == {f"s{number}": 1 for number in range(4)}
+    assert {entry["memoriter"]["flush"]["step"] for entry in store.values()} == {"written"}
+
+
+steps = st.lists(st.sampled_from(["ask", "written", "silent", "no reply", "compact", "wait"]), max_size=30)
+
+
+@given(steps)
+def test_no_cycle_is_asked_for_more_often_than_it_may(actions: list[str]) -> None:
+    last: Flush | None = None
+    cycle, now, asks = 0, 0.0, dict[int, int]()
+    for action in actions:
+        now += 1
+        if action == "ask" and (fresh := asked(last, cycle, TODAY, now)) is not None:
+            last, asks[cycle] = fresh, asks.get(cycle, 0) + 1
+            assert (fresh.step, fresh.cycle, fresh.attempts) == ("requested", cycle, asks[cycle])
+        elif action == "wait":
+            now += 60
+        elif action == "compact":
+            cycle += 1
+        elif action in {"written", "silent", "no reply"} and last is not None and last.step == "requested":
+            reply = {"no reply": "NO_REPLY", "silent": "I did."}.get(action)
+            last = settled(last, Evidence(action == "written", reply), now)
+            assert last.step == {"written": "written", "silent": "failed", "no reply": "nothing_to_store"}[action]
+        assert last is None or flush_of(json.loads(json.dumps(flush_json(last)))) == last
+    assert all(count <= MOST_ATTEMPTS for count in asks.values())
+
+
+def test_what_was_not_asked_for_cannot_be_settled() -> None:
+    with pytest.raises(UsageError, match="written, not requested"):
+        settled(Flush(0, "written", TODAY, 0.0), Evidence(grew=True), 1.0)
+
+
+@pytest.mark.parametrize("kept", [None, [], {}, {"cycle": "0"}, {"cycle": 0, "step": "odd", "path": "x", "at": 1}])
+def test_a_flush_of_another_shape_is_no_flush(kept: object) -> None:
+    assert flush_of(kept) is None
+
+
+@pytest.mark.parametrize("text", ["", "NO_REPLY and more", "no", "I wrote it. NO_REPLY"])
+def test_other_words_are_a_reply(text: str) -> None:
+    assert not is_no_reply(text)

@@ -1,0 +1,166 @@
+"""A package adds to an agent's memory without a line changed here; a slot names who serves."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memoriter import Memory
+from memoriter.errors import ConfigError
+from memoriter.hookspecs import Listener, Tool, hookimpl
+from memoriter.plugins import Installed, load_plugins
+from plugin_wheel import install_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CORE_TOOLS = ["memory_search", "memory_get"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install_plugin(tmp_path_factory.mktemp("plugin"))
+
+
+@pytest.fixture
+def diary(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(site))
+    yield
+    sys.modules.pop("memoriter_diary", None)
+
+
+def names(memory: Memory) -> list[str]:
+    return [tool.name for tool in memory.tools]
+
+
+def write_slot(home: Path, slot: str) -> None:
+    text = f'{{plugins: {{slots: {{memory: "{slot}"}}}}, agents: {{defaults: {{memorySearch: {{provider: "fake"}}}}}}}}'
+    (home / "memoriter.json5").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("diary")
+def test_an_installed_package_adds_a_tool(memory: Memory, home: Path) -> None:
+    assert names(memory)[:2] == CORE_TOOLS
+    assert "diary_look_up" in names(memory)
+    (home / "plugins" / "diary").mkdir(parents=True)
+    (home / "plugins" / "diary" / "diary.txt").write_text("bought a kettle\nslept\n", encoding="utf-8")
+    (tool,) = [tool for tool in memory.tools if tool.name == "diary_look_up"]
+    assert tool.run(memory, {"word": "kettle"}) == {"lines": ["bought a kettle"]}
+
+
+def test_without_plugins_there_are_the_tools_of_the_core(memory: Memory) -> None:
+    assert names(memory)[:2] == CORE_TOOLS
+
+
+@pytest.mark.usefixtures("diary")
+def test_the_slot_none_turns_everything_off(notes: Path, home: Path) -> None:
+    write_slot(home, "none")
+    with Memory.open(notes, home=home) as memory:
+        assert names(memory) == []
+
+
+@pytest.mark.parametrize(
+    ("slot", "remedy"),
+    [("memory-lancedb", "pip install 'memoriter[longterm]'"), ("memory-cloud", "Install the package")],
+)
+def test_a_slot_that_names_what_is_not_installed_is_an_error_that_says_how_to_get_it(
+    notes: Path, home: Path, slot: str, remedy: str
+) -> None:
+    write_slot(home, slot)
+    with Memory.open(notes, home=home) as memory, pytest.raises(ConfigError, match=slot) as caught:
+        _ = memory.tools
+    assert remedy in caught.value.remedy
+
+
+def tool(name: str, answer: str) -> Tool:
+    return Tool(name, "", {"type": "object"}, lambda *_, **__: {"answer": answer})
+
+
+class Other:
+    @hookimpl
+    def slot(self) -> str:
+        return "memory"
+
+    @hookimpl
+    def tools(self) -> list[Tool]:
+        return [tool("memory_recall", "other")]
+
+
+class Extra:
+    @hookimpl
+    def tools(self, context: object) -> list[Tool]:
+        return [tool("memory_search", "mine"), tool("extra", "extra")]
+
+
+class Broken:
+    @hookimpl
+    def tools(self, context: object) -> list[Tool]:
+        raise OSError("no disk")
+
+    @hookimpl
+    def listeners(self, context: Any) -> list[Any]:
+        return ["not a listener"]
+
+
+class Misspelt:
+    @hookimpl
+    def tool(self, context: object) -> list[Tool]:
+        return []
+
+
+class Watching:
+    @hookimpl
+    def listeners(self, context: Any) -> list[Listener]:
+        return [Listener("watching", "agent_end", lambda _: None)]
+
+
+def loaded(home: Path, slot: str, **plugins: object) -> Any:
+    found = [Installed(name.replace("_", "-"), lambda plugin=plugin: plugin) for name, plugin in plugins.items()]
+    return load_plugins(slot, found, home=home, wall=time.time)
+
+
+def offered(plugins: Any, memory: Memory) -> list[str]:
+    return [tool.name for tool in plugins.tools(memory)]
+
+
+def test_only_the_plugin_that_the_slot_names_serves_memory(memory: Memory, home: Path) -> None:
+    assert offered(loaded(home, "memory-other", memory_other=Other), memory) == ["memory_recall"]
+    assert "memory_recall" not in offered(loaded(home, "memory-core", memory_other=Other), memory)
+
+
+def test_a_tool_of_the_core_cannot_be_taken_over(memory: Memory, home: Path) -> None:
+    plugins = loaded(home, "memory-core", extra=Extra)
+    assert [*offered(plugins, memory)[:2], offered(plugins, memory)[-1]] == [*CORE_TOOLS, "extra"]
+    assert plugins.tools(memory)[0].run.__module__ == "memoriter.tools._search"
+    assert [reason.code for reason in plugins.reasons] == ["plugin_conflict"]
+
+
+def test_a_plugin_that_fails_is_left_out_and_the_others_stay(memory: Memory, home: Path) -> None:
+    def unimportable() -> object:
+        raise ImportError("no module named 'nothing'")
+
+    found = [
+        Installed("broken", Broken),
+        Installed("gone", unimportable),
+        Installed("misspelt", Misspelt),
+        Installed("watching", Watching),
+    ]
+    plugins = load_plugins("memory-core", found, home=home, wall=time.time)
+    assert offered(plugins, memory)[:2] == CORE_TOOLS
+    assert [listener.name for listener in plugins.listeners(memory)] == ["watching"]
+    told = " ".join(reason.message for reason in plugins.reasons)
+    assert all(word in told for word in ("no disk", "gave str", "nothing", "misspelt"))
+
+
+def test_a_plugin_in_the_slot_that_cannot_be_loaded_is_an_error(home: Path) -> None:
+    def unimportable() -> object:
+        raise ImportError("no module named 'nothing'")
+
+    with pytest.raises(ConfigError, match="cannot be loaded: no module"):
+        load_plugins("memory-other", [Installed("memory-other", unimportable)], home=home, wall=time.time)
+    with pytest.raises(ConfigError, match="does not say that it fills"):
+        loaded(home, "extra", extra=Extra)

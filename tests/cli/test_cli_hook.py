@@ -1,0 +1,228 @@
+"""Coding agents get their memory through hooks, and lose nothing when one of them goes wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hook_inputs import PROGRAMS, hook_input, write_transcript
+from memoriter.cli import main
+from plugin_wheel import install_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome, Program
+
+    Hook = Callable[..., Outcome]
+
+QUESTION = "Why did we choose PostgreSQL for the ledger?"
+NOTHING = "What breed is the neighbours' dog?"
+FULL = {"claude-code": 163_000, "codex": 234_400}
+"""Tokens from which on each of them is asked to write down what must last."""
+
+
+@pytest.fixture(params=PROGRAMS)
+def coding_agent(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def hook(program: Program, coding_agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hook:
+    """Run a hook as the coding agent does, below the notes."""
+    monkeypatch.delenv("CLAUDE_CODE_ENTRYPOINT", raising=False)
+    (program.home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}')
+    folder = program.workspace / "src"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def run(event: str, *words: str, tokens: int = 0, **changes: Any) -> Outcome:
+        transcript = write_transcript(tmp_path / "t.jsonl", coding_agent, tokens) if tokens else None
+        typed = hook_input(coding_agent, event, cwd=folder, transcript=transcript, **changes)
+        return program("hook", event, *words, typed=typed)
+
+    return run
+
+
+def context(outcome: Outcome, event: str) -> str:
+    assert (outcome.exit_code, outcome.err) == (0, "")
+    assert set(outcome.json) == {"hookSpecificOutput"}
+    assert set(outcome.json["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    assert outcome.json["hookSpecificOutput"]["hookEventName"] == event
+    return outcome.json["hookSpecificOutput"]["additionalContext"]
+
+
+def silent(outcome: Outcome) -> bool:
+    return (outcome.exit_code, outcome.out, outcome.err) == (0, "", "")
+
+
+def log_of(prompt: str) -> str:
+    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", prompt))
+    return path
+
+
+def test_a_session_starts_with_the_memory_of_the_folder_the_agent_works_in(hook: Hook) -> None:
+    text = context(hook("session-start"), "SessionStart")
+    assert "PostgreSQL" in text
+    assert len(text) <= 8_000
+    assert context(hook("session-start", source="resume"), "SessionStart") == text
+    assert silent(hook("session-start", "--shared"))
+
+
+def test_a_message_gets_what_matches_it_once_and_else_not_a_byte(hook: Hook) -> None:
+    assert silent(hook("user-prompt", prompt=NOTHING))
+    assert "PostgreSQL" in context(hook("user-prompt", prompt=QUESTION), "UserPromptSubmit")
+    assert silent(hook("user-prompt", prompt=QUESTION))
+    other = hook("user-prompt", prompt=QUESTION, session_id="another")
+    assert "PostgreSQL" in context(other, "UserPromptSubmit")
+
+
+def test_a_full_conversation_is_flushed_once_before_it_is_compacted(
+    hook: Hook, program: Program, coding_agent: str
+) -> None:
+    full = FULL[coding_agent]
+    assert silent(hook("stop", tokens=full - 1))
+    asked = hook("stop", tokens=full)
+    assert (asked.exit_code, asked.err, set(asked.json), asked.json["decision"]) == (
+        0,
+        "",
+        {"decision", "reason"},
+        "block",
+    )
+    path = log_of(asked.json["reason"])
+    (program.workspace / path).write_text("- We ship on Friday.\n", encoding="utf-8")
+    assert silent(hook("stop", tokens=full + 500, stop_hook_active=True, last_assistant_message="NO_REPLY"))
+    assert silent(hook("stop", tokens=full + 1_000))
+    assert silent(hook("pre-compact"))
+    text = context(hook("session-start", source="compact"), "SessionStart")
+    assert "We ship on Friday" in text
+    assert "NO_REPLY" not in text
+    assert hook("stop", tokens=full).json["decision"] == "block"
+
+
+def test_an_agent_that_overwrites_its_log_gets_it_back(hook: Hook, program: Program, coding_agent: str) -> None:
+    program("-w", str(program.workspace), "remember", "The standup moved to ten.")
+    path = program.workspace / log_of(hook("stop", tokens=FULL[coding_agent]).json["reason"])
+    path.write_text("- We ship on Friday.\n", encoding="utf-8")
+    mended = hook("stop", stop_hook_active=True, last_assistant_message="Saved.")
+    assert (mended.exit_code, mended.out) == (0, "")
+    assert "were lost in the flush and have been put back" in mended.err
+    assert path.read_text(encoding="utf-8") == "- The standup moved to ten.\n- We ship on Friday.\n"
+
+
+def test_a_compaction_that_came_first_is_made_up_for_when_the_session_goes_on(hook: Hook, program: Program) -> None:
+    assert silent(hook("pre-compact"))
+    text = context(hook("session-start", source="compact"), "SessionStart")
+    assert "This conversation was just replaced by a summary" in text
+    assert len(text) <= 10_000
+    assert "NO_REPLY" not in context(hook("session-start", source="resume"), "SessionStart")
+
+
+def test_where_no_person_looks_on_the_last_answer_stays_the_last(
+    hook: Hook, coding_agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
+    assert silent(hook("stop", tokens=FULL[coding_agent]))
+
+
+def test_a_plugin_captures_what_was_said_in_a_turn(
+    hook: Hook, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(install_plugin(tmp_path / "plugin")))
+    assert silent(hook("user-prompt", prompt="my kettle is called Brumsel"))
+    assert silent(hook("stop"))
+    assert silent(hook("stop"))
+    diary = program.home / "plugins" / "diary" / "diary.txt"
+    assert diary.read_text(encoding="utf-8") == "my kettle is called Brumsel\n"
+    kept = [file.read_text(encoding="utf-8") for file in (program.home / "agents" / "main" / "contexts").iterdir()]
+    assert "Brumsel" not in "".join(kept)
+    sys.modules.pop("memoriter_diary", None)
+
+
+BROKEN = {
+    "no json": "{",
+    "no object": "[]",
+    "no session": '{"hook_event_name": "Stop"}',
+    "another event": '{"hook_event_name": "SessionEnd", "session_id": "s"}',
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("typed", BROKEN.values(), ids=BROKEN)
+def test_what_is_no_hook_input_is_a_line_for_people_and_nothing_for_the_agent(program: Program, typed: str) -> None:
+    outcome = program("hook", "stop", typed=typed)
+    assert (outcome.exit_code, outcome.out, outcome.err.count("\n")) == (0, "", 1)
+    assert outcome.err.startswith("memoriter: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("hook",),
+        ("hook", "nope"),
+        ("hook", "stop", "--nope"),
+        ("-w", "gone", "hook", "stop"),
+        ("--config", "gone", "hook", "stop"),
+    ],
+)
+def test_a_hook_that_is_set_up_wrongly_never_stops_the_agent(program: Program, words: tuple[str, ...]) -> None:
+    outcome = program(*words, typed='{"session_id": "s", "hook_event_name": "Stop"}')
+    assert (outcome.exit_code, outcome.out, outcome.err.count("\n")) == (0, "", 1)
+
+
+def test_a_broken_configuration_or_a_missing_plugin_never_stops_the_agent(hook: Hook, program: Program) -> None:
+    for text in ("{", '{plugins: {slots: {memory: "memory-lancedb"}}}'):
+        (program.home / "memoriter.json5").write_text(text, encoding="utf-8")
+        outcome = hook("user-prompt", prompt=QUESTION)
+        assert (outcome.exit_code, outcome.out, outcome.err.count("\n")) == (0, "", 1)
+    assert "pip install 'memoriter[longterm]'" in outcome.err
+
+
+def test_a_damaged_index_is_no_reason_to_stop(hook: Hook, program: Program) -> None:
+    program("index")
+    for file in (program.home / "memory").glob("*.sqlite"):
+        file.write_bytes(b"no database" * 500)
+    assert hook("user-prompt", prompt=QUESTION).exit_code == 0
+    assert "PostgreSQL" in hook("user-prompt", prompt=QUESTION, session_id="b").out
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(event=st.sampled_from(["session-start", "user-prompt", "stop", "pre-compact"]), data=st.data())
+def test_whatever_comes_in_the_agent_goes_on(program: Program, event: str, data: st.DataObject) -> None:
+    words = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=9), st.lists(st.text(max_size=3)))
+    keys = ["session_id", "hook_event_name", "cwd", "prompt", "source", "transcript_path", "stop_hook_active"]
+    told = data.draw(st.dictionaries(st.sampled_from(keys), words))
+    typed: str | bytes = json.dumps({"session_id": "s", **told})
+    if data.draw(st.booleans()):
+        typed = data.draw(st.binary(max_size=50))
+    done = CliRunner().invoke(main, ["-w", str(program.workspace), "hook", event], input=typed)
+    assert done.exit_code == 0
+    assert done.stdout == "" or json.loads(done.stdout)
+    assert done.stderr.count("\n") <= 1
+
+
+def test_a_session_as_it_happens_in_processes_of_their_own(program: Program, tmp_path: Path) -> None:
+    def run(event: str, **changes: Any) -> str:
+        transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
+        typed = hook_input("claude-code", event, cwd=program.workspace, transcript=transcript, **changes)
+        command = [sys.executable, "-m", "memoriter", "hook", event]
+        done = subprocess.run(command, input=typed, capture_output=True, text=True, cwd=tmp_path, encoding="utf-8")
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    assert "PostgreSQL" in run("session-start")
+    assert "오사카" in run("user-prompt", prompt="오사카 여행은 언제 출발해?")
+    path = log_of(run("stop"))
+    (program.workspace / path).write_text("- 금요일에 배포한다.\n", encoding="utf-8")
+    assert run("stop", stop_hook_active=True, last_assistant_message="NO_REPLY") == ""
+    assert run("pre-compact") == ""
+    assert "금요일에" in run("session-start", source="compact")
