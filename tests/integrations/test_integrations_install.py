@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
 from desk import Desk, Outcome
+from hook_inputs import hook_input
 from mcp_doors import LIMIT
 from memoriter.cli import main
 
@@ -170,6 +172,33 @@ def test_a_project_has_files_of_its_own(desk: Desk) -> None:
     outcome = run(desk, "install", "claude-desktop", "--scope", "project")
     assert outcome.exit_code == 2
     assert "--scope" in outcome.err
+
+
+@linux
+@pytest.mark.parametrize(("client", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
+def test_the_hooks_that_were_installed_give_the_agent_its_memory(desk: Desk, client: str, name: str) -> None:
+    assert run(desk, "install", client).exit_code == 0
+    (group,) = json.loads((desk.home / name).read_text(encoding="utf-8"))["hooks"]["SessionStart"]
+    typed = hook_input(client, "session-start", cwd=desk.home)
+    done = subprocess.run(
+        group["hooks"][0]["command"],
+        shell=True,
+        input=typed,
+        capture_output=True,
+        encoding="utf-8",
+        env=desk.surroundings(),
+        cwd="/",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "PostgreSQL" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert run(desk, "install", client, "--remove").exit_code == 0
+    assert (desk.home / name).read_text(encoding="utf-8") == "{}\n"
+
+
+@linux
+def test_the_hooks_can_be_left_out(desk: Desk) -> None:
+    assert run(desk, "install", "claude-code", "--no-hooks").exit_code == 0
+    assert not (desk.home / ".claude").exists()
 
 
 @pytest.mark.anyio

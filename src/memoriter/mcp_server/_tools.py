@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from memoriter.tools import Tool
 
 
+log = logging.getLogger(__name__)
+
+
 class Tools:
     """What `tools/list` and `tools/call` answer."""
 
@@ -43,7 +47,12 @@ class Tools:
             known = ", ".join(self._tools) or "none"
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {known}.")
         arguments = params.arguments or {}
-        return rendered(await self._shared.ask(context.session, lambda memory: tool.run(memory, arguments)))
+        try:
+            return rendered(await self._shared.ask(context.session, lambda memory: tool.run(memory, arguments)))
+        except Exception as error:  # a tool of a plugin may break its promise
+            log.warning("%s failed", tool.name, exc_info=True)
+            text = wire_text(f"{tool.name} failed: {type(error).__name__}: {error}")
+            return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
 def shown(tool: Tool) -> ShownTool:
@@ -67,7 +76,7 @@ def shown(tool: Tool) -> ShownTool:
 
 def rendered(answer: dict[str, Any]) -> CallToolResult:
     """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written."""
-    text = wire_text(json.dumps(answer, ensure_ascii=False))
+    text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
     return CallToolResult(content=[TextContent(text=text)], structured_content=json.loads(text), is_error=failed)
 
