@@ -113,8 +113,16 @@ def test_the_server_ends_when_its_client_is_killed(desk: Desk) -> None:
         assert client.communicate(timeout=LIMIT)[0] == ""
 
 
-def test_a_wrong_configuration_is_told_on_stderr_before_any_client_waits(desk: Desk) -> None:
-    desk.config.write_text("{agents: {defaults: {memorySearch: {provder: 'fake'}}}}", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{agents: {defaults: {memorySearch: {provder: 'fake'}}}}", "provider"),
+        ("{plugins: {slots: {memory: 'memory-lancedb'}}}", "pip install"),
+    ],
+)
+def test_a_wrong_configuration_is_told_on_stderr_before_any_client_waits(desk: Desk, text: str, words: str) -> None:
+    desk.config.write_text(text, encoding="utf-8")
     outcome = desk.run("mcp")
     assert (outcome.exit_code, outcome.out) == (2, "")
-    assert "provider" in outcome.err
+    assert words in outcome.err
+    assert "Traceback" not in outcome.err
