@@ -12,6 +12,7 @@ from benchmarks._churn import churn
 from benchmarks._command import commands, empty_process
 from benchmarks._corpus import make_corpus
 from benchmarks._embedding import embedding
+from benchmarks._handshake import handshakes
 from benchmarks._indexing import resident, size_on_disk, small_files, syncs
 from benchmarks._search import against_statement, warm_search
 from benchmarks._stage import Stage
@@ -56,6 +57,7 @@ class Bench:
     def _rows(self, folder: Path) -> Iterator[Row]:
         if "start" in self.names:
             yield from empty_process(self.effort)
+            yield from handshakes(self.effort)
         for size in self.sizes:
             yield from self._of_size(folder / str(size), size)
         if "files" in self.names and max(self.sizes) >= self.effort.small_files:

@@ -19,7 +19,7 @@ from memoriter.index import ENGINES
 ROOT = Path(__file__).parents[1]
 SVG = "{http://www.w3.org/2000/svg}"
 ONCE = {
-    "start": ["command.bare", "command.help"],
+    "start": ["command.bare", "command.help", "mcp.bare", "mcp.handshake"],
     "files": ["files.idle"],
     "embed": ["embed.query", "embed.native", "embed.start", "embed.bulk"],
 }

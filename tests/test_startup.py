@@ -93,6 +93,7 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
     ("words", "allowed", "count"),
     [
         pytest.param(("--help",), set[str](), 154, id="help"),
+        pytest.param(("mcp", "--help"), set[str](), 155, id="help of the server"),
         pytest.param(("get", "MEMORY.md"), set[str](), 270, id="get"),
         pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 271, id="remember"),
         pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 389, id="words alone"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress, Watch, WatchEvent
     from memoriter.tools import Tool
-    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, SourceKind, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, Source, SourceKind, Status, SyncReport
 
 LONGEST_ENTRY = 1_000_000
 
@@ -278,6 +278,19 @@ class Memory:
         begun = Watching(opened, told or _nothing)
         self._backend.watched_by(lambda: begun.settled)
         return begun
+
+    def warm(self) -> None:
+        """Begin to load the model in the background; until it is there, words alone answer and `health` says so."""
+        self._backend.warm()
+
+    def sources(self) -> tuple[Source, ...]:
+        """The files that are memory, as the disk is now, in the order of their paths."""
+        return tuple(sorted(self._workspace.scan().sources, key=lambda source: source.path))
+
+    @property
+    def daily_path(self) -> str:
+        """Today's note, as cited; it may not exist yet. Raises PathRefused."""
+        return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
 
     def leaving(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.config import Configuration, MemorySearch
-from memoriter.tools import GET, SEARCH, chat_kind, citations_on, tools_for, with_footer
+from memoriter.tools import GET, SEARCH, chat_kind, citations_on, clamped, tools_for, with_footer
 from memoriter.tools._json import hit_json
 from memoriter.types import Health, Hit, SearchResult
 from memoriter.workspace import ExtraPath, Workspace
@@ -32,6 +32,17 @@ def test_a_snippet_gets_the_same_footer(case: Any, agree: Any) -> None:
     expected = [{key: value for key, value in hit.items() if key != "extra"} for hit in case["output"]]
     found = [hit_json(hit_of(hit), citations=case["input"]["include"]) for hit in case["input"]["results"]]
     assert agree(found, expected)
+
+
+@pytest.mark.vectors("clampResultsByInjectedChars")
+def test_as_many_characters_are_given_as_by_the_original(case: Any) -> None:
+    given = [hit_of(hit) for hit in map(whole, case["input"]["results"])]
+    kept = clamped(given, case["input"]["budget"], citations=False)
+    assert kept == tuple(hit_of(hit) for hit in map(whole, case["output"]))
+
+
+def whole(hit: dict[str, Any]) -> dict[str, Any]:
+    return {"startLine": 1, "endLine": 1, "source": "memory", "snippet": "", **hit}
 
 
 def hit_of(hit: dict[str, Any]) -> Hit:

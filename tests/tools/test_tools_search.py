@@ -1,4 +1,4 @@
-"""`memory_search` and `memory_get` as an agent meets them."""
+"""`memory_search` and `memory_get` as an agent meets them, and what all tools have in common."""
 
 from __future__ import annotations
 
@@ -255,13 +255,13 @@ def test_what_cannot_be_read_has_no_text_and_a_reason(params: Any, trouble: Exce
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_schema_names_exactly_the_parameters_that_are_read(tool: Any) -> None:
-    from memoriter.tools._params import GetParams, SearchParams
+    from memoriter.tools._params import AppendParams, GetParams, SearchParams
 
-    kind = {"memory_search": SearchParams, "memory_get": GetParams}[tool.name]
+    kind = {"memory_search": SearchParams, "memory_get": GetParams, "memory_append": AppendParams}[tool.name]
     assert list(tool.input_schema["properties"]) == [field.alias for field in kind.model_fields.values()]
     assert tool.input_schema["additionalProperties"] is False
 
 
 def test_there_are_no_tools_where_memory_search_is_off() -> None:
-    assert [tool.name for tool in tools_for(MemorySearch())] == ["memory_search", "memory_get"]
+    assert [tool.name for tool in tools_for(MemorySearch())] == ["memory_search", "memory_get", "memory_append"]
     assert tools_for(MemorySearch(enabled=False)) == ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from memoriter.backends._health import health_of, standing_health
+from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import INDEXING_SHARE, Indexing
 from memoriter.backends._parts import Parts
 from memoriter.backends._scope import scope_of
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PATIENCE = 60.0
 """Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
 
+WARMING_SECONDS = 0.5
+"""How long a search waits for a model that is being loaded: the bundled one takes a tenth of it."""
 RANKINGS = 3
 """How often a search is made at most, as long as somebody else writes meanwhile: a passage that was just replaced would
 be missing, and its replacement too."""
@@ -67,6 +69,7 @@ class BuiltinBackend:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         self.embedding.left = lambda: deadline.left * INDEXING_SHARE
+        self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         self._parts.follow_provider()
         reasons = [*self._indexing.fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
@@ -128,6 +131,8 @@ class BuiltinBackend:
 
         `hasty`: there is less time than usual, so that a late answer says nothing about the provider.
         """
+        if self.embedding.warming:
+            return None, WARMING
         while self.embedding.spec is not None and self.index.vectors():
             if deadline.passed:
                 return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
@@ -161,6 +166,10 @@ class BuiltinBackend:
         self._indexing.looked_at()
         health = health_of(self._parts, [*report.reasons, *self.index.notices], serving=self._parts.serving)
         return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))), health=health)
+
+    def warm(self) -> None:
+        """Begin to load the model, in a thread of its own; words alone answer until it is there."""
+        self.embedding.warm()
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
         """Take up what changed, as far as a search would; what is left undone."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from memoriter.backends._account import Account, Budget
@@ -27,6 +29,8 @@ REMEMBERED_QUERIES = 256
 STANDING_IN_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
 UNKNOWN = "provider_unknown"
+LOADED = frozenset({"bundled", "fake", "local", "onnx"})
+"""Kinds of providers that have a model to load."""
 
 
 def _for_ever() -> float:
@@ -64,6 +68,7 @@ class Embedding:
     left: Callable[[], float] = _for_ever
     """Seconds that whoever asks now will wait."""
     _slots: dict[bool, _Slot] = field(default_factory=dict[bool, _Slot])
+    _loading: Thread | None = None
     _standing_in: bool = False
     _since: float = 0.0
     _queries: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
@@ -128,6 +133,28 @@ class Embedding:
                 self._give_up(slot, error)
                 raise ProviderUnavailable(error.message, remedy=error.remedy) from error
         return slot.opened
+
+    def warm(self) -> None:
+        """Begin to load a model of this machine, in a thread of its own; a service has nothing to load."""
+        if self.choice is None or self.choice.kind not in LOADED or self.warming or self._slot.opened is not None:
+            return
+        self.downloading = None  # who hears of it now has nothing to do with this
+        self._loading = Thread(target=self._load, name="memoriter-warm", daemon=True)
+        self._loading.start()
+
+    @property
+    def warming(self) -> bool:
+        """Whether another thread is loading the model. Nobody else opens it meanwhile."""
+        return self._loading is not None and self._loading.is_alive()
+
+    def await_model(self, seconds: float) -> None:
+        """Wait so long for a model that is being loaded."""
+        if self._loading is not None:
+            self._loading.join(max(seconds, 0.0))
+
+    def _load(self) -> None:
+        with suppress(EmbeddingError):  # whoever asks next is told
+            self.open()
 
     def renew(self) -> None:
         """Ask a service anew for its model: another one may stand behind the name by now. No answer changes nothing."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memoriter.backends._parts import Parts
     from memoriter.sync import Plan
 
+WARMING = Reason("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
 
@@ -62,7 +63,8 @@ def _waiting(parts: Parts, pending: int) -> int:
 
 def standing_health(parts: Parts, plan: Plan) -> Health:
     """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
-    problem = [each for each in (parts.embedding.problem, parts.embedding.failed) if each]
+    loading = WARMING if parts.embedding.warming else None
+    problem = [each for each in (parts.embedding.problem, parts.embedding.failed, loading) if each]
     scan, known = parts.workspace.scan(), parts.index.files()
     closed = [
         Skipped(source.path, "unreadable", "it may not be read")

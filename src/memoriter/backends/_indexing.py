@@ -112,7 +112,7 @@ class Indexing:
 
     def _acquainted(self) -> list[Reason]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
-        if not self.parts.embedding.unknown:
+        if not self.parts.embedding.unknown or self.parts.embedding.warming:
             return []
         try:
             self.parts.embedding.open()
@@ -136,10 +136,11 @@ class Indexing:
         while True:
             try:
                 self.parts.follow_provider()
-                if self.parts.embedding.unknown:
+                warming = self.parts.embedding.warming
+                if self.parts.embedding.unknown and not warming:
                     self.parts.embedding.open()
                     self.parts.follow_provider()
-                provider = self.parts.embedding.open if self.parts.embedding.spec else None
+                provider = self.parts.embedding.open if self.parts.embedding.spec and not warming else None
                 report = sync.run(provider, task)
                 break
             except EmbeddingError as error:

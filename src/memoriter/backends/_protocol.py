@@ -27,6 +27,10 @@ class MemoryBackend(Protocol):
         """Make the index say what the files say. Raises IndexBusy."""
         ...
 
+    def warm(self) -> None:
+        """Begin to load the model, in a thread of its own; words alone answer until it is there."""
+        ...
+
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
         """Take up what changed, as far as a search would; what is left undone."""
         ...

@@ -34,8 +34,7 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
         memoriter hook pre-compact      notes that it is being compacted
 
     It speaks as Claude Code's and Codex's hooks do. Whatever goes wrong is one line on stderr and never stops the
-    agent: the exit code is 0, so that no prompt is refused. Next: write it into the agent's settings, as docs/agents.md
-    shows.
+    agent: the exit code is 0, so that no prompt is refused. Next: memoriter install claude-code.
     """
     screen = Asked.now().screen
     try:

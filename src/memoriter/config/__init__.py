@@ -54,7 +54,7 @@ from memoriter.config._search import (
 from memoriter.config._secrets import expand
 
 if TYPE_CHECKING:
-    from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd
+    from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd, qmd_limits
     from memoriter.config._reference import Entry, reference
 
 __all__ = [
@@ -111,6 +111,7 @@ __all__ = [
     "load",
     "place_index",
     "plan_qmd",
+    "qmd_limits",
     "reference",
     "user_home_of",
     "with_values",
@@ -119,7 +120,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load when it is first asked for what no search needs."""
-    if name in {"Collection", "QmdPlan", "plan_qmd"}:
+    if name in {"Collection", "QmdPlan", "plan_qmd", "qmd_limits"}:
         from memoriter.config import _qmd_plan
 
         return getattr(_qmd_plan, name)

@@ -50,7 +50,7 @@ class QmdLimits(Section):
 
     max_results: Annotated[float | None, About("Hits in an answer; unset: 6")] = None
     max_snippet_chars: Annotated[float | None, About("Characters of a hit; unset: 700")] = None
-    max_injected_chars: Annotated[float | None, About("Characters of all hits; unset: 4000")] = None
+    max_injected_chars: Annotated[float | None, About("Characters of all hits for an agent; unset: 4000")] = None
     timeout_ms: Annotated[float | None, About("Milliseconds for a search; unset: 4000")] = None
 
 

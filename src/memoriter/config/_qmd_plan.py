@@ -93,7 +93,7 @@ def plan_qmd(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: P
         export_dir=resolved(export, workspace, user_home) if export else None,
         retention_days=positive(sessions.retention_days, 0) or None,
         schedule=schedule(given.update),
-        limits=limits(given.limits),
+        limits=qmd_limits(given.limits),
         mcporter=given.mcporter.enabled,
         server_name=(given.mcporter.server_name or "").strip() or "qmd",
         start_daemon=given.mcporter.start_daemon,
@@ -125,7 +125,8 @@ def schedule(given: QmdUpdate) -> Schedule:
     )
 
 
-def limits(given: QmdLimits) -> Limits:
+def qmd_limits(given: QmdLimits) -> Limits:
+    """How much may be returned; what is not given, zero and less mean the default."""
     return Limits(
         max_results=positive(given.max_results, 6),
         max_snippet_chars=positive(given.max_snippet_chars, 700),

@@ -1,6 +1,8 @@
-"""What an agent can call: `memory_search` and `memory_get` as values, and the one JSON form of every answer."""
+"""What an agent can call, as values (`memory_search`, `memory_get`, `memory_append`), and the JSON form of answers."""
 
+from memoriter.tools._append import APPEND, append_tool
 from memoriter.tools._citations import ChatKind, chat_kind, citations_on, with_footer
+from memoriter.tools._clamp import clamped
 from memoriter.tools._get import GET, get_tool
 from memoriter.tools._json import (
     appended_json,
@@ -23,15 +25,18 @@ from memoriter.tools._table import TOOLS, tools_for
 from memoriter.tools._tool import MemoryLike, Tool
 
 __all__ = [
+    "APPEND",
     "GET",
     "SEARCH",
     "TOOLS",
     "ChatKind",
     "MemoryLike",
     "Tool",
+    "append_tool",
     "appended_json",
     "chat_kind",
     "citations_on",
+    "clamped",
     "compact_json",
     "cost_json",
     "error_json",

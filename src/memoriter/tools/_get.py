@@ -33,6 +33,18 @@ SCHEMA: dict[str, Any] = {
 }
 
 DOCTOR = "Ask the owner to run: memoriter doctor"
+OUTPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "text": {"type": "string"},
+        "truncated": {"type": "boolean"},
+        "disabled": {"type": "boolean"},
+        "error": {"type": "string"},
+    },
+    "required": ["path", "text"],
+}
+
 log = logging.getLogger(__name__)
 
 
@@ -59,4 +71,4 @@ def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
     return excerpt_json(memory.read(asked.path, start=asked.start, lines=asked.lines))
 
 
-GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool)
+GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool, "Read a note", OUTPUT, writes=False)

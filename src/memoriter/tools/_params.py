@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -84,6 +84,13 @@ class GetParams(_Params):
     path: Text = None
     start: Annotated[Whole, Field(alias="from")] = None
     lines: Whole = None
+
+
+class AppendParams(_Params):
+    """Parameters of `memory_append`."""
+
+    text: Text = None
+    to: Annotated[Literal["daily", "long-term"] | None, BeforeValidator(_text)] = None
 
 
 AnyParams = TypeVar("AnyParams", bound=_Params)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.tools._citations import citations_on
+from memoriter.tools._clamp import clamped
 from memoriter.tools._json import result_json, unavailable_json
 from memoriter.tools._tool import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from memoriter.config import MemorySettings
     from memoriter.tools._tool import MemoryLike
+    from memoriter.types import SearchResult
 
 NAME = "memory_search"
+TRUNCATED = "maxInjectedChars"
+"""The setting that cut an answer short."""
 DESCRIPTION = """\
 Search the notes you keep about this user and their work: decisions, preferences, people, dates, plans, what happened.
 Call it before you answer anything that depends on earlier conversations or stored facts. Ask a whole question or name \
@@ -23,7 +29,8 @@ what you look for, in any language; exact names and ids work too.
 Returns passages, best first, each with its path, lines, a score from 0 to 1 and its text. `outcome` says how far to \
 trust them: "match" (use it and cite it), "weak" (related, may not answer), "none" (nothing is noted; say so). \
 Where nothing came back, `reasons` says what was looked at and what to ask instead. `health` says when the search \
-could not look everywhere. For the lines around a passage call memory_get."""
+could not look everywhere, `truncatedBy` when there was more than is shown. For the lines around a passage call \
+memory_get."""
 
 DAY = {"type": "string", "format": "date"}
 SCHEMA: dict[str, Any] = {
@@ -46,6 +53,41 @@ SCHEMA: dict[str, Any] = {
 }
 
 DOCTOR = "Ask the owner to run: memoriter doctor"
+HIT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "startLine": {"type": "integer"},
+        "endLine": {"type": "integer"},
+        "score": {"type": "number"},
+        "snippet": {"type": "string"},
+        "source": {"type": "string", "enum": ["memory", "sessions"]},
+        "citation": {"type": "string"},
+        "heading": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["path", "startLine", "endLine", "score", "snippet", "source"],
+}
+OUTPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "results": {"type": "array", "items": HIT},
+        "outcome": {"type": "string", "enum": ["match", "weak", "none"]},
+        "mode": {"type": "string", "enum": ["hybrid", "keyword", "vector"]},
+        "provider": {"type": "string"},
+        "model": {"type": "string"},
+        "citations": {"type": "string", "enum": ["on", "off"]},
+        "health": {"type": "object"},
+        "fallback": {"type": "object"},
+        "truncatedBy": {"type": "string"},
+        "disabled": {"type": "boolean"},
+        "unavailable": {"type": "boolean"},
+        "error": {"type": "string"},
+        "warning": {"type": "string"},
+        "action": {"type": "string"},
+    },
+    "required": ["results"],
+}
+
 log = logging.getLogger(__name__)
 
 
@@ -82,8 +124,19 @@ def _answer(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
         until=asked.until,
         path=asked.path,
     )
-    mode = memory.configuration.settings.memory.citations
-    return result_json(result, citations=citations_on(mode, session_key))
+    told = memory.configuration.settings.memory
+    citations = citations_on(told.citations, session_key)
+    return result_json(_within(result, told, citations=citations), citations=citations)
 
 
-SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool)
+def _within(result: SearchResult, told: MemorySettings, *, citations: bool) -> SearchResult:
+    """As much of the answer as an agent is given at once."""
+    from memoriter.config import qmd_limits
+
+    hits = clamped(result.hits, qmd_limits(told.qmd.limits).max_injected_chars, citations=citations)
+    if hits == result.hits:
+        return result
+    return replace(result, hits=hits, truncated_by=result.truncated_by or TRUNCATED)
+
+
+SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False)

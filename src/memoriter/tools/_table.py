@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memoriter.tools._append import APPEND
 from memoriter.tools._get import GET
 from memoriter.tools._search import SEARCH
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from memoriter.config import MemorySearch
     from memoriter.tools._tool import Tool
 
-TOOLS: tuple[Tool, ...] = (SEARCH, GET)
+TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND)
 
 
 def tools_for(settings: MemorySearch) -> tuple[Tool, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import date
 
-    from memoriter.config import Configuration, MemorySearch
-    from memoriter.types import Excerpt, SearchResult, SourceKind
+    from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.types import Excerpt, Remembered, SearchResult, SourceKind
 
 
 class MemoryLike(Protocol):
@@ -20,6 +20,8 @@ class MemoryLike(Protocol):
     def configuration(self) -> Configuration: ...
     @property
     def settings(self) -> MemorySearch: ...
+    @property
+    def place(self) -> Place: ...
 
     def search(
         self,
@@ -36,6 +38,7 @@ class MemoryLike(Protocol):
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
+    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Remembered: ...
 
 
 class Run(Protocol):
@@ -57,3 +60,9 @@ class Tool:
     """A JSON schema; an object."""
     run: Run
     """`run(memory, params, session_key=...)`: the answer as JSON. The session's key decides about citations."""
+    title: str = ""
+    """For people."""
+    output_schema: Mapping[str, Any] | None = None
+    """A JSON schema of what `run` answers with; an object."""
+    writes: bool | None = None
+    """Whether it changes anything; None: not known."""

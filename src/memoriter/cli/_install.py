@@ -1,0 +1,112 @@
+"""`memoriter install`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from memoriter.cli._render import Line
+    from memoriter.integrations import ClientName, Outcome, Scope
+
+CLIENTS: dict[ClientName, str] = {
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "cursor": "Cursor",
+    "claude-desktop": "Claude Desktop",
+}
+STYLES = {"+": "green", "-": "red"}
+
+
+@click.command(cls=Command, name="install")
+@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.option(
+    "--scope",
+    type=click.Choice(["user", "project"]),
+    default="user",
+    show_default=True,
+    help="For all that you do there, or for the current folder.",
+)
+@click.option("--no-hooks", is_flag=True, help="Only the tools: nothing is put before a turn.")
+@click.option("--remove", is_flag=True, help="Take it out again.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+def command(client: ClientName, scope: Scope, *, no_hooks: bool, remove: bool, dry_run: bool) -> None:
+    """Put this memory into a client's configuration, or take it out.
+
+        memoriter install claude-code --dry-run
+        memoriter install codex -w ~/notes
+        memoriter install cursor --scope project
+        memoriter install claude-desktop --remove
+
+    The client starts this very program. With -w it always opens that workspace, else the one around the folder it is
+    used in. Everything else in the file stays as it is, and a copy of the file before is kept beside it. Claude Code
+    and Codex also get the hooks that recall notes and have them written down. Next: start the client anew.
+    """
+    from memoriter.app import surroundings
+    from memoriter.integrations import Launch, Machine, apply, changes
+
+    asked, screen = Asked.now(), Asked.now().screen
+    around = surroundings()
+    machine = Machine(around.user_home, around.cwd, around.environ, sys.platform)
+    launch = Launch(_program(), _options(asked), _passed_on(around.environ))
+    planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
+    outcomes = apply(planned, dry_run=dry_run)
+    if screen.as_json:
+        screen.json({"client": client, "dryRun": dry_run, "files": [_json(outcome) for outcome in outcomes]})
+        return
+    for outcome in outcomes:
+        screen.show(list(_lines(outcome, around.user_home, dry_run=dry_run)))
+    if not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes):
+        screen.note(((f"Start {CLIENTS[client]} anew to make it so.", ""),))
+
+
+def _program() -> tuple[str, ...]:
+    """How this very program is started: its own file, or the Python that runs it."""
+    own = Path(sys.argv[0])
+    beside = Path(sys.executable).with_name("memoriter.exe" if sys.platform == "win32" else "memoriter")
+    if own.stem == "memoriter" and own.is_file():
+        return (str(own.absolute()),)
+    return (str(beside),) if beside.is_file() else (sys.executable, "-m", "memoriter")
+
+
+def _options(asked: Asked) -> tuple[str, ...]:
+    """What was given for this run holds for every run of the client."""
+    given = {"--workspace": _absolute(asked.workspace), "--config": _absolute(asked.config), "--agent": asked.agent}
+    return tuple(word for option, value in given.items() if value for word in (option, value))
+
+
+def _absolute(path: str | None) -> str | None:
+    return str(Path(path).expanduser().absolute()) if path else None
+
+
+def _passed_on(environ: Mapping[str, str]) -> dict[str, str]:
+    """Clients do not hand the whole environment on."""
+    home = environ.get("MEMORITER_HOME", "").strip()
+    return {"MEMORITER_HOME": str(Path(home).expanduser().absolute())} if home else {}
+
+
+def _json(outcome: Outcome) -> dict[str, str | None]:
+    backup = str(outcome.backup) if outcome.backup else None
+    return {"file": str(outcome.file), "outcome": outcome.kind, "diff": outcome.diff, "backup": backup}
+
+
+def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line]:
+    from memoriter.integrations import shown
+
+    where = shown(outcome.file, user_home)
+    if outcome.kind == "unchanged":
+        yield ((f"{where} is as it should be.", ""),)
+    elif dry_run:
+        yield ((f"{where} would be {outcome.kind}:", "bold"),)
+        for line in outcome.diff.splitlines()[2:]:
+            yield ((line, STYLES.get(line[:1], "dim")),)
+    else:
+        kept = f" As it was before: {outcome.backup.name}" if outcome.backup else ""
+        yield ((f"{where} was {outcome.kind}.", ""), (kept, "dim"))

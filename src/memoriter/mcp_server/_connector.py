@@ -1,0 +1,119 @@
+"""`search` and `fetch`: the two tools that connectors of ChatGPT look for, in the form that they are documented."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import MemoriterError
+from memoriter.mcp_server._addresses import address_of, words_of
+from memoriter.tools import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memoriter.tools import MemoryLike
+    from memoriter.types import Hit
+
+LINES = re.compile(r"\A(?P<path>.+?)#L(?P<start>\d+)(?:-L(?P<end>\d+))?\Z", re.DOTALL)
+
+FOUND: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "url": {"type": "string"},
+        "text": {"type": "string"},
+    },
+    "required": ["id", "title", "url"],
+}
+ERROR = {"error": {"type": "string"}}
+log = logging.getLogger(__name__)
+
+
+def search_documents(
+    memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
+) -> dict[str, Any]:
+    """Run `search`; whatever goes wrong becomes an answer that says so."""
+    del session_key
+    try:
+        result = memory.search(_text(params, "query"))
+    except MemoriterError as error:
+        return {"results": [], "error": words_of(error)}
+    except Exception as error:  # the agent's turn goes on without its memory
+        log.warning("search failed", exc_info=True)
+        return {"results": [], "error": f"{type(error).__name__}: {error}"}
+    notes = [reason.message for reason in result.health.reasons]
+    answer: dict[str, Any] = {"results": [_document(hit) for hit in result.hits], "outcome": result.outcome}
+    return answer | ({"notes": notes} if notes else {})
+
+
+def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
+    """Run `fetch`; whatever goes wrong becomes an answer that says so."""
+    del session_key
+    name = _text(params, "id")
+    found = LINES.match(name)
+    path = found["path"] if found else name
+    answer: dict[str, Any] = {"id": name, "title": path, "text": "", "url": address_of(path)}
+    try:
+        excerpt = memory.read(path)
+    except MemoriterError as error:
+        return answer | {"error": words_of(error)}
+    except Exception as error:  # the agent's turn goes on without this note
+        log.warning("fetch failed", exc_info=True)
+        return answer | {"error": f"{type(error).__name__}: {error}"}
+    if not excerpt.text:
+        return answer | {"error": f"There is no text in {path!r}."}
+    lines = {"startLine": found["start"], "endLine": found["end"] or found["start"]} if found else {}
+    metadata = {"path": excerpt.path, **lines, **({"truncated": "true"} if excerpt.truncated else {})}
+    return answer | {"title": excerpt.path, "text": excerpt.text, "metadata": metadata}
+
+
+def _document(hit: Hit) -> dict[str, Any]:
+    title = " > ".join((hit.path, *hit.heading))
+    return {"id": hit.citation, "title": title, "url": address_of(hit.path), "text": hit.snippet.strip()}
+
+
+def _text(params: Mapping[str, Any], name: str) -> str:
+    value = params.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _schema(name: str, description: str) -> dict[str, Any]:
+    field = {"type": "string", "description": description}
+    return {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+
+
+DOCUMENTS = Tool(
+    "search",
+    "Search the notes about this user and their work. Returns passages, best first; fetch gives the whole note.",
+    _schema("query", "The question, or the words to look for, in any language."),
+    search_documents,
+    "Search notes",
+    {
+        "type": "object",
+        "properties": {
+            "results": {"type": "array", "items": FOUND},
+            "outcome": {"type": "string"},
+            "notes": {"type": "array", "items": {"type": "string"}},
+            **ERROR,
+        },
+        "required": ["results"],
+    },
+    writes=False,
+)
+DOCUMENT = Tool(
+    "fetch",
+    "Read the whole note that a result of search is from.",
+    _schema("id", "As search gives it, or the path of a note."),
+    fetch_document,
+    "Fetch a note",
+    {
+        "type": "object",
+        "properties": {**FOUND["properties"], "metadata": {"type": "object"}, **ERROR},
+        "required": ["id", "title", "text", "url"],
+    },
+    writes=False,
+)
+CONNECTOR: tuple[Tool, ...] = (DOCUMENTS, DOCUMENT)

@@ -1,0 +1,35 @@
+"""How far an index is, as one number that only grows: the protocol wants that of every request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memoriter.sync import Progress
+
+TOTAL = 100.0
+LAST = "embed"
+WORDS = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
+STEP = 1.0
+"""Smaller steps are not worth a message."""
+
+
+class Steps:
+    """The stages of one run on a scale of 0 to 100: each takes half of what is left, the last one all of it."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._begun = 0.0
+        self._told = 0.0
+
+    def take(self, progress: Progress) -> tuple[float, str] | None:
+        """The number and the words to tell; None where little has changed."""
+        if progress.stage != self._stage:
+            self._stage, self._begun = progress.stage, self._told
+        share = min(progress.done / progress.total, 1.0) if progress.total else 1.0
+        reach = TOTAL - self._begun if progress.stage == LAST else (TOTAL - self._begun) / 2
+        now = self._begun + share * reach
+        if now < self._told + STEP and not (share == 1.0 and now > self._told):
+            return None
+        self._told = now
+        return now, f"{WORDS[progress.stage]}: {progress.done} of {progress.total}"

@@ -1,0 +1,102 @@
+"""Notes as resources: a list, a template, and today's log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    Annotations,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from memoriter.errors import MemoriterError
+from memoriter.mcp_server._addresses import NOTES, TEMPLATE, TODAY, address_of, path_of, words_of
+from memoriter.mcp_server._tools import wire_text
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from memoriter.mcp_server._shared import SharedMemory
+    from memoriter.memory import Memory
+    from memoriter.types import Source
+
+MARKDOWN = "text/markdown"
+PAGE = 200
+"""Notes in one answer."""
+TRUNCATED = "memoriter/truncated"
+
+
+class Resources:
+    """What `resources/list`, `resources/templates/list` and `resources/read` answer."""
+
+    def __init__(self, shared: SharedMemory) -> None:
+        self._shared = shared
+
+    async def list(
+        self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        del context
+        after = path_of(NOTES + params.cursor) if params and params.cursor else None
+        sources = await self._shared.look(self._shared.memory.sources)
+        left = [source for source in sources if after is None or source.path > after]
+        page = [_listed(source) for source in left[:PAGE]]
+        cursor = page[-1].uri.removeprefix(NOTES) if len(left) > PAGE else None
+        return ListResourcesResult(resources=page if after else [_today(), *page], next_cursor=cursor)
+
+    async def templates(
+        self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        del context, params
+        note = ResourceTemplate(
+            uri_template=TEMPLATE,
+            name="note",
+            title="Note",
+            description="A note by its path: MEMORY.md, memory/2026-02-10.md.",
+            mime_type=MARKDOWN,
+        )
+        return ListResourceTemplatesResult(resource_templates=[note])
+
+    async def read(self, context: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
+        del context
+        return await self._shared.look(_read, self._shared.memory, params.uri)
+
+
+def _read(memory: Memory, address: str) -> ReadResourceResult:
+    try:
+        path = memory.daily_path if address == TODAY else path_of(address)
+        if path is None:
+            raise MCPError(INVALID_PARAMS, f"{address!r} is not a note. Notes are {TODAY} and {TEMPLATE}.")
+        excerpt = memory.read(path)
+    except MemoriterError as error:
+        raise MCPError(INVALID_PARAMS, words_of(error), {"uri": address}) from error
+    if not excerpt.text and address != TODAY:
+        raise MCPError(INVALID_PARAMS, f"{path!r} has no text, or does not exist.", {"uri": address})
+    meta = {TRUNCATED: True} if excerpt.truncated else None
+    contents = TextResourceContents(uri=address, mime_type=MARKDOWN, text=wire_text(excerpt.text), _meta=meta)
+    return ReadResourceResult(contents=[contents])
+
+
+def _listed(source: Source) -> Resource:
+    modified = datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).isoformat()
+    return Resource(
+        uri=address_of(source.path),
+        name=wire_text(source.path),
+        mime_type=MARKDOWN,
+        size=source.size,
+        annotations=Annotations(last_modified=modified),
+    )
+
+
+def _today() -> Resource:
+    description = "What was noted today; empty where nothing was."
+    return Resource(uri=TODAY, name="today", title="Today's log", description=description, mime_type=MARKDOWN)

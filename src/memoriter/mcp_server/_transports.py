@@ -1,0 +1,91 @@
+"""How clients reach the server: over the standard streams of this process, or over HTTP."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import anyio
+
+from memoriter.errors import UsageError
+from memoriter.mcp_server._server import server_of
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+
+    from starlette.applications import Starlette
+
+    from memoriter.memory import Memory
+
+PATH = "/mcp"
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+CLOSING_SECONDS = 2
+
+
+def serve_stdio(memory: Memory) -> None:
+    """Speak with the client that started this process, until it closes our input; stdout carries nothing else."""
+    from mcp.server.stdio import stdio_server
+
+    server = server_of(memory)
+
+    async def serve() -> None:
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    # A thread that waits for input cannot be interrupted, and nothing is lost when the process ends at once.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    anyio.run(serve)
+
+
+def http_app(memory: Memory, *, hosts: Sequence[str] = ()) -> Starlette:
+    """An ASGI application that serves `/mcp`, for requests that name this machine only.
+
+    Args:
+        memory: closed when the application ends.
+        hosts: further names that requests may give for this machine, with a port or without; a page of another site
+            that makes a browser ask here gives none of them.
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    names = [*LOCAL, *hosts]
+    allowed = [form for name in names for form in (name, f"{name}:*")]
+    origins = [f"{scheme}://{form}" for form in allowed for scheme in ("http", "https")]
+    security = TransportSecuritySettings(allowed_hosts=allowed, allowed_origins=origins)
+    return server_of(memory, connector=True).streamable_http_app(streamable_http_path=PATH, transport_security=security)
+
+
+def serve_http(memory: Memory, listening: socket.socket, *, hosts: Sequence[str], ready: Callable[[], None]) -> None:
+    """Serve `/mcp` on a socket of `listen` until the process is told to end; `ready` is called before."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        http_app(memory, hosts=hosts),
+        log_level="warning",
+        ws="none",
+        timeout_graceful_shutdown=CLOSING_SECONDS,
+    )
+    ready()
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there.
+
+    Args:
+        host: an address of this machine, or a name of one.
+        port: 0: any that is free.
+
+    Raises:
+        UsageError: the address is not ours, or somebody else listens there.
+    """
+    import socket
+
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(
+            f"Cannot listen on {host}:{port}: {why}.", remedy="Give another --port, or the --host of this machine."
+        ) from error

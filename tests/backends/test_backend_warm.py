@@ -1,0 +1,75 @@
+"""A model that takes its time to load: words answer meanwhile, and say so."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from desk import QUESTION, Desk, codes, paths
+from memoriter.backends import _embedding
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LIMIT = 60.0
+"""Seconds that a thread may take on a busy machine."""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk.at(tmp_path)
+    desk.configure(provider="fake")
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """No model is loaded before it is open."""
+    gate, load = Event(), _embedding.open_choice
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        assert gate.wait(LIMIT)
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(_embedding, "open_choice", slow)
+    yield gate
+    gate.set()
+
+
+def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(desk: Desk, gate: Event) -> None:
+    memory = desk.open()
+    memory.warm()
+    first = memory.search(QUESTION)
+    assert (paths(first)[0], first.mode) == ("MEMORY.md", "keyword")
+    assert "warming" in codes(first)
+    assert "warming" in codes(memory.status())
+    gate.set()
+    memory._backend.embedding.await_model(LIMIT)
+    desk.wait()
+    second = memory.search(QUESTION)
+    assert (paths(second)[0], second.mode, codes(second)) == ("MEMORY.md", "hybrid", [])
+
+
+def test_a_model_that_cannot_be_loaded_is_told_by_the_next_search(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any, **options: Any) -> Any:
+        raise ProviderUnavailable("The model is gone.", remedy="Fetch it again.")
+
+    monkeypatch.setattr(_embedding, "open_choice", broken)
+    memory = desk.open()
+    memory.warm()
+    found = memory.search(QUESTION)
+    assert (paths(found)[0], found.mode) == ("MEMORY.md", "keyword")
+    assert "provider_unavailable" in codes(found)
+
+
+@pytest.mark.parametrize("provider", ["none", "openai"])
+def test_where_there_is_nothing_to_load_nothing_happens(desk: Desk, provider: str) -> None:
+    desk.configure(provider=provider, remote={"apiKey": "sk-test", "baseUrl": "http://127.0.0.1:9/v1"})
+    memory = desk.open()
+    memory.warm()
+    assert not memory._backend.embedding.warming

@@ -1,0 +1,213 @@
+"""`memoriter install`: the real program on the configuration files of a person's home."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from mcp import Client, StdioServerParameters
+
+from desk import Desk, Outcome
+from hook_inputs import hook_input
+from mcp_doors import LIMIT
+from memoriter.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILES = {
+    "claude-code": ".claude.json",
+    "codex": ".codex/config.toml",
+    "cursor": ".cursor/mcp.json",
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+}
+JSON = '{\r\n\t"t": "d",  \r\n\t"mcpServers": {\r\n\t\t"other": {"command": "x", "env": {"K": "s3cret"}}\r\n\t}\r\n}'
+TOML = '# mine\nmodel = "gpt"   # the good one\n\n[mcp_servers.other]\ncommand = "x"\nenv = {K = "s3cret"}\n# end\n'
+linux = pytest.mark.skipif(os.name == "nt" or os.uname().sysname != "Linux", reason="places of another system")
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """This process lives at the desk: its home, its folder."""
+    desk = Desk.at(tmp_path)
+    desk.configure(provider="fake")
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMORITER_WORKSPACE", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "USERPROFILE", "MEMORITER_HOME"):
+        monkeypatch.setenv(name, str(desk.home))
+    monkeypatch.chdir(desk.notes)
+    yield desk
+    desk.close()
+
+
+def run(desk: Desk, *words: str) -> Outcome:
+    """The program, in this process."""
+    done = CliRunner().invoke(main, ["-w", str(desk.notes), *words])
+    return Outcome(done.exit_code, done.stdout, done.stderr)
+
+
+def written(desk: Desk, client: str, text: str | None = None) -> Path:
+    """The file of a client, with what its owner has in it."""
+    file = desk.home / FILES[client]
+    if text is None:
+        text = TOML if client == "codex" else JSON
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+    return file
+
+
+def servers(file: Path) -> Any:
+    text = file.read_bytes().decode()
+    return tomllib.loads(text)["mcp_servers"] if file.suffix == ".toml" else json.loads(text)["mcpServers"]
+
+
+@linux
+@pytest.mark.parametrize("client", FILES)
+def test_a_client_gets_the_server_once_and_loses_it_again_to_the_byte(desk: Desk, client: str) -> None:
+    file = written(desk, client)
+    before = file.read_bytes()
+    assert run(desk, "install", client).exit_code == 0
+    entry = servers(file)["memoriter"]
+    assert Path(entry["command"]).is_absolute()
+    assert entry["args"][-3:] == ["--workspace", str(desk.notes), "mcp"]
+    assert entry["env"] == {"MEMORITER_HOME": str(desk.home)}
+    assert servers(file)["other"] == {"command": "x", "env": {"K": "s3cret"}}
+    assert file.with_name(f"{file.name}.memoriter-backup").read_bytes() == before
+
+    once = file.read_bytes()
+    again = run(desk, "install", client)
+    assert "as it should be" in again.out
+    assert file.read_bytes() == once
+
+    assert run(desk, "install", client, "--remove").exit_code == 0
+    assert file.read_bytes() == before
+    assert "as it should be" in run(desk, "install", client, "--remove").out
+
+
+@linux
+@pytest.mark.parametrize("client", FILES)
+def test_a_dry_run_shows_the_lines_and_writes_nothing_and_no_secret_of_others(desk: Desk, client: str) -> None:
+    for text in (None, '{"mcpServers": {"other": {"env": {"K": "s3cret"}}}}'):
+        if text and client == "codex":
+            continue
+        file = written(desk, client, text)
+        before = {each: each.read_bytes() for each in desk.home.rglob("*") if each.is_file()}
+        shown = run(desk, "install", client, "--dry-run").out
+        assert str(desk.notes) in shown
+        assert "s3cret" not in shown
+        assert {each: each.read_bytes() for each in desk.home.rglob("*") if each.is_file()} == before
+        told = run(desk, "--json", "install", client, "--dry-run").json
+        assert told["dryRun"]
+        assert told["files"][0]["file"] == str(file)
+
+
+@linux
+@pytest.mark.parametrize("client", FILES)
+@pytest.mark.parametrize("text", ["{broken", '{"mcpServers": [], "x": 1}', "mcp_servers = 3\n", "[a\n", "\xff"])
+def test_a_file_that_is_wrong_is_an_error_and_stays_as_it_is(desk: Desk, client: str, text: str) -> None:
+    file = written(desk, client, "{}")
+    file.write_bytes(text.encode("latin-1"))
+    outcome = run(desk, "install", client)
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert str(file) in outcome.err
+    assert "Traceback" not in outcome.err
+    assert file.read_bytes() == text.encode("latin-1")
+    assert not file.with_name(f"{file.name}.memoriter-backup").exists()
+
+
+@linux
+@pytest.mark.parametrize("client", FILES)
+def test_a_file_that_is_not_there_is_made_and_removing_makes_none(desk: Desk, client: str) -> None:
+    file = desk.home / FILES[client]
+    assert run(desk, "install", client, "--remove").exit_code == 0
+    assert not file.exists()
+    assert run(desk, "install", client).exit_code == 0
+    assert list(servers(file)) == ["memoriter"]
+    assert run(desk, "install", client, "--remove").exit_code == 0
+    assert file.read_text(encoding="utf-8") in {"{}\n", ""}
+
+
+@linux
+def test_what_the_owner_has_set_in_our_entry_stays(desk: Desk) -> None:
+    file = written(desk, "codex", '[mcp_servers.memoriter]\ncommand = "/old"  # mine\nstartup_timeout_sec = 40\n')
+    run(desk, "install", "codex")
+    assert servers(file)["memoriter"]["startup_timeout_sec"] == 40
+    assert servers(file)["memoriter"]["command"] != "/old"
+    assert "# mine" in file.read_text(encoding="utf-8")
+    file = written(desk, "cursor", '{"mcpServers": {"memoriter": {"command": "/old", "disabled": true}}}')
+    run(desk, "install", "cursor")
+    entry = servers(file)["memoriter"]
+    assert (entry["disabled"], entry["args"][-1]) == (True, "mcp")
+
+
+@linux
+def test_a_link_stays_a_link_and_nobody_else_may_read_more_than_before(desk: Desk) -> None:
+    kept = desk.home / "dotfiles.json"
+    kept.write_text(JSON, encoding="utf-8")
+    kept.chmod(0o600)
+    (desk.home / ".claude.json").symlink_to(kept)
+    assert run(desk, "install", "claude-code").exit_code == 0
+    assert (desk.home / ".claude.json").is_symlink()
+    assert "memoriter" in servers(kept)
+    backup = kept.with_name("dotfiles.json.memoriter-backup")
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (kept, backup)] == [0o600, 0o600]
+
+
+def test_a_project_has_files_of_its_own(desk: Desk) -> None:
+    names = {
+        "claude-code": ".mcp.json",
+        "codex": ".codex/config.toml",
+        "cursor": ".cursor/mcp.json",
+    }
+    for client, name in names.items():
+        assert run(desk, "install", client, "--scope", "project").exit_code == 0
+        assert list(servers(desk.notes / name)) == ["memoriter"]
+    outcome = run(desk, "install", "claude-desktop", "--scope", "project")
+    assert outcome.exit_code == 2
+    assert "--scope" in outcome.err
+
+
+@linux
+@pytest.mark.parametrize(("client", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
+def test_the_hooks_that_were_installed_give_the_agent_its_memory(desk: Desk, client: str, name: str) -> None:
+    assert run(desk, "install", client).exit_code == 0
+    (group,) = json.loads((desk.home / name).read_text(encoding="utf-8"))["hooks"]["SessionStart"]
+    typed = hook_input(client, "session-start", cwd=desk.home)
+    done = subprocess.run(
+        group["hooks"][0]["command"],
+        shell=True,
+        input=typed,
+        capture_output=True,
+        encoding="utf-8",
+        env=desk.surroundings(),
+        cwd="/",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "PostgreSQL" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert run(desk, "install", client, "--remove").exit_code == 0
+    assert (desk.home / name).read_text(encoding="utf-8") == "{}\n"
+
+
+@linux
+def test_the_hooks_can_be_left_out(desk: Desk) -> None:
+    assert run(desk, "install", "claude-code", "--no-hooks").exit_code == 0
+    assert not (desk.home / ".claude").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_what_was_installed_starts_and_answers(desk: Desk) -> None:
+    run(desk, "install", "cursor", "--scope", "project")
+    entry = servers(desk.notes / ".cursor" / "mcp.json")["memoriter"]
+    environ = {"PYTHONPATH": desk.surroundings()["PYTHONPATH"], **entry["env"]}
+    server = StdioServerParameters(command=entry["command"], args=entry["args"], env=environ, cwd="/")
+    async with Client(server, read_timeout_seconds=LIMIT) as client:
+        result: Any = await client.call_tool("memory_search", {"query": "which database for the ledger"})
+        assert result.structured_content["results"][0]["path"] == "MEMORY.md"

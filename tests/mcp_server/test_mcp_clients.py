@@ -1,0 +1,145 @@
+"""The server as a real client of the protocol meets it, over stdio and over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPError
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
+    from desk import Desk
+    from mcp_doors import Door
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = {"query": "which database for the ledger"}
+TOOLS = ["memory_search", "memory_get", "memory_append"]
+CONNECTOR = ["search", "fetch"]
+
+
+def structure(result: CallToolResult) -> Any:
+    """The answer of a tool, which says the same as text."""
+    assert json.loads(result.content[0].text) == result.structured_content
+    return result.structured_content
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_both_generations_of_the_protocol_list_search_read_and_append(door: Door, desk: Desk, mode: str) -> None:
+    async with door.connect(mode=mode) as client:
+        assert client.server_info.name == "memoriter"
+        assert "memory_search" in client.instructions
+        tools = (await client.list_tools()).tools
+        assert [tool.name for tool in tools] == (TOOLS if door.transport == "stdio" else TOOLS + CONNECTOR)
+        assert {tool.name: tool.annotations.read_only_hint for tool in tools}["memory_append"] is False
+        assert all(tool.output_schema and tool.annotations.destructive_hint is False for tool in tools)
+
+        found = structure(await client.call_tool("memory_search", QUESTION))
+        assert (found["results"][0]["citation"], found["outcome"]) == ("MEMORY.md#L1-L3", "match")
+        read = structure(await client.call_tool("memory_get", {"path": "MEMORY.md", "from": 3, "lines": 1}))
+        assert read == {"path": "MEMORY.md", "text": "- We chose PostgreSQL for the ledger because of ACID."}
+
+        entry = "김치찌개 is what Jörg cooks on Fridays 🍲"
+        written = structure(await client.call_tool("memory_append", {"text": entry}))
+        assert (desk.notes / written["path"]).read_text(encoding="utf-8") == f"- {entry}\n"
+        again = structure(await client.call_tool("memory_search", {"query": "김치찌개 Jörg"}))
+        assert again["results"][0]["path"] == written["path"]
+        assert entry in (await client.read_resource("memory://today")).contents[0].text
+
+
+async def test_what_an_agent_asks_wrongly_is_told_to_it_and_the_next_call_is_answered(door: Door) -> None:
+    async with door.connect() as client:
+        for name, params, words in [
+            ("memory_search", {}, "query required"),
+            ("memory_search", {"query": "x", "limit": 3}, "there is no parameter 'limit'"),
+            ("memory_get", {"path": "../../etc/passwd"}, "refused"),
+            ("memory_append", {"text": " "}, "text required"),
+        ]:
+            result = await client.call_tool(name, params)
+            assert result.is_error
+            assert words in structure(result)["error"]
+        with pytest.raises(MCPError, match="There is no tool 'memory_forget'"):
+            await client.call_tool("memory_forget", {})
+        assert not (await client.call_tool("memory_search", QUESTION)).is_error
+
+
+async def test_notes_are_resources_under_their_paths(door: Door, desk: Desk) -> None:
+    desk.write("memory/여행 메모.md", "오사카\n")
+    async with door.connect() as client:
+        listed = (await client.list_resources()).resources
+        uris = {resource.name: resource.uri for resource in listed}
+        assert list(uris) == ["today", "MEMORY.md", *sorted(name for name in uris if name.startswith("memory/"))]
+        assert uris["memory/work/style.md"] == "memory://notes/memory/work/style.md"
+        (korean,) = (await client.read_resource(uris["memory/여행 메모.md"])).contents
+        assert (korean.text, korean.mime_type) == ("오사카\n", "text/markdown")
+        assert (await client.read_resource("memory://today")).contents[0].text == ""
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "memory://notes/{+path}"
+        for address, words in [
+            ("memory://notes/memory/none.md", "no text"),
+            ("memory://notes/../secret.md", "refused"),
+            ("memory://notes/%2Fetc%2Fpasswd", "refused"),
+            ("file:///etc/passwd", "not a note"),
+        ]:
+            with pytest.raises(MCPError, match=words):
+                await client.read_resource(address)
+
+
+async def test_a_person_can_pick_recall_and_flush(door: Door) -> None:
+    async with door.connect() as client:
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["recall", "flush"]
+        recall = await client.get_prompt("recall", {"question": "Which database for the ledger?"})
+        assert "[MEMORY.md#L1-L3]" in recall.messages[0].content.text
+        assert "PostgreSQL" in recall.messages[0].content.text
+        assert "memory_append" in (await client.get_prompt("flush")).messages[0].content.text
+        with pytest.raises(MCPError, match="needs a question"):
+            await client.get_prompt("recall", {"question": " "})
+        with pytest.raises(MCPError, match="There is no prompt 'sing'"):
+            await client.get_prompt("sing")
+
+
+async def test_a_first_index_tells_how_far_it_is_and_can_be_cancelled(door: Door, desk: Desk) -> None:
+    desk.many(300)
+    steps: list[float] = []
+    first = anyio.CancelScope()
+
+    async def give_up(progress: float, total: float | None, message: str | None) -> None:
+        assert total == 100
+        assert message
+        steps.append(progress)
+        first.cancel()
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        steps.append(progress)
+
+    async with door.connect() as client:
+        with first:
+            await client.call_tool("memory_search", QUESTION, progress_callback=give_up)
+        assert first.cancelled_caught
+        assert steps
+        steps.clear()
+        found = structure(await client.call_tool("memory_search", QUESTION, progress_callback=hear))
+        assert found["results"][0]["path"] == "MEMORY.md"
+        assert steps == sorted(set(steps))
+
+
+async def test_several_clients_write_and_search_at_once_and_nothing_is_lost(door: Door, desk: Desk) -> None:
+    assert desk.run("index").exit_code == 0
+
+    async def work(client: Any, name: str) -> None:
+        for number in range(8):
+            written = await client.call_tool("memory_append", {"text": f"{name} said {number}.", "to": "long-term"})
+            assert written.structured_content["written"]
+            found = await client.call_tool("memory_search", QUESTION)
+            assert found.structured_content["results"], found
+
+    async with door.connect() as one, door.connect() as two, anyio.create_task_group() as both:
+        both.start_soon(work, one, "one")
+        both.start_soon(work, two, "two")
+    text = (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
+    lines = {f"- {name} said {number}." for name in ("one", "two") for number in range(8)}
+    assert lines <= set(text.splitlines())

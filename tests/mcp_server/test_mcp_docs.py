@@ -1,0 +1,40 @@
+"""`docs/mcp.md` shows what `memoriter install` writes and names all that a client is offered."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoriter.integrations import Launch, Machine, changes
+from memoriter.mcp_server._addresses import NOTES, TODAY
+from memoriter.mcp_server._connector import CONNECTOR
+from memoriter.mcp_server._prompts import FLUSH, RECALL
+from memoriter.tools import TOOLS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(?:json|toml)\n(.*?)```", PAGE, re.DOTALL)
+LAUNCH = Launch(("/path/to/memoriter",))
+
+
+def read(text: str) -> Any:
+    return json.loads(text) if text.startswith("{") else tomllib.loads(text)
+
+
+@pytest.mark.parametrize(("client", "number"), [("claude-code", 0), ("codex", 1), ("cursor", 2), ("claude-desktop", 2)])
+def test_the_page_shows_what_is_written(client: Any, number: int) -> None:
+    home = Path("/home/somebody")
+    machine = Machine(home, home, {}, "linux")
+    change = changes(client, LAUNCH, machine, scope="user", install=True, hooks=False)[0]
+    assert read(BLOCKS[number]) == read(change.edit(""))
+
+
+def test_the_page_names_every_tool_resource_and_prompt() -> None:
+    names = [tool.name for tool in (*TOOLS, *CONNECTOR)] + [RECALL.name, FLUSH.name]
+    assert [name for name in names if f"`{name}`" not in PAGE] == []
+    assert f"{NOTES}MEMORY.md" in PAGE
+    assert TODAY in PAGE

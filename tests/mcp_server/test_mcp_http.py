@@ -1,0 +1,101 @@
+"""What only the server over HTTP does: connectors of ChatGPT, and keeping other sites' pages away."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from mcp import Client
+
+from mcp_doors import LIMIT, served
+
+if TYPE_CHECKING:
+    from desk import Desk
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+def post(address: str, **headers: str) -> int:
+    """The status of a handshake with these headers."""
+    place = urlsplit(address)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LIMIT)
+    kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    try:
+        connection.request("POST", place.path, json.dumps(HELLO), {**kinds, **headers})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk: Desk) -> None:
+    with served(desk, "--allow-host", "memory.example") as address:
+        assert address.startswith("http://127.0.0.1:")
+        assert post(address) == 200
+        assert post(address, Origin="http://localhost:3000") == 200
+        assert post(address, Host="memory.example", Origin="https://memory.example") == 200
+        assert post(address, Origin="https://evil.example") == 403
+        assert post(address, Origin="http://127.0.0.1.evil.example") == 403
+        assert post(address, Host="evil.example") == 421
+        assert post(address, Host="127.0.0.1.evil.example:80") == 421
+
+
+@pytest.mark.anyio
+async def test_a_connector_searches_and_fetches_documents(desk: Desk) -> None:
+    with served(desk) as address:
+        async with Client(address, read_timeout_seconds=LIMIT) as client:
+            found: Any = (await client.call_tool("search", {"query": "train to Osaka"})).structured_content
+            first = found["results"][0]
+            assert first["id"] == "memory/2026-03-05.md#L1-L3"
+            assert first["url"] == "memory://notes/memory/2026-03-05.md"
+            assert first["title"].startswith("memory/2026-03-05.md")
+            result = await client.call_tool("fetch", {"id": first["id"]})
+            (content,) = result.content
+            fetched = json.loads(content.text)
+            assert fetched == result.structured_content
+            assert fetched["id"] == first["id"]
+            assert fetched["text"] == (desk.notes / "memory/2026-03-05.md").read_text(encoding="utf-8")
+            assert fetched["metadata"] == {"path": "memory/2026-03-05.md", "startLine": "1", "endLine": "3"}
+            for name, params in [
+                ("search", {"query": ""}),
+                ("fetch", {"id": "../x"}),
+                ("fetch", {"id": "memory/no.md"}),
+            ]:
+                wrong = await client.call_tool(name, params)
+                assert wrong.is_error
+                assert wrong.structured_content["error"]
+
+
+def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        outcome = desk.run("mcp", "--http", "--port", port)
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert f"Cannot listen on 127.0.0.1:{port}" in outcome.err
+    assert "--port" in outcome.err
+
+
+def test_the_options_of_http_are_refused_without_it(desk: Desk) -> None:
+    outcome = desk.run("mcp", "--port", "9000")
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert "--http" in outcome.err
+
+
+@pytest.mark.anyio
+async def test_there_are_no_tools_where_memory_search_is_off(desk: Desk) -> None:
+    desk.configure(provider="fake", enabled=False)
+    with served(desk) as address:
+        async with Client(address, read_timeout_seconds=LIMIT) as client:
+            assert (await client.list_tools()).tools == []

@@ -1,0 +1,60 @@
+"""Tools of other packages, offered as our own are; whatever they do, the server goes on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client
+
+from memoriter import Memory
+from memoriter.mcp_server import server_of
+from memoriter.tools import TOOLS, Tool
+from plugin_wheel import install_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from desk import Desk
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(install_plugin(tmp_path / "plugin")))
+    yield
+    sys.modules.pop("memoriter_diary", None)
+
+
+@pytest.mark.usefixtures("diary")
+async def test_a_tool_of_an_installed_package_can_be_called(desk: Desk) -> None:
+    async with Client(server_of(desk.open())) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert list(tools) == [*(tool.name for tool in TOOLS), "diary_look_up"]
+        assert tools["diary_look_up"].annotations.read_only_hint is None
+        result = await client.call_tool("diary_look_up", {"word": "kettle"})
+        assert result.structured_content == {"lines": []}
+
+
+async def test_a_tool_that_breaks_its_promise_fails_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def boom(*arguments: Any, **options: Any) -> dict[str, Any]:
+        raise ValueError("half of it")
+
+    def odd(*arguments: Any, **options: Any) -> dict[str, Any]:
+        return {"what": object()}
+
+    schema = {"type": "object"}
+    broken = (Tool("boom", "", schema, boom), Tool("odd", "", schema, odd))
+    monkeypatch.setattr(Memory, "tools", property(lambda memory: (*TOOLS, *broken)))
+    async with Client(server_of(desk.open())) as client:
+        for name, words in {
+            "boom": "boom failed: ValueError: half of it",
+            "odd": "odd failed: TypeError",
+        }.items():
+            result = await client.call_tool(name, {})
+            assert result.is_error
+            assert result.content[0].text.startswith(words)
+        assert not (await client.call_tool("memory_search", {"query": "ledger"})).is_error

@@ -1,0 +1,112 @@
+"""`memory_append`, on real notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from desk import Desk
+from memoriter.tools import APPEND, GET, SEARCH, TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from memoriter import Memory
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk.at(tmp_path)
+    desk.configure(provider="fake")
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def memory(desk: Desk) -> Memory:
+    return desk.open()
+
+
+TODAY = "memory/2026-03-10.md"
+"""The day at noon where the desk's time begins."""
+
+
+def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: Desk, memory: Memory) -> None:
+    SEARCH.run(memory, {"query": "heating"})
+    answer = APPEND.run(memory, {"text": "The heating engineer is called Ümit."})
+    assert answer == {
+        "written": True,
+        "path": TODAY,
+        "startLine": 1,
+        "endLine": 1,
+        "citation": f"{TODAY}#L1",
+        "findable": True,
+    }
+    assert (desk.notes / TODAY).read_text(encoding="utf-8") == "- The heating engineer is called Ümit.\n"
+    assert SEARCH.run(memory, {"query": "heating engineer"})["results"][0]["path"] == TODAY
+
+
+def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(desk: Desk, memory: Memory) -> None:
+    before = (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
+    answer = APPEND.run(memory, {"text": "Prefers tea.\n\nNever coffee.", "to": "long-term"})
+    assert (answer["path"], answer["startLine"], answer["endLine"]) == ("MEMORY.md", 4, 6)
+    assert (desk.notes / "MEMORY.md").read_text(encoding="utf-8") == f"{before}Prefers tea.\n\nNever coffee.\n"
+    assert (
+        GET.run(memory, {"path": "MEMORY.md", "from": 4, "lines": 3})["text"].strip() == "Prefers tea.\n\nNever coffee."
+    )
+
+
+def test_a_note_that_no_search_will_find_says_so(desk: Desk) -> None:
+    desk.write(".memoryignore", "memory/2026-*\n")
+    answer = APPEND.run(desk.open(), {"text": "Hidden."})
+    assert (answer["written"], answer["findable"]) == (True, False)
+    assert ".memoryignore" in answer["reason"] or "ignore" in answer["reason"]
+    (desk.notes / ".memoryignore").unlink()
+    desk.configure(provider="fake", sync={"onSearch": False})
+    answer = APPEND.run(desk.open(), {"text": "Later."})
+    assert (answer["findable"], answer["reason"]) == (
+        False,
+        "A search does not look for new notes here. Run: memoriter index",
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "error"),
+    [
+        ({}, "text required"),
+        ({"text": " \n "}, "text required"),
+        ({"text": ["a"]}, "text must be text"),
+        ({"text": "a", "to": "diary"}, "to: input should be 'daily' or 'long-term'"),
+        ({"text": "a", "path": "MEMORY.md"}, "there is no parameter 'path'"),
+        ({"text": "a" * 1_000_001}, "the length of the text is 1000001."),
+        (["a"], "the parameters must be an object"),
+    ],
+)
+def test_a_wrong_parameter_is_named_and_nothing_is_written(desk: Desk, memory: Memory, params: Any, error: str) -> None:
+    answer = APPEND.run(memory, params)
+    assert (answer["written"], answer["error"]) == (False, error)
+    assert answer["action"]
+    assert not (desk.notes / TODAY).exists()
+
+
+def test_a_folder_in_the_place_of_the_note_is_an_answer_and_not_a_failure(desk: Desk, memory: Memory) -> None:
+    (desk.notes / TODAY).mkdir(parents=True)
+    answer = APPEND.run(memory, {"text": "Lost?"})
+    assert answer["written"] is False
+    assert answer["error"]
+    assert answer["action"]
+
+
+def test_every_answer_has_the_form_that_the_tool_promises(memory: Memory) -> None:
+    calls = {
+        "memory_search": [{"query": "ledger"}, {"query": ""}, {"query": "x", "maxResults": 0}],
+        "memory_get": [{"path": "MEMORY.md"}, {"path": "../secret"}, {}],
+        "memory_append": [{"text": "One."}, {}],
+    }
+    for tool in TOOLS:
+        assert tool.output_schema is not None
+        for params in calls[tool.name]:
+            jsonschema.validate(tool.run(memory, params), dict(tool.output_schema))
