@@ -181,6 +181,18 @@ def test_where_there_are_no_symbolic_links_an_open_reader_is_told_of_and_the_nex
         assert memory.plan_forget(match=text).empty
 
 
+def test_what_an_agent_was_given_of_it_goes_too(place: Place) -> None:
+    with place.open() as memory:
+        memory.remember(f"The word is {CANARIES['latin']}, tell nobody.")
+        memory.sync()
+        session = memory.session("chat", audience="private")
+        assert CANARIES["latin"] in session.start().text
+        assert session.flush(1_000_000).turn is not None
+        memory.forget(memory.plan_forget(match=CANARIES["latin"]))
+        assert CANARIES["latin"] not in memory.session("chat", audience="private").start().text
+    assert found(place, CANARIES["latin"]) == []
+
+
 def test_earlier_wordings_go_too(place: Place) -> None:
     text = CANARIES["latin"]
     with place.open() as memory:

@@ -232,7 +232,7 @@ class BuiltinBackend:
         def drop(paths: tuple[str, ...]) -> CompactReport:
             return self._parts.surviving(lambda: self._indexing.drop(paths))
 
-        return carry_out(plan, self.workspace, self.index, drop)
+        return carry_out(plan, self.workspace, self.index, self.settings.sessions_dir, drop)
 
     def leaving(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""

@@ -13,7 +13,7 @@ from memoriter.types import Reason
 from memoriter.workspace import Removal, all_of, blocks_with, lines_of, take_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from memoriter.index import Index
@@ -24,6 +24,10 @@ _CITED = re.compile(r"(?P<path>.+?)#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?
 _SESSION = re.compile(r"[\w@+-][\w.@+-]{0,199}")
 _SHORTEST = 3
 """Characters of a text to forget: a shorter one is in every note."""
+
+
+KEPT = ("contexts", "flushes")
+"""Folders of an agent beside its sessions: what a session was given, and a log as it was before a model wrote to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,11 @@ def _session_paths(session: str | None, index: Index) -> list[str]:
 
 
 def carry_out(
-    plan: ForgetPlan, workspace: Workspace, index: Index, purge: Callable[[tuple[str, ...]], CompactReport]
+    plan: ForgetPlan,
+    workspace: Workspace,
+    index: Index,
+    sessions: Path | None,
+    purge: Callable[[tuple[str, ...]], CompactReport],
 ) -> Forgotten:
     """Take it out of the notes first, so that nothing brings it back, then out of all that was made from them.
 
@@ -174,7 +182,8 @@ def carry_out(
         with suppress(IndexUnavailable):
             index.end_forgetting()
         raise
-    transcripts = _deleted(plan, left)
+    transcripts = _deleted(plan.transcripts, left)
+    _deleted(_kept_for_sessions(sessions), left)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
@@ -212,9 +221,15 @@ def _cut(plan: ForgetPlan, workspace: Workspace, left: list[Reason]) -> list[Rem
     return done
 
 
-def _deleted(plan: ForgetPlan, left: list[Reason]) -> list[Path]:
+def _kept_for_sessions(sessions: Path | None) -> list[Path]:
+    """What agents were given of notes: whole passages, which are put together anew when a session needs them."""
+    folders = [sessions.with_name(name) for name in KEPT] if sessions is not None else []
+    return [file for folder in folders if folder.is_dir() for file in folder.iterdir() if file.is_file()]
+
+
+def _deleted(files: Iterable[Path], left: list[Reason]) -> list[Path]:
     done: list[Path] = []
-    for file in plan.transcripts:
+    for file in files:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:

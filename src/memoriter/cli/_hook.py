@@ -63,7 +63,10 @@ def _answer(event: Sequence[str], *, shared: bool) -> HookAnswer:
         session = memory.session(given.session, audience="shared" if shared else "private")
         if given.event == "user-prompt":
             asked.told(memory)
-        return answer_hook(given, session, interactive=not unattended)
+        answer = answer_hook(given, session, interactive=not unattended)
+        if given.event == "session-start":
+            memory.session_started(given.session)
+        return answer
     finally:
         with suppress(Exception):  # a recall that is late may still be at the index; the answer is not lost for it
             memory.close()
