@@ -44,12 +44,13 @@ BY_SIZE = {
         "command.warm",
         "command.ratio",
     ],
+    "hook": ["hook.warm", "hook.warm_cpu", "hook.cold", "hook.cold_cpu", "hook.help_ratio", "hook.ratio"],
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
     "churn": ["churn.kept", "churn.ratio", "churn.compact"],
 }
-RATIOS = {"peer.ratio", "command.ratio", "sync.ratio", "churn.ratio"}
+RATIOS = {"peer.ratio", "command.ratio", "hook.help_ratio", "hook.ratio", "sync.ratio", "churn.ratio"}
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -285,7 +285,7 @@ def test_two_servers_answer_for_a_workspace_each(desk: Desk, tmp_path: Path) -> 
     other = Desk.at(tmp_path / "other", {"MEMORY.md": "# Other\n\n- The kettle is called Brumsel.\n"})
     with serving(desk), serving(desk, "-w", str(other.notes)):
         assert "PostgreSQL" in warm(desk, "session-start").out
-        assert "Brumsel" in warm(desk, "session-start", cwd=other.notes).out
+        assert "Brumsel" in warm(desk, "session-start", cwd=other.notes, session_id="other").out
 
 
 def test_a_hook_shows_the_token_and_names_this_machine(desk: Desk, server: Serving) -> None:
