@@ -209,6 +209,19 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: Desk, 
     assert compactions(desk) == 3
 
 
+def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
+    desk: Desk, server: Serving
+) -> None:
+    server.process.send_signal(signal.SIGSTOP)
+    with started(desk, "pre-compact") as process:
+        while not list(server.folder.glob("*.ticket")) and process.poll() is None:
+            os.sched_yield()
+        server.end(signal.SIGKILL)
+        assert process.communicate(timeout=LIMIT) == ("", "")
+    assert compactions(desk) == 1
+    assert not list(server.folder.glob("*.ticket"))
+
+
 def pointed(server: Serving, url: str) -> None:
     """Let hooks believe that the server is there."""
     server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
@@ -355,6 +368,14 @@ def test_the_notes_are_watched_unless_somebody_says_no(desk: Desk) -> None:
     desk.configure(provider="none", sync={"watch": False})
     with serving(desk):
         assert not waits_for_another()
+
+
+def test_what_is_written_while_the_server_runs_is_recalled(desk: Desk, server: Serving) -> None:
+    question = "Which kettle did we buy for the office kitchen?"
+    assert warm(desk, "user-prompt", prompt=question, session_id="before").out == ""
+    desk.write("memory/kettle.md", "# Kettle\n\nFor the office kitchen we did buy the kettle Brumsel.\n")
+    answers = (warm(desk, "user-prompt", prompt=question, session_id=f"after {number}").out for number in range(200))
+    assert any("Brumsel" in answer for answer in answers)
 
 
 def test_servers_that_were_killed_are_cleared_away_by_the_next_one(desk: Desk, tmp_path: Path) -> None:
