@@ -195,7 +195,14 @@ class Session:
         if not self._around.active:
             return FlushAnswer()
         if not self._around.writable:
-            return FlushAnswer(None, (Reason("flush_skipped", "The agent may not write into the workspace."),))
+            return FlushAnswer(
+                None,
+                (
+                    Reason(
+                        "flush_skipped", "The agent may not write into the workspace.", "Let it write, if it should."
+                    ),
+                ),
+            )
         return self._flushing.ask(tokens, window=window, reserve=reserve, force=force)
 
     def late_flush(self) -> FlushAnswer:
