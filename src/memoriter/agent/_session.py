@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from memoriter.agent._bus import HookBus
+    from memoriter.agent._bus import Captured, HookBus
     from memoriter.agent._events import Audience
     from memoriter.agent._passages import RecallSource
     from memoriter.config import Compaction
@@ -177,7 +177,11 @@ class Session:
 
     def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
         """Let listeners hear what was said in a turn, such as those that capture."""
-        return self._around.bus.tell(AgentEnd(self.key, tuple(messages), success, self.audience))
+        return self.capture(messages, success=success).reasons
+
+    def capture(self, messages: Sequence[Message], *, success: bool = True) -> Captured:
+        """The same as `end_turn`, with what the listeners say that they have kept."""
+        return self._around.bus.capture(AgentEnd(self.key, tuple(messages), success, self.audience))
 
     def flush(
         self, tokens: int | None = None, *, window: int | None = None, reserve: int = 0, force: bool = False
