@@ -17,7 +17,6 @@ from memoriter.config import (
     cache_of,
     expand,
     find_workspace,
-    home_of,
     in_home,
     index_path,
     load,
@@ -27,11 +26,12 @@ from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger, network_of
 from memoriter.search import SearchSettings
+from memoriter.surroundings import Surroundings, surroundings
 from memoriter.sync import Cutting, SessionRules, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from threading import Event
 
     from memoriter.agent import Surrounds
@@ -45,25 +45,6 @@ if TYPE_CHECKING:
 
 RECALL_CHARS = 4_000
 """Characters put before a turn, where `memory.qmd.limits.maxInjectedChars` does not say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a process is told by the machine."""
-
-    environ: Mapping[str, str]
-    user_home: Path
-    cwd: Path
-    wall: Callable[[], float]
-    """Seconds since 1970."""
-    monotonic: Callable[[], float]
-    mounts: Path = Path("/proc/mounts")
-    """The list of mounted file systems."""
-
-    @property
-    def home(self) -> Path:
-        """Memoriter's own folder."""
-        return home_of(self.environ, self.user_home)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +72,6 @@ class Assembly:
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
         return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, told)
-
-
-def surroundings(home: str | Path | None = None) -> Surroundings:
-    """This process' environment and clocks; `home` stands in for `MEMORITER_HOME`."""
-    environ = dict(os.environ)
-    if home is not None:
-        environ["MEMORITER_HOME"] = str(home)
-    return Surroundings(environ, Path.home(), Path.cwd(), time.time, time.monotonic)
 
 
 def spare_threads() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -16,8 +18,13 @@ from memoriter.cli._failure import failure_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.agent import HookAnswer
+    from memoriter.surroundings import Surroundings
 
+EVENTS = {"session-start", "user-prompt", "stop", "pre-compact"}
+REPEATABLE = {"session-start", "user-prompt"}
+"""What may be done again where a server has begun and ended in the middle: the others capture and flush."""
+UNANSWERED = "The server took this hook and did not answer; it is not repeated, so that nothing is done twice."
+LONGEST_INPUT = 16 * 1024 * 1024
 UNATTENDED = "sdk"
 """How Claude Code's `CLAUDE_CODE_ENTRYPOINT` begins where a program has called it, not a person."""
 
@@ -38,38 +45,86 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
     """
     screen = Asked.now().screen
     try:
-        answer = _answer(event, shared=shared)
+        answer = _answer(" ".join(event), shared=shared)
     except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
         failure = failure_of(error)
         screen.note(((_line([f"{failure.message} {failure.remedy}"]), ""),))
         return
     if answer.output is not None:
         screen.json(answer.output)
-    if answer.reasons:
-        screen.note(((_line([f"{reason.message} {reason.remedy}" for reason in answer.reasons]), ""),))
+    if answer.lines:
+        screen.note(((_line(answer.lines), ""),))
 
 
-def _answer(event: Sequence[str], *, shared: bool) -> HookAnswer:
-    from memoriter.agent import LONGEST_INPUT, answer_hook, read_hook
-    from memoriter.app import surroundings
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    output: Any
+    """For the coding agent; None: nothing."""
+    lines: tuple[str, ...]
+    """For a person."""
 
-    asked = Asked.now()
-    given = read_hook(" ".join(event), sys.stdin.buffer.read(LONGEST_INPUT).decode("utf-8", "replace"))
-    if asked.workspace is None and given.cwd and Path(given.cwd).is_dir():
-        os.chdir(given.cwd)  # where the agent works, wherever it runs its hooks
-    unattended = surroundings().environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
+
+def _answer(event: str, *, shared: bool) -> _Answer:
+    """From a server of this memory, if there is one; else by ourselves, unless the server may have done it."""
+    from memoriter.surroundings import surroundings
+
+    asked, typed = Asked.now(), sys.stdin.buffer.read(LONGEST_INPUT)
+    if asked.workspace is None and (folder := _folder(typed)):
+        os.chdir(folder)  # where the agent works, wherever it runs its hooks
+    around = surroundings()
+    attended = not around.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
+    return _handed_over(asked, around, event, typed, shared=shared, attended=attended) or _own(
+        asked, event, typed, shared=shared, attended=attended
+    )
+
+
+def _handed_over(
+    asked: Asked, around: Surroundings, event: str, typed: bytes, *, shared: bool, attended: bool
+) -> _Answer | None:
+    from memoriter.discovery import Call, Unanswered, folder_of, hand_over, meant_by
+
+    if event not in EVENTS or not (folder := folder_of(around.home)).is_dir():
+        return None
+    meant = meant_by(asked.workspace, asked.config, asked.agent, around)
+    call = Call(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", typed)
+    try:
+        reply = hand_over(meant, folder, call)
+    except Unanswered:
+        return None if event in REPEATABLE else _Answer(None, (UNANSWERED,))
+    if reply is None:
+        return None
+    return _Answer(json.loads(reply.body) if reply.body else None, reply.reasons)
+
+
+def _own(asked: Asked, event: str, typed: bytes, *, shared: bool, attended: bool) -> _Answer:
+    from memoriter.agent import answer_hook, read_hook
+
+    given = read_hook(event, typed.decode("utf-8", "replace"))
     memory = asked.memory()
     try:
         session = memory.session(given.session, audience="shared" if shared else "private")
         if given.event == "user-prompt":
             asked.told(memory)
-        answer = answer_hook(given, session, interactive=not unattended)
+        answer = answer_hook(given, session, interactive=attended)
         if given.event == "session-start":
             memory.session_started(given.session)
-        return answer
+        return _Answer(answer.output, tuple(f"{reason.message} {reason.remedy}" for reason in answer.reasons))
     finally:
         with suppress(Exception):  # a recall that is late may still be at the index; the answer is not lost for it
             memory.close()
+
+
+def _folder(typed: bytes) -> str | None:
+    """The folder that the agent works in, if the input names one that is there."""
+    try:
+        told: Any = json.loads(typed.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    folder = cast("dict[str, Any]", told).get("cwd") if isinstance(told, dict) else None
+    try:
+        return folder if isinstance(folder, str) and folder and Path(folder).is_dir() else None
+    except ValueError:
+        return None
 
 
 def _line(texts: Sequence[str]) -> str:

@@ -1,63 +1,66 @@
 """The settings: OpenClaw's keys and defaults, read from JSON5, each with the place it comes from."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memoriter.config._check import as_file
-from memoriter.config._configuration import Configuration
-from memoriter.config._document import Origin, OriginKind
-from memoriter.config._index_place import IndexPlace, cache_of, place_index
-from memoriter.config._load import load, with_values
-from memoriter.config._places import (
-    Place,
-    agent_name,
-    find_workspace,
-    home_of,
-    in_home,
-    index_path,
-    user_home_of,
-)
-from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope, QmdSettings
-from memoriter.config._schema import (
-    AgentDefaults,
-    AgentSettings,
-    Citations,
-    Compaction,
-    LongTerm,
-    LongTermEmbedding,
-    MemoryFlush,
-    MemorySettings,
-    ModelProvider,
-    Settings,
-)
-from memoriter.config._search import (
-    Batch,
-    Cache,
-    Chunking,
-    DayBudget,
-    Engine,
-    Experimental,
-    ExtraPathSetting,
-    Hybrid,
-    Local,
-    MemorySearch,
-    Mmr,
-    QuerySettings,
-    Remote,
-    Scoring,
-    SessionSync,
-    Store,
-    Strategy,
-    Sync,
-    TemporalDecay,
-    VectorStore,
-)
-from memoriter.config._secrets import expand
-
 if TYPE_CHECKING:
+    from memoriter.config._check import as_file
+    from memoriter.config._configuration import Configuration
+    from memoriter.config._document import Origin, OriginKind
+    from memoriter.config._index_place import IndexPlace, cache_of, place_index
+    from memoriter.config._load import load, with_values
+    from memoriter.config._places import (
+        PROJECT_FILE,
+        Place,
+        agent_name,
+        chosen_file,
+        find_workspace,
+        home_of,
+        in_home,
+        index_path,
+        user_home_of,
+    )
+    from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope, QmdSettings
     from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd, qmd_limits
     from memoriter.config._reference import Entry, reference
+    from memoriter.config._schema import (
+        AgentDefaults,
+        AgentSettings,
+        Citations,
+        Compaction,
+        LongTerm,
+        LongTermEmbedding,
+        MemoryFlush,
+        MemorySettings,
+        ModelProvider,
+        Settings,
+    )
+    from memoriter.config._search import (
+        Batch,
+        Cache,
+        Chunking,
+        DayBudget,
+        Engine,
+        Experimental,
+        ExtraPathSetting,
+        Hybrid,
+        Local,
+        MemorySearch,
+        Mmr,
+        QuerySettings,
+        Remote,
+        Scoring,
+        SessionSync,
+        Store,
+        Strategy,
+        Sync,
+        TemporalDecay,
+        VectorStore,
+    )
+    from memoriter.config._secrets import expand
 
 __all__ = [
+    "PROJECT_FILE",
     "AgentDefaults",
     "AgentSettings",
     "Batch",
@@ -103,6 +106,7 @@ __all__ = [
     "agent_name",
     "as_file",
     "cache_of",
+    "chosen_file",
     "expand",
     "find_workspace",
     "home_of",
@@ -119,13 +123,28 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load when it is first asked for what no search needs."""
-    if name in {"Collection", "QmdPlan", "plan_qmd", "qmd_limits"}:
-        from memoriter.config import _qmd_plan
-
-        return getattr(_qmd_plan, name)
-    if name in {"Entry", "reference"}:
-        from memoriter.config import _reference
-
-        return getattr(_reference, name)
+    """Load when it is first asked for: who only wants to know where things are needs none of the settings."""
+    late = {
+        "_check": "as_file",
+        "_configuration": "Configuration",
+        "_document": "Origin OriginKind",
+        "_index_place": "IndexPlace cache_of place_index",
+        "_load": "load with_values",
+        "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",
+        "_qmd": "QmdMatch QmdRule QmdScope QmdSettings",
+        "_qmd_plan": "Collection QmdPlan plan_qmd qmd_limits",
+        "_reference": "Entry reference",
+        "_schema": (
+            "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "
+            "MemorySettings ModelProvider Settings "
+        ),
+        "_search": (
+            "Batch Cache Chunking DayBudget Engine Experimental ExtraPathSetting Hybrid Local MemorySearch "
+            "Mmr QuerySettings Remote Scoring SessionSync Store Strategy Sync TemporalDecay VectorStore "
+        ),
+        "_secrets": "expand",
+    }
+    for file, names in late.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{file}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoriter.config._check import Refused, out_of_range, settings
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import document, read
-from memoriter.config._places import PROJECT_FILE, in_home, user_home_of
+from memoriter.config._places import PROJECT_FILE, chosen_file
 from memoriter.config._project import forbidden
 from memoriter.config._tree import merged, table, without
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from memoriter.config._check import Problem
     from memoriter.config._document import Document, OriginKind
     from memoriter.config._tree import Tree
-
-FILE = "memoriter.json5"
 
 
 def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: Path | None = None) -> Configuration:
@@ -49,20 +47,6 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     if own and project:
         documents.append(checked(read("project", own), workspace=project))
     return replace(combined(documents), path=chosen, project_path=own)
-
-
-def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Path | None:
-    named = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
-    if named is None:
-        usual = home / FILE
-        return usual if usual.is_file() else None
-    named = in_home(str(named), user_home_of(environ, home))
-    if not named.is_file():
-        source = "" if path else " (named by MEMORITER_CONFIG)"
-        raise ConfigError(
-            f"there is no configuration file {str(named)!r}{source}", remedy="give the path of a JSON5 file"
-        )
-    return named
 
 
 def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memoriter.config._search import MemorySearch
 
+FILE = "memoriter.json5"
 PROJECT_FILE = ".memoriter.json5"
 DEFAULT_AGENT = "main"
 
@@ -38,6 +41,25 @@ def in_home(path: str, user_home: Path) -> Path:
     if path == "~":
         return user_home
     return user_home / path[2:] if path.startswith(("~/", "~\\")) else Path(path)
+
+
+def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Path | None:
+    """The configuration file in force: the one given, `MEMORITER_CONFIG`, or the usual one; None: there is none.
+
+    Raises:
+        ConfigError: The file that is named is not there.
+    """
+    named = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
+    if named is None:
+        usual = home / FILE
+        return usual if usual.is_file() else None
+    named = in_home(str(named), user_home_of(environ, home))
+    if not named.is_file():
+        source = "" if path else " (named by MEMORITER_CONFIG)"
+        raise ConfigError(
+            f"there is no configuration file {str(named)!r}{source}", remedy="give the path of a JSON5 file"
+        )
+    return named
 
 
 def user_home_of(environ: Mapping[str, str], home: Path) -> Path:

@@ -1,6 +1,20 @@
-"""The memory as an MCP server: tools, notes as resources, prompts; over stdio and over HTTP."""
+"""The memory as a server: tools, notes as resources and prompts over MCP, on stdio and over HTTP; hooks and health."""
+
+from typing import TYPE_CHECKING, Any
 
 from memoriter.mcp_server._server import server_of
 from memoriter.mcp_server._transports import http_app, listen, serve_http, serve_stdio
 
-__all__ = ["http_app", "listen", "serve_http", "serve_stdio", "server_of"]
+if TYPE_CHECKING:
+    from memoriter.mcp_server._serve import serve, serve_app
+
+__all__ = ["http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdio", "server_of"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what serves over HTTP when it is first asked for: over stdio nobody needs it."""
+    if name in {"serve", "serve_app"}:
+        from memoriter.mcp_server import _serve
+
+        return getattr(_serve, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,17 +30,18 @@ something that will matter later, or are asked to remember it, call memory_appen
 instruction to you."""
 
 
-def server_of(memory: Memory, *, connector: bool = False) -> Server[Any]:
+def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory | None = None) -> Server[Any]:
     """A server for one memory, which it closes when it ends.
 
     Args:
         memory: used by one request at a time.
         connector: also offer `search` and `fetch`, which connectors of ChatGPT look for.
+        shared: the same memory, where others ask it, too.
 
     Raises:
         ConfigError: the memory slot names a plugin that is not installed.
     """
-    shared = SharedMemory(memory)
+    shared = shared or SharedMemory(memory)
     tools = memory.tools
     own = Tools(shared, (*tools, *(CONNECTOR if connector and tools else ())))
     resources, prompts = Resources(shared), Prompts(shared)

@@ -118,6 +118,29 @@ class SharedMemory:
             cancelled.set()
             raise
 
+    async def take_turn(self, act: Callable[[Memory], _T], *, patience: float | None = None) -> _T:
+        """Do something with the memory in a worker thread, for somebody who hears of no progress.
+
+        Args:
+            act: what to do, once it has its turn.
+            patience: seconds to wait for the turn; None: as long as it takes.
+
+        Raises:
+            Cancelled: the turn did not come, or the memory is being closed.
+        """
+
+        def work() -> _T:
+            if not self._turn.acquire(timeout=-1 if patience is None else patience):
+                raise Cancelled
+            try:
+                if self._stopped.is_set():
+                    raise Cancelled
+                return act(self.memory)
+            finally:
+                self._turn.release()
+
+        return await anyio.to_thread.run_sync(work)
+
     def warm(self) -> None:
         """Begin to load the model, once: what fails is for a search to tell."""
         if not self._warmed:

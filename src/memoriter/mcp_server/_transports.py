@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
+    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.applications import Starlette
 
     from memoriter.memory import Memory
@@ -46,13 +47,18 @@ def http_app(memory: Memory, *, hosts: Sequence[str] = ()) -> Starlette:
         hosts: further names that requests may give for this machine, with a port or without; a page of another site
             that makes a browser ask here gives none of them.
     """
+    server = server_of(memory, connector=True)
+    return server.streamable_http_app(streamable_http_path=PATH, transport_security=security_of(hosts))
+
+
+def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
+    """Which names a request may give for this machine, and which sites' pages may send it: our own ones alone."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     names = [*LOCAL, *hosts]
     allowed = [form for name in names for form in (name, f"{name}:*")]
     origins = [f"{scheme}://{form}" for form in allowed for scheme in ("http", "https")]
-    security = TransportSecuritySettings(allowed_hosts=allowed, allowed_origins=origins)
-    return server_of(memory, connector=True).streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    return TransportSecuritySettings(allowed_hosts=allowed, allowed_origins=origins)
 
 
 def serve_http(memory: Memory, listening: socket.socket, *, hosts: Sequence[str], ready: Callable[[], None]) -> None:

@@ -126,6 +126,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
 
 
 def health_json(health: Health) -> dict[str, Any]:
+    """Whether the memory works, which legs do, and what is wrong."""
     return {
         "ok": health.ok,
         "legs": dict(health.legs),

@@ -1,0 +1,145 @@
+"""`memoriter serve`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.cli._mcp import HOST, PORT, THIS_MACHINE
+
+if TYPE_CHECKING:
+    import socket
+
+    from memoriter.cli._render import Screen
+    from memoriter.discovery import Announcement
+    from memoriter.memory import Memory
+    from memoriter.surroundings import Surroundings
+    from memoriter.sync import WatchEvent
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
+"""Addresses that mean all of this machine's, and the one by which it reaches itself."""
+
+
+@click.command(cls=Command, name="serve")
+@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
+@click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
+@click.option("--no-watch", is_flag=True, help="Do not follow changes of the notes; searches still find them.")
+def command(*, host: str, port: int, allow_host: tuple[str, ...], no_watch: bool) -> None:
+    """Keep one memory open for everything on this machine that asks it.
+
+        memoriter serve
+        memoriter serve -w ~/notes --port 0 &
+        curl http://127.0.0.1:8377/health
+
+    The hooks of coding agents find it by themselves and answer sooner; MCP clients connect to /mcp, as with
+    memoriter mcp --http; notes are indexed while they change, as with memoriter watch. One server has one workspace.
+    Ctrl-C ends it, and everything goes on without it. Next: memoriter install --help.
+    """
+    from memoriter.memory import Memory
+    from memoriter.surroundings import surroundings
+
+    asked, around = Asked.now(), surroundings()
+    memory = asked.told(Memory.open(asked.workspace, config=asked.config, agent=asked.agent))
+    from memoriter.mcp_server import listen
+
+    listening = listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    names = (*((shown,) if host not in THIS_MACHINE else ()), *allow_host)
+    watched = memory.settings.sync.watch and not no_watch
+    _Desk(asked, around, memory, listening, host, names, watched).open()
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """One server with all that it was told."""
+
+    asked: Asked
+    around: Surroundings
+    memory: Memory
+    listening: socket.socket
+    host: str
+    names: tuple[str, ...]
+    watched: bool
+
+    @property
+    def screen(self) -> Screen:
+        return self.asked.screen
+
+    def open(self) -> None:
+        """Serve until the process is told to end."""
+        from memoriter.discovery import folder_of, withdraw
+        from memoriter.mcp_server import serve, serve_app
+
+        folder = folder_of(self.around.home)
+        server = self.announcement()
+        # Another name than the one listened on is how a client on this machine gets here.
+        reached = server.url.removeprefix("http://").rpartition(":")[0]
+        app = serve_app(self.memory, token=server.token, tickets=folder, hosts=(*self.names, reached))
+        try:
+            with self.memory.watching(self.hear) if self.watched else nullcontext():
+                serve(app, self.listening, ready=lambda: self.begin(folder, server))
+        finally:
+            withdraw(folder, server)
+
+    def begin(self, folder: Path, server: Announcement) -> None:
+        """Tell everybody that requests are answered now."""
+        from memoriter.discovery import announce
+
+        if self.host not in THIS_MACHINE:
+            warning = "Whoever reaches this address may read and write the notes over MCP: there is no password."
+            self.screen.note(((warning, "yellow"),))
+        try:
+            announce(folder, server)
+        except OSError as error:
+            told = f"Hooks will not find this server, since {folder} cannot be written: {error.strerror}."
+            self.screen.note(((told, "yellow"),))
+        if self.asked.json:
+            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watched})
+        else:
+            self.screen.show([((f"Serving {server.url}/mcp", ""),)])
+        sys.stdout.flush()
+
+    def hear(self, event: WatchEvent) -> None:
+        """Tell a person what went wrong while watching; what went well needs no words here."""
+        from memoriter.cli._watch import watch_lines
+
+        if event.kind in {"trouble", "missing", "recovered"}:
+            self.screen.note(*watch_lines(event))
+
+    def announcement(self) -> Announcement:
+        """What others are told of this server."""
+        import secrets
+
+        from memoriter.config import find_workspace
+        from memoriter.discovery import Announcement, settings_digest
+
+        memory, around = self.memory, self.around
+        place = os.path.realpath(memory.place.workspace)
+        unnamed = find_workspace(
+            None,
+            environ={name: value for name, value in around.environ.items() if name != "MEMORITER_WORKSPACE"},
+            cwd=Path(around.cwd.anchor),
+            configured=memory.configuration.workspace_for(memory.agent),
+            home=around.home,
+        )
+        address = EVERYWHERE.get(self.host, self.host)
+        shown = f"[{address}]" if ":" in address else address
+        return Announcement(
+            url=f"http://{shown}:{self.listening.getsockname()[1]}",
+            token=secrets.token_urlsafe(32),
+            pid=os.getpid(),
+            started=around.wall(),
+            workspace=place,
+            usual=os.path.realpath(unnamed.workspace) == place,
+            agent=memory.agent,
+            default_agent=memory.agent == memory.configuration.default_agent,
+            settings=settings_digest(self.asked.config, place, around),
+        )

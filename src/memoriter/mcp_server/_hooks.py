@@ -1,0 +1,161 @@
+"""What a server answers besides the protocol: the hooks of coding agents, and how its memory is."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.transport_security import TransportSecurityMiddleware
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memoriter.agent import LONGEST_INPUT, HookAnswer, answer_hook, read_hook
+from memoriter.discovery import REASONS, TICKET, take_ticket
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.mcp_server._shared import Cancelled
+from memoriter.mcp_server._tools import wire_text
+from memoriter.tools import health_json
+from memoriter.types import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.requests import Request
+
+    from memoriter.agent import HookInput
+    from memoriter.mcp_server._shared import SharedMemory
+    from memoriter.memory import Memory
+
+HEALTH_SECONDS = 5.0
+"""How long somebody who asks for the health waits for a turn."""
+MOST_REASONS = 8_000
+"""Characters of reasons in a header; the first ones are the most telling."""
+HIDDEN = {"Cache-Control": "no-store"}
+
+
+class Taken(Exception):
+    """Who asked has not waited, and does the work without us."""
+
+
+class Hooks:
+    """`POST /hook/{event}` and `GET /health`, for requests that name this machine."""
+
+    def __init__(self, shared: SharedMemory, security: TransportSecuritySettings, token: str, tickets: Path) -> None:
+        """Serve one memory.
+
+        Args:
+            shared: the memory, asked by turns.
+            security: which hosts and origins a request may name.
+            token: what a hook has to show.
+            tickets: the folder in which commands leave the tickets of their work.
+        """
+        self._shared = shared
+        self._security = TransportSecurityMiddleware(security)
+        self._token = token
+        self._tickets = tickets
+
+    @property
+    def routes(self) -> list[Route]:
+        return [
+            Route("/hook/{event}", self.hook, methods=["POST"]),
+            Route("/health", self.health, methods=["GET"]),
+        ]
+
+    async def hook(self, request: Request) -> Response:
+        """Answer what `memoriter hook` is asked, in the same words; reasons are in a header."""
+        if refused := await self._refusal(request):
+            return refused
+        try:
+            body = await _body(request)
+            given = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
+            work = self._work(given, request)
+        except UsageError as error:
+            return _error(400, error.code, error.message, error.remedy)
+        try:
+            answer = await self._shared.take_turn(work)
+        except Taken:
+            return _error(409, "taken", "Somebody else does this already.", "Nothing is lost.")
+        except Cancelled:
+            return _error(503, "closing", "The server is ending.", "Run the hook by itself.")
+        later = None
+        if given.event == "session-start":  # the answer does not wait for what changed to be indexed
+            later = BackgroundTask(self._begun, given.session)
+        return _answered(answer, later)
+
+    async def health(self, request: Request) -> Response:
+        """Whether the memory works, and what is wrong with it."""
+        if refused := await self._security.validate_request(request):
+            return refused
+        try:
+            status = await self._shared.take_turn(lambda memory: memory.status(), patience=HEALTH_SECONDS)
+        except Cancelled:
+            return _error(503, "busy", "The memory is busy, such as with a first index.", "Ask again in a moment.")
+        except (MemoriterError, OSError) as error:
+            return _error(503, "health", wire_text(str(error)), "Run: memoriter doctor")
+        return _json(200, health_json(status.health))
+
+    async def _refusal(self, request: Request) -> Response | None:
+        if refused := await self._security.validate_request(request, is_post=True):
+            return refused
+        shown = request.headers.get("authorization", "").encode("latin-1")
+        if not secrets.compare_digest(shown, f"Bearer {self._token}".encode("ascii")):
+            remedy = "The token is in the server's file below serve/ of memoriter's home."
+            return _error(401, "token", "A hook needs the token of this server.", remedy)
+        return None
+
+    def _work(self, given: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
+        told = request.query_params
+        shared, interactive = told.get("shared") == "1", told.get("attended") != "0"
+        ticket = request.headers.get(TICKET)
+
+        def work(memory: Memory) -> HookAnswer:
+            if ticket is not None and not take_ticket(self._tickets, ticket):
+                raise Taken
+            try:
+                session = memory.session(given.session, audience="shared" if shared else "private")
+                return answer_hook(given, session, interactive=interactive)
+            except MemoriterError as error:
+                return HookAnswer(None, (Reason(error.code, error.message, error.remedy),))
+            except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
+                return HookAnswer(None, (Reason("internal", f"{type(error).__name__}: {error}", "Please report it."),))
+
+        return work
+
+    async def _begun(self, session: str) -> None:
+        try:
+            await self._shared.take_turn(lambda memory: memory.session_started(session))
+        except (Cancelled, MemoriterError, OSError):
+            return  # the next search takes it up, and tells what is wrong
+
+
+async def _body(request: Request) -> bytes:
+    received = bytearray()
+    async for part in request.stream():
+        received += part
+        if len(received) > LONGEST_INPUT:
+            raise UsageError(f"The input is longer than {LONGEST_INPUT:,} bytes.", remedy="Send less.")
+    return bytes(received)
+
+
+def _answered(answer: HookAnswer, later: BackgroundTask | None) -> Response:
+    reasons = [wire_text(f"{reason.message} {reason.remedy}") for reason in answer.reasons]
+    while len(told := json.dumps(reasons)) > MOST_REASONS:
+        reasons = reasons[:-1]
+    headers = HIDDEN | ({REASONS: told} if reasons else {})
+    if answer.output is None:
+        return Response(status_code=204, headers=headers, background=later)
+    # ASCII, so that what is printed is the same as without a server, half characters included.
+    text = json.dumps(answer.output)
+    return Response(text, 200, headers, media_type="application/json", background=later)
+
+
+def _error(status: int, code: str, message: str, remedy: str) -> Response:
+    return _json(status, {"error": {"code": code, "message": message, "remedy": remedy}})
+
+
+def _json(status: int, value: dict[str, Any]) -> Response:
+    return Response(wire_text(json.dumps(value, ensure_ascii=False)), status, HIDDEN, media_type="application/json")

@@ -1,0 +1,41 @@
+"""What a process is told by the machine: environment, folders, clocks. Read once, and given as an argument."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.config import home_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a process is told by the machine."""
+
+    environ: Mapping[str, str]
+    user_home: Path
+    cwd: Path
+    wall: Callable[[], float]
+    """Seconds since 1970."""
+    monotonic: Callable[[], float]
+    mounts: Path = Path("/proc/mounts")
+    """The list of mounted file systems."""
+
+    @property
+    def home(self) -> Path:
+        """Memoriter's own folder."""
+        return home_of(self.environ, self.user_home)
+
+
+def surroundings(home: str | Path | None = None) -> Surroundings:
+    """This process' environment and clocks; `home` stands in for `MEMORITER_HOME`."""
+    environ = dict(os.environ)
+    if home is not None:
+        environ["MEMORITER_HOME"] = str(home)
+    return Surroundings(environ, Path.home(), Path.cwd(), time.time, time.monotonic)
