@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.run import AgentRunResult
 
-    from memoriter.chat._service import Service
+    from memoriter.chat._endpoint import Endpoint
     from memoriter.tools import Tool
 
 
@@ -41,12 +41,12 @@ class Talk:
     """Asks a model, which may call tools; those run in this thread, one after the other."""
 
     def __init__(
-        self, service: Service, tools: Sequence[Tool], call: Callable[[Tool, dict[str, Any]], Mapping[str, Any]]
+        self, endpoint: Endpoint, tools: Sequence[Tool], call: Callable[[Tool, dict[str, Any]], Mapping[str, Any]]
     ) -> None:
-        model = open_model(service)
+        model = open_model(endpoint)
         from pydantic_ai import Agent
 
-        self.service = service
+        self.endpoint = endpoint
         self._call = call
         self._agent: Agent[object, str] = Agent(model, tools=[self._offered(tool) for tool in tools])
         self._plain: Agent[object, str] = Agent(model)
@@ -81,7 +81,7 @@ class Talk:
         try:
             return self._runner.run(agent.run(prompt, message_history=history, instructions=instructions))
         except Exception as error:
-            failure = failure_of(error, self.service)
+            failure = failure_of(error, self.endpoint)
             if is_overflow(error):
                 raise Overflow(failure.message, remedy=failure.remedy) from error
             raise failure from error
