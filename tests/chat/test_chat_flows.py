@@ -101,6 +101,14 @@ def test_a_conversation_that_was_had_can_be_searched_for(program: Program) -> No
     assert hit["path"] == f"sessions/{program.transcripts()[0].name}"
 
 
+def test_a_conversation_can_be_forgotten(program: Program) -> None:
+    with OpenAITalk(Says("A walrus, then.")) as server:
+        chat(program, server, "Our new mascot is a walrus named Barnaby.")
+    (file,) = program.transcripts()
+    assert program("forget", "--session", file.stem, "--yes").exit_code == 0
+    assert program.transcripts() == []
+
+
 def test_what_the_model_still_sees_of_the_conversation_is_not_recalled(program: Program) -> None:
     said = "Our new mascot is a walrus named Barnaby."
     with OpenAITalk(Says("Hello, Barnaby."), Says("A walrus."), Says("Barnaby.")) as server:
@@ -152,6 +160,14 @@ def test_a_conversation_that_the_model_cannot_hold_any_more_is_compacted_at_once
     assert done.replies == ["Yes.", "Still here."]
     assert done.seen("flushed") == ["nothing to store"]
     assert "They greeted each other." in server.heard[-1].system
+
+
+def test_where_the_service_does_not_count_tokens_they_are_estimated(program: Program) -> None:
+    with OpenAITalk(Says("Hm.", tokens=0), Says("NO_REPLY"), Says("A long story."), Says("Yes.", tokens=0)) as server:
+        done = chat(program, server, "tell me more " * 500, "Is that all?", words=("--context", "1000"))
+    (compacted,) = done.seen("compacted")
+    assert 1_000 < int(compacted.partition(" ")[0].replace(",", "")) < 3_000
+    assert done.replies == ["Hm.", "Yes."]
 
 
 def test_what_was_recalled_for_a_turn_that_failed_comes_with_the_next(program: Program) -> None:
@@ -291,6 +307,29 @@ def test_on_a_terminal_ctrl_c_stops_the_turn_and_ctrl_d_ends_the_chat(program: P
         os.close(screen)
     assert "Too late." not in seen.text
     assert [who for who, _ in server.heard[-1].messages] == ["user"]
+
+
+def test_in_a_pipe_an_interrupt_ends_the_chat(program: Program) -> None:
+    with OpenAITalk(Says("Too late.")) as server:
+        server.go.clear()
+        program.configure(json.dumps({"mine": {"baseUrl": server.base_url, "apiKey": KEY}}))
+        running = subprocess.Popen(
+            program.command("chat", "--model", f"mine/{server.model}"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=program.notes,
+            env=program.environment(),
+        )
+        assert running.stdin
+        running.stdin.write(b"Hello?\n")
+        running.stdin.flush()
+        assert server.reached.wait(60)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+        server.go.set()
+    assert (running.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
 
 
 class Seen:

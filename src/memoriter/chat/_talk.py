@@ -60,7 +60,7 @@ class Talk:
             ModelFailed: the service gave no answer.
         """
         result = self._run(self._agent, prompt, history, instructions)
-        return Turn(result.output, result.all_messages(), _tokens(result))
+        return Turn(result.output, result.all_messages(), _tokens(result, instructions))
 
     def ask(self, prompt: str, instructions: str) -> str:
         """An answer outside of the conversation, without tools. Raises ModelFailed."""
@@ -95,7 +95,12 @@ class Talk:
         return AgentTool[object].from_schema(call, tool.name, tool.description, dict(tool.input_schema))
 
 
-def _tokens(result: AgentRunResult[str]) -> int:
+def _tokens(result: AgentRunResult[str], instructions: str) -> int:
     """How full the conversation is, as the service counts, or near enough where it does not."""
     used = result.response.usage
-    return used.input_tokens + used.output_tokens or estimate_tokens(result.all_messages_json().decode())
+    return used.input_tokens + used.output_tokens or estimate_tokens(f"{instructions}{_words(result.all_messages())}")
+
+
+def _words(messages: Sequence[ModelMessage]) -> str:
+    parts = (part for message in messages for part in message.parts)
+    return "".join(str(getattr(part, "content", "") or getattr(part, "args", "")) for part in parts)
