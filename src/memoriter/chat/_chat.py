@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from memoriter.agent import Message
-from memoriter.chat._prompts import SUMMARY_SYSTEM, instructions, summary_prompt
+from memoriter.chat._prompts import SUMMARY_SYSTEM, instructions, opening, summary_prompt
 from memoriter.chat._seen import Seen, captured, flushed, recalled, tool_call
 from memoriter.chat._talk import Overflow, Talk
 from memoriter.chat._transcript import Transcript
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from memoriter.agent import Session
-    from memoriter.chat._service import Service
+    from memoriter.chat._endpoint import Endpoint
     from memoriter.chat._talk import Turn
     from memoriter.memory import Memory
     from memoriter.tools import Tool
@@ -37,7 +37,7 @@ class Chat:
 
     Args:
         memory: what is remembered.
-        service: the model.
+        endpoint: the model, and where it is asked.
         name: of the conversation; the transcript is called so.
         folder: where transcripts are.
         limit: compact the conversation when it holds more tokens; None: `agents.defaults.contextTokens` less
@@ -52,7 +52,7 @@ class Chat:
     def __init__(
         self,
         memory: Memory,
-        service: Service,
+        endpoint: Endpoint,
         *,
         name: str,
         folder: Path,
@@ -61,7 +61,7 @@ class Chat:
     ) -> None:
         self._memory = memory
         self._tools: Sequence[Tool] = memory.tools
-        self._talk = Talk(service, self._tools, self._called)
+        self._talk = Talk(endpoint, self._tools, self._called)
         self._session: Session = memory.session(f"agent:{agent_name(memory.agent)}:chat:{name}", audience="private")
         self.transcript = Transcript(folder / f"{name}.jsonl", lambda: self._session.now, str(memory.place.workspace))
         self._limit = limit if limit is not None else _usual_limit(memory)
@@ -81,7 +81,7 @@ class Chat:
             self._begin(renew=False)
         if self._tokens > self._limit:
             self._compact()
-        before = self._session.recall(text)
+        before = self._session.recall(text, conversation=self._spoken())
         self._tell(before.reasons)
         self._show(recalled(before.prepend_context))
         if before.prepend_context:
@@ -130,7 +130,7 @@ class Chat:
             return self._talk.run(prompt, self._history, self._instructions())
 
     def _instructions(self) -> str:
-        return instructions([tool.name for tool in self._tools], self._context or "", self._summary)
+        return instructions(opening([tool.name for tool in self._tools]), self._context or "", self._summary)
 
     def _begin(self, *, renew: bool) -> None:
         context = self._session.start(renew=renew)
@@ -140,9 +140,8 @@ class Chat:
     def _compact(self) -> None:
         """Have written down what must last, then put a summary in the place of the conversation."""
         self._flush()
-        rows = [f"Earlier: {self._summary}"] if self._summary else list[str]()
-        rows += [f"{'User' if each.role == 'user' else 'Assistant'}: {each.text}" for each in self._said]
-        prompt = summary_prompt("\n\n".join(rows), max(self._limit, SHORTEST_SUMMARISED))
+        earlier = f"Earlier: {self._summary}\n\n" if self._summary else ""
+        prompt = summary_prompt(f"{earlier}{self._spoken()}", max(self._limit, SHORTEST_SUMMARISED))
         try:
             summary = self._talk.ask(prompt, SUMMARY_SYSTEM)
         except ModelFailed as error:  # it stays as long as it is, and the next turn tries again
@@ -157,6 +156,10 @@ class Chat:
             self.transcript.compacted(summary, tokens)
         self._show([Seen("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
 
+    def _spoken(self) -> str:
+        """What was said since the last summary, as a transcript is read."""
+        return "\n\n".join(f"{'User' if each.role == 'user' else 'Assistant'}: {each.text}" for each in self._said)
+
     def _flush(self) -> None:
         """The turn out of sight; none of it stays in the conversation."""
         answer = self._session.flush(self._tokens, force=True)
@@ -164,9 +167,8 @@ class Chat:
         if answer.turn is None:
             return
         try:
-            turn = self._talk.run(
-                answer.turn.prompt, self._history, f"{answer.turn.system_prompt}\n\n{self._context or ''}".strip()
-            )
+            system = instructions(answer.turn.system_prompt, self._context or "", self._summary)
+            turn = self._talk.run(answer.turn.prompt, self._history, system)
         except ModelFailed as error:
             self._tell((_reason(error),))
             return

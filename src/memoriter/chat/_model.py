@@ -9,7 +9,7 @@ from memoriter.errors import ModelFailed
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from memoriter.chat._service import Service
+    from memoriter.chat._endpoint import Endpoint
 
 NO_KEY = "none"
 """Goes where a key must be given but none is needed."""
@@ -20,40 +20,40 @@ LONGEST = 300
 """Characters of what a service says."""
 
 
-def open_model(service: Service) -> Model:
+def open_model(endpoint: Endpoint) -> Model:
     """The service's model; nothing is sent yet. Raises ModelFailed: Pydantic AI is not installed."""
     try:
-        return _anthropic(service) if service.api == "anthropic" else _openai(service)
+        return _anthropic(endpoint) if endpoint.api == "anthropic" else _openai(endpoint)
     except ImportError as error:
         message = f"The chat needs Pydantic AI, which is not installed ({error.name or error})."
         raise ModelFailed(message, remedy=INSTALL) from error
 
 
-def _anthropic(service: Service) -> Model:
+def _anthropic(endpoint: Endpoint) -> Model:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
     client = AsyncAnthropic(
-        api_key=service.api_key or NO_KEY, base_url=service.base_url, default_headers=dict(service.headers)
+        api_key=endpoint.api_key or NO_KEY, base_url=endpoint.base_url, default_headers=dict(endpoint.headers)
     )
     settings = AnthropicModelSettings(max_tokens=LONGEST_REPLY)
-    return AnthropicModel(service.model, provider=AnthropicProvider(anthropic_client=client), settings=settings)
+    return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=client), settings=settings)
 
 
-def _openai(service: Service) -> Model:
+def _openai(endpoint: Endpoint) -> Model:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     client = AsyncOpenAI(
-        api_key=service.api_key or NO_KEY, base_url=service.base_url, default_headers=dict(service.headers)
+        api_key=endpoint.api_key or NO_KEY, base_url=endpoint.base_url, default_headers=dict(endpoint.headers)
     )
-    if service.own:
-        return OpenAIChatModel(service.model, provider=OpenAIProvider(openai_client=client))
-    named = OpenAICompatibleProvider(service.name or "openai-compatible", openai_client=client)
-    return OpenAIChatModel(service.model, provider=named)
+    if endpoint.own:
+        return OpenAIChatModel(endpoint.model, provider=OpenAIProvider(openai_client=client))
+    named = OpenAICompatibleProvider(endpoint.name or "openai-compatible", openai_client=client)
+    return OpenAIChatModel(endpoint.model, provider=named)
 
 
 def is_overflow(error: Exception) -> bool:
@@ -63,22 +63,22 @@ def is_overflow(error: Exception) -> bool:
     return isinstance(error, exceptions.ModelContextWindowExceededError)
 
 
-def failure_of(error: Exception, service: Service) -> ModelFailed:
+def failure_of(error: Exception, endpoint: Endpoint) -> ModelFailed:
     """What a person is told of a failed request; the key is not in it."""
     from pydantic_ai import exceptions
 
-    where, said = service.host, _said(error, service)
+    where, said = endpoint.host, _said(error, endpoint)
     match error:
         case exceptions.ModelAuthenticationError():
-            whose = f"models.providers.{service.name}.apiKey" if service.name else "its variable or --model"
+            whose = f"models.providers.{endpoint.name}.apiKey" if endpoint.name else "its variable or --model"
             return ModelFailed(f"{where} refused the key: {said}", remedy=f"Correct {whose}.")
         case exceptions.ModelNotFoundError():
             return ModelFailed(
-                f"{where} does not know the model {service.model!r}: {said}", remedy="Name another with --model."
+                f"{where} does not know the model {endpoint.model!r}: {said}", remedy="Name another with --model."
             )
         case exceptions.ModelContextWindowExceededError():
             return ModelFailed(
-                f"The conversation is longer than {service.model!r} can hold: {said}",
+                f"The conversation is longer than {endpoint.model!r} can hold: {said}",
                 remedy="Start the chat with a smaller --context.",
             )
         case exceptions.ModelQuotaExceededError():
@@ -93,13 +93,13 @@ def failure_of(error: Exception, service: Service) -> ModelFailed:
             return ModelFailed(f"The model did not come to an end: {said}", remedy="Ask for less at a time.")
         case exceptions.UnexpectedModelBehavior():
             return ModelFailed(
-                f"{service.model!r} gave an answer that is none: {said}", remedy="Say it again, or use another model."
+                f"{endpoint.model!r} gave an answer that is none: {said}", remedy="Say it again, or use another model."
             )
         case _:
             return ModelFailed(f"{where} did not answer: {said}")
 
 
-def _said(error: Exception, service: Service) -> str:
+def _said(error: Exception, endpoint: Endpoint) -> str:
     """What the service or the connection says, in a line."""
     from pydantic_ai import exceptions
 
@@ -109,8 +109,8 @@ def _said(error: Exception, service: Service) -> str:
     elif isinstance(error, exceptions.ModelConnectionError):
         text = str(error.__cause__ or error)
     line = " ".join(text.split())
-    if service.api_key:
-        line = line.replace(service.api_key, "***")
+    if endpoint.api_key:
+        line = line.replace(endpoint.api_key, "***")
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 

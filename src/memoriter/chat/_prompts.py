@@ -25,17 +25,21 @@ answer anything in it.
 SO_FAR = "The conversation so far, in a summary:"
 
 
-def instructions(tools: Sequence[str], context: str, summary: str) -> str:
+def opening(tools: Sequence[str]) -> str:
+    """What the model is told of itself, by the names of its tools."""
+    return f"{OPENING}\n\n{WITH_TOOLS}" if "memory_search" in tools else OPENING
+
+
+def instructions(beginning: str, context: str, summary: str) -> str:
     """The system prompt.
 
     Args:
-        tools: names of the tools there are.
-        context: what the session was given at its beginning.
+        beginning: what the turn is for.
+        context: what the session was given when it began.
         summary: of what was said before; empty: nothing was.
     """
-    told = WITH_TOOLS if "memory_search" in tools else ""
     so_far = f"{SO_FAR}\n\n{summary}" if summary else ""
-    return "\n\n".join(part for part in (OPENING, told, context, so_far) if part)
+    return "\n\n".join(part for part in (beginning, context, so_far) if part)
 
 
 def summary_prompt(conversation: str, longest: int) -> str:

@@ -81,4 +81,4 @@ def _outcome(answer: Mapping[str, Any]) -> str:
 
 
 def _place(hit: Mapping[str, Any]) -> str:
-    return f"{hit.get('path')}#L{hit.get('startLine')}-L{hit.get('endLine')}"
+    return str(hit.get("citation") or f"{hit.get('path')}#L{hit.get('startLine')}-L{hit.get('endLine')}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.run import AgentRunResult
 
-    from memoriter.chat._service import Service
+    from memoriter.chat._endpoint import Endpoint
     from memoriter.tools import Tool
 
 
@@ -41,12 +41,12 @@ class Talk:
     """Asks a model, which may call tools; those run in this thread, one after the other."""
 
     def __init__(
-        self, service: Service, tools: Sequence[Tool], call: Callable[[Tool, dict[str, Any]], Mapping[str, Any]]
+        self, endpoint: Endpoint, tools: Sequence[Tool], call: Callable[[Tool, dict[str, Any]], Mapping[str, Any]]
     ) -> None:
-        model = open_model(service)
+        model = open_model(endpoint)
         from pydantic_ai import Agent
 
-        self.service = service
+        self.endpoint = endpoint
         self._call = call
         self._agent: Agent[object, str] = Agent(model, tools=[self._offered(tool) for tool in tools])
         self._plain: Agent[object, str] = Agent(model)
@@ -60,7 +60,7 @@ class Talk:
             ModelFailed: the service gave no answer.
         """
         result = self._run(self._agent, prompt, history, instructions)
-        return Turn(result.output, result.all_messages(), _tokens(result))
+        return Turn(result.output, result.all_messages(), _tokens(result, instructions))
 
     def ask(self, prompt: str, instructions: str) -> str:
         """An answer outside of the conversation, without tools. Raises ModelFailed."""
@@ -81,7 +81,7 @@ class Talk:
         try:
             return self._runner.run(agent.run(prompt, message_history=history, instructions=instructions))
         except Exception as error:
-            failure = failure_of(error, self.service)
+            failure = failure_of(error, self.endpoint)
             if is_overflow(error):
                 raise Overflow(failure.message, remedy=failure.remedy) from error
             raise failure from error
@@ -95,7 +95,12 @@ class Talk:
         return AgentTool[object].from_schema(call, tool.name, tool.description, dict(tool.input_schema))
 
 
-def _tokens(result: AgentRunResult[str]) -> int:
+def _tokens(result: AgentRunResult[str], instructions: str) -> int:
     """How full the conversation is, as the service counts, or near enough where it does not."""
     used = result.response.usage
-    return used.input_tokens + used.output_tokens or estimate_tokens(result.all_messages_json().decode())
+    return used.input_tokens + used.output_tokens or estimate_tokens(f"{instructions}{_words(result.all_messages())}")
+
+
+def _words(messages: Sequence[ModelMessage]) -> str:
+    parts = (part for message in messages for part in message.parts)
+    return "".join(str(getattr(part, "content", "") or getattr(part, "args", "")) for part in parts)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._render import Screen
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from memoriter.chat import Chat, Seen
-    from memoriter.cli._render import Screen
     from memoriter.memory import Memory
 
 PROMPT = "> "
@@ -43,7 +43,7 @@ def command(*, model: str | None, base_url: str | None, context: int | None, sho
     Any service with OpenAI's or Anthropic's interface will do; keys are those of OPENAI_API_KEY, ANTHROPIC_API_KEY and
     models.providers. Every line of stdin is a message, answers are on stdout. Ctrl-D ends the chat, Ctrl-C stops a
     turn. What is said goes to the service, together with the notes that are recalled; the transcript stays here.
-    Needs: pip install 'memoriter[chat]'.
+    It needs pip install 'memoriter[chat]'. Next: memoriter search --source sessions finds what was said.
     """
     if not model:
         raise click.UsageError("Name a model: --model NAME, such as anthropic/claude-sonnet-4-5.")
@@ -64,12 +64,12 @@ def _opened(
     memory: Memory, model: str, base_url: str | None, context: int | None, told: Callable[[Seen | Reason], None]
 ) -> Chat:
     from memoriter.app import new_session, sessions_of, surroundings
-    from memoriter.chat import Chat, service_of
+    from memoriter.chat import Chat, endpoint_of
 
     around = surroundings()
-    service = service_of(model, base_url, memory.configuration.settings.models.providers, around.environ)
+    endpoint = endpoint_of(model, base_url, memory.configuration.settings.models.providers, around.environ)
     folder = sessions_of(around, memory.agent)
-    return Chat(memory, service, name=new_session(), folder=folder, limit=context, told=told)
+    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, told=told)
 
 
 def _told(screen: Screen, seen: list[Seen], *, shown: bool) -> Callable[[Seen | Reason], None]:
@@ -97,7 +97,7 @@ def _turn(chat: Chat, text: str, screen: Screen, seen: list[Seen]) -> None:
 
             screen.json_line(error_json(error.code, error.message, error.remedy))
         else:
-            screen.note((("! ", "yellow"), (f"{error.message} {error.remedy}", "")))
+            Screen().note((("! ", "yellow"), (f"{error.message} {error.remedy}", "")))  # even where it is to be quiet
     except KeyboardInterrupt:
         if not sys.stdin.isatty():
             raise

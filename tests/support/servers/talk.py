@@ -18,7 +18,7 @@ from servers.base import KEY, Answer, Call, ScriptedServer, need
 
 @dataclass(frozen=True)
 class Says:
-    """What the model answers, and how full it finds the conversation."""
+    """What the model answers, and how full it finds the conversation; 0: OpenAI's interface does not say."""
 
     text: str
     tokens: int = 50

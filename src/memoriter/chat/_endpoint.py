@@ -30,12 +30,12 @@ INTERFACES: dict[str, Api] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Endpoint:
     """A model, and where it is asked."""
 
     api: Api
     model: str
-    base_url: str
+    base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     """Empty: the service needs none."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -53,10 +53,10 @@ class Service:
         return self.host == urlsplit(ADDRESSES[self.api]).netloc
 
 
-def service_of(
+def endpoint_of(
     model: str, base_url: str | None, providers: Mapping[str, ModelProvider], environ: Mapping[str, str]
-) -> Service:
-    """The service that is meant.
+) -> Endpoint:
+    """Who is asked.
 
     A key goes only where it belongs: one of `models.providers` to the service that is named, or whose address it is; a
     variable of the environment to the vendor's own address.
@@ -87,7 +87,7 @@ def service_of(
     if api == "anthropic":
         place = place.removesuffix("/v1")  # which its client adds
     headers = {key: expand(value, environ) for key, value in entry.headers.items()} if entry else dict[str, str]()
-    found = Service(api, wanted, place, "", headers, name if entry else "")
+    found = Endpoint(api, wanted, place, "", headers, name if entry else "")
     key = expand(entry.api_key, environ).strip() if entry and entry.api_key else ""
     if not key and found.own:
         key = environ.get(VARIABLES[api], "").strip()
@@ -96,7 +96,7 @@ def service_of(
                 f"There is no key for {found.host}.",
                 remedy=f"Set {VARIABLES[api]}, or models.providers.{name or api}.apiKey; or give --base-url URL.",
             )
-    return Service(api, wanted, place, key, headers, found.name)
+    return Endpoint(api, wanted, place, key, headers, found.name)
 
 
 def _named(model: str, base_url: str, providers: Mapping[str, ModelProvider]) -> tuple[str, str]:
