@@ -26,7 +26,7 @@ SEARCH_CHUNKS = 10_000
 """Up to so many chunks a cold search has a budget."""
 WARM_AGAINST_COLD = 5.0
 """Measured 12-20. Under 5 either a warm process does again what it should remember, or times are all noise."""
-_PROGRAM = (sys.executable, "-c", "import sys; from memoriter.cli import main; sys.exit(main())")
+PROGRAM = (sys.executable, "-c", "import sys; from memoriter.cli import main; sys.exit(main())")
 
 
 class Failed(RuntimeError):
@@ -45,7 +45,7 @@ def empty_process(effort: Effort) -> Iterator[Row]:
     """An interpreter that does nothing, and the help page."""
     bare = _median([sys.executable, "-c", "pass"], effort.processes)
     yield Row("command.bare", "python -c pass, for scale", 0, bare.seconds, "s")
-    shown = _median([*_PROGRAM, "--help"], effort.processes)
+    shown = _median([*PROGRAM, "--help"], effort.processes)
     yield Row("command.help", "memoriter --help", 0, shown.seconds, "s", budget=HELP_SECONDS)
 
 
@@ -80,7 +80,7 @@ def commands(stage: Stage, effort: Effort) -> Iterator[Row]:
 
 
 def _command(stage: Stage, *words: str) -> list[str]:
-    return [*_PROGRAM, "--workspace", str(stage.notes), "--json", *words]
+    return [*PROGRAM, "--workspace", str(stage.notes), "--json", *words]
 
 
 def _median(command: Sequence[str], repeats: int, home: Path | None = None) -> Run:

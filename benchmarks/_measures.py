@@ -13,6 +13,7 @@ from benchmarks._command import commands, empty_process
 from benchmarks._corpus import make_corpus
 from benchmarks._embedding import embedding
 from benchmarks._handshake import handshakes
+from benchmarks._hooks import hooks
 from benchmarks._indexing import resident, size_on_disk, small_files, syncs
 from benchmarks._search import against_statement, warm_search
 from benchmarks._stage import Stage
@@ -33,6 +34,7 @@ LARGEST_WORKSPACE = 100_000
 OF_A_WORKSPACE: dict[str, Callable[[Stage, Effort], Iterator[Row]]] = {
     "peer": against_statement,
     "command": commands,
+    "hook": hooks,
     "memory": resident,
     "size": size_on_disk,
     "sync": syncs,

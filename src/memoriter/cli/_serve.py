@@ -33,7 +33,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of the notes; searches still find them.")
 def command(*, host: str, port: int, allow_host: tuple[str, ...], no_watch: bool) -> None:
-    """Keep one memory open for everything on this machine that asks it.
+    """Keep one memory open for MCP clients and for hooks.
 
         memoriter serve
         memoriter serve -w ~/notes --port 0 &

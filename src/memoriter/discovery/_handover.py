@@ -6,8 +6,6 @@ The request is written by hand, since `http.client` takes longer to load than al
 from __future__ import annotations
 
 import json
-import select
-import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +13,7 @@ from memoriter.discovery._announcement import announced, withdraw
 from memoriter.discovery._tickets import is_free, take_ticket, write_ticket
 
 if TYPE_CHECKING:
+    import socket
     from pathlib import Path
 
     from memoriter.discovery._announcement import Announcement
@@ -29,6 +28,8 @@ TAKEN_SECONDS = 1.0
 ANSWER_SECONDS = 30.0
 """How long it may take from there."""
 DONE = {200, 204}
+NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
+"""What comes of reading an answer that is no answer of our server's."""
 
 
 class Unanswered(Exception):
@@ -80,6 +81,9 @@ def hand_over(meant: Meant, folder: Path, call: Call) -> Reply | None:
 
 
 def _asked(server: Announcement, folder: Path, call: Call, ticket: str) -> Reply | None:
+    import select
+    import socket
+
     host, _, port = server.url.removeprefix("http://").rpartition(":")
     try:
         connection = socket.create_connection((host.strip("[]"), int(port)), timeout=TAKEN_SECONDS)
@@ -95,7 +99,7 @@ def _asked(server: Announcement, folder: Path, call: Call, ticket: str) -> Reply
                 return None
             connection.settimeout(ANSWER_SECONDS)
             return _read(connection)
-        except (OSError, ValueError):
+        except (OSError, *NOT_OURS):
             return None
 
 
@@ -113,7 +117,7 @@ def _request(server: Announcement, call: Call, ticket: str) -> bytes:
 
 
 def _read(connection: socket.socket) -> Reply:
-    """The answer, of which our server tells the length beforehand. Raises OSError and ValueError: it is not whole."""
+    """The answer, of which our server tells the length beforehand. Raises OSError and `NOT_OURS`."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += _more(connection)

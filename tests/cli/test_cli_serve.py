@@ -1,0 +1,366 @@
+"""One process has the memory open, and hooks get the same from it as by themselves, once, whatever becomes of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+import pytest
+from mcp import Client
+
+from desk import Desk
+from hook_inputs import write_transcript
+from memoriter.discovery import announced, take_ticket
+from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, serving, started
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+QUESTION = "Why did we choose PostgreSQL for the ledger?"
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk.at(tmp_path / "desk")
+    desk.configure(provider="none")
+    return desk
+
+
+@pytest.fixture
+def server(desk: Desk) -> Iterator[Serving]:
+    with serving(desk) as server:
+        yield server
+
+
+def warm(desk: Desk, event: str, *words: str, **changes: Any) -> Any:
+    """What a hook says that can do nothing by itself."""
+    return hook(desk, event, *words, before=NOT_BY_ITSELF, **changes)
+
+
+def by_itself(outcome: Any) -> bool:
+    """Whether such a hook looked for a server in vain."""
+    return "memoriter.app" in outcome.err
+
+
+def post(server: Serving, path: str, body: str, **headers: str) -> tuple[int, bytes]:
+    place = urlsplit(server.url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LIMIT)
+    try:
+        connection.request("POST", path, body, {"Content-Type": "application/json", **headers})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def health(server: Serving) -> dict[str, Any]:
+    place = urlsplit(server.url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LIMIT)
+    try:
+        connection.request("GET", "/health")
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
+def compactions(desk: Desk) -> int:
+    """How often the one session was compacted."""
+    file = desk.home / "agents" / "main" / "sessions" / "sessions.json"
+    (entry,) = json.loads(file.read_text(encoding="utf-8")).values()
+    return entry["compactionCount"]
+
+
+def test_every_hook_says_the_same_with_a_server_and_without(desk: Desk, server: Serving, tmp_path: Path) -> None:
+    alone = replace(desk, home=tmp_path / "alone")
+    alone.home.mkdir()
+    alone.configure(provider="none")
+    transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
+
+    def both(event: str, *words: str, **changes: Any) -> str:
+        with_server = warm(desk, event, *words, transcript=transcript, **changes)
+        assert with_server == hook(alone, event, *words, transcript=transcript, **changes)
+        assert (with_server.exit_code, with_server.err) == (0, "")
+        return with_server.out
+
+    assert "PostgreSQL" in both("session-start")
+    assert both("session-start", "--shared", session_id="of many") == ""
+    assert "PostgreSQL" in both("user-prompt", prompt=QUESTION, session_id="new")
+    assert both("user-prompt", prompt=QUESTION, session_id="new") == ""
+    asked = both("stop")
+    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", asked))
+    desk.write(path, "- We ship on Friday, 금요일.\n")
+    assert both("stop", stop_hook_active=True, last_assistant_message="NO_REPLY") == ""
+    assert both("pre-compact") == ""
+    assert "금요일" in both("session-start", source="compact")
+
+
+def test_what_a_person_should_know_comes_through_as_well(desk: Desk, server: Serving, tmp_path: Path) -> None:
+    transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
+    desk.write("memory/2026-02-11.md", "- old\n")
+    asked = warm(desk, "stop", transcript=transcript)
+    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", asked.out))
+    desk.write("memory/elsewhere.md", "- We ship on Friday.\n")
+    told = warm(desk, "stop", stop_hook_active=True, last_assistant_message="Saved.")
+    assert (told.exit_code, told.out, told.err.count("\n")) == (0, "", 1)
+    assert told.err.startswith("memoriter: ")
+    assert path in told.err or "elsewhere" in told.err
+
+
+def test_a_program_that_nobody_watches_is_not_sent_on(desk: Desk, server: Serving, tmp_path: Path) -> None:
+    transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
+    desk.environ["CLAUDE_CODE_ENTRYPOINT"] = "sdk-cli"
+    unattended = warm(desk, "stop", transcript=transcript)
+    assert (unattended.out, unattended.err) == ("", "")
+
+
+def test_several_hooks_at_once_get_one_answer_each(desk: Desk, server: Serving) -> None:
+    running = [
+        started(desk, "user-prompt", before=NOT_BY_ITSELF, prompt=QUESTION, session_id=f"s{number}")
+        for number in range(8)
+    ]
+    answers = [process.communicate(timeout=LIMIT) for process in running]
+    assert {err for _, err in answers} == {""}
+    (text,) = {out for out, _ in answers}
+    assert "PostgreSQL" in text
+    assert not list(server.folder.glob("*.ticket"))
+
+
+def test_the_server_tells_where_it_is_to_its_owner_alone(desk: Desk, server: Serving) -> None:
+    assert stat.S_IMODE(server.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(server.folder.stat().st_mode) == 0o700
+    told = server.told
+    assert (told["url"], told["pid"]) == (server.url, server.process.pid)
+    assert health(server)["legs"] == {"keyword": True, "vector": False}
+
+
+@pytest.mark.anyio
+async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_while_they_are_there(desk: Desk) -> None:
+    with serving(desk) as server:
+        async with Client(f"{server.url}/mcp", read_timeout_seconds=LIMIT) as client:
+            found: Any = (await client.call_tool("memory_search", {"query": "train to Osaka"})).structured_content
+            assert found["results"][0]["path"] == "memory/2026-03-05.md"
+            server.process.send_signal(signal.SIGTERM)
+            assert await anyio.to_thread.run_sync(server.process.wait, LIMIT) == 0
+        assert list(server.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_well(desk: Desk, number: int) -> None:
+    with serving(desk) as server:
+        assert server.end(number) == 0
+        assert list(server.folder.iterdir()) == []
+
+
+def test_a_killed_server_is_forgotten_by_the_next_hook(desk: Desk, server: Serving) -> None:
+    assert server.end(signal.SIGKILL) == -signal.SIGKILL
+    assert server.file.exists()
+    outcome = hook(desk, "user-prompt", prompt=QUESTION)
+    assert (outcome.exit_code, outcome.err) == (0, "")
+    assert "PostgreSQL" in outcome.out
+    assert list(server.folder.iterdir()) == []
+
+
+def test_a_file_whose_process_is_another_program_by_now_is_removed_too(desk: Desk, server: Serving) -> None:
+    told = server.told
+    server.end(signal.SIGKILL)
+    server.file.write_text(json.dumps(told | {"pid": os.getpid()}), encoding="utf-8")
+    assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
+    assert list(server.folder.iterdir()) == []
+
+
+def test_a_file_that_is_none_of_ours_disturbs_nobody(desk: Desk) -> None:
+    folder = desk.home / "serve"
+    folder.mkdir()
+    for number, text in enumerate(["", "{", "[]", '{"url": 1}', "null"]):
+        (folder / f"{number}.json").write_text(text, encoding="utf-8")
+    assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
+
+
+def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: Desk, server: Serving) -> None:
+    assert warm(desk, "pre-compact").err == ""
+    assert compactions(desk) == 1
+    server.process.send_signal(signal.SIGSTOP)
+    outcome = hook(desk, "pre-compact")
+    assert (outcome.exit_code, outcome.out, outcome.err) == (0, "", "")
+    assert compactions(desk) == 2
+    server.process.send_signal(signal.SIGCONT)
+    assert health(server)["legs"]["keyword"]
+    assert warm(desk, "pre-compact").err == ""
+    assert compactions(desk) == 3
+
+
+def pointed(server: Serving, url: str) -> None:
+    """Let hooks believe that the server is there."""
+    server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
+
+
+def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: Desk, server: Serving) -> None:
+    def take_and_die(connection: socket.socket) -> None:
+        request = connection.recv(1 << 16).decode()
+        ticket = re.findall(r"idempotency-key: (\w+)", request)[0]
+        assert take_ticket(server.folder, ticket)
+
+    with answering(take_and_die) as url:
+        pointed(server, url)
+        lost = hook(desk, "pre-compact")
+        assert (lost.exit_code, lost.out, lost.err.count("\n")) == (0, "", 1)
+        assert "not repeated" in lost.err
+        assert not (desk.home / "agents" / "main" / "sessions" / "sessions.json").exists()
+        assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 500 no\r\n\r\n", b"hello\r\n\r\n", b"\xff" * 99, b"HTTP/1.1 401"])
+def test_whatever_else_listens_there_the_hook_does_its_work_once(desk: Desk, server: Serving, answer: bytes) -> None:
+    def answer_so(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(answer)
+
+    with answering(answer_so) as url:
+        pointed(server, url)
+        outcome = hook(desk, "pre-compact")
+    assert (outcome.exit_code, outcome.out, outcome.err) == (0, "", "")
+    assert compactions(desk) == 1
+    assert not list(server.folder.glob("*.ticket"))
+
+
+def test_a_ticket_is_taken_once(tmp_path: Path) -> None:
+    names = [f"{number:032x}" for number in range(50)]
+    for name in names:
+        (tmp_path / f"{name}.ticket").touch()
+    taken = list[str]()
+
+    def take() -> None:
+        taken.extend(name for name in names if take_ticket(tmp_path, name))
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == names
+    assert not take_ticket(tmp_path, "../serve")
+
+
+def test_only_the_server_of_the_same_memory_is_asked(desk: Desk, server: Serving, tmp_path: Path) -> None:
+    inner = desk.notes / "src" / "deep"
+    inner.mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(desk.notes)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "MEMORY.md").write_text("# Other\n", encoding="utf-8")
+    assert not by_itself(warm(desk, "stop"))
+    assert not by_itself(warm(desk, "stop", cwd=inner))
+    assert not by_itself(warm(desk, "stop", "-w", str(link), cwd=other))
+    assert not by_itself(warm(desk, "stop", "--agent", "main"))
+    assert by_itself(warm(desk, "stop", cwd=other))
+    assert by_itself(warm(desk, "stop", cwd=tmp_path))
+    assert by_itself(warm(desk, "stop", "--agent", "work"))
+    assert by_itself(warm(desk, "stop", "--config", str(write_config(tmp_path))))
+    desk.configure(provider="none", enabled=True)
+    assert by_itself(warm(desk, "stop"))
+
+
+def write_config(folder: Path) -> Path:
+    file = folder / "another.json5"
+    file.write_text("{}", encoding="utf-8")
+    return file
+
+
+def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(desk: Desk, tmp_path: Path) -> None:
+    usual = desk.home / "workspace"
+    usual.mkdir()
+    (usual / "MEMORY.md").write_text("# Usual\n\n- The kettle is called Brumsel.\n", encoding="utf-8")
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    with serving(desk, "-w", str(usual)):
+        assert "Brumsel" in warm(desk, "session-start", cwd=bare).out
+        assert by_itself(warm(desk, "session-start"))
+
+
+def test_two_servers_answer_for_a_workspace_each(desk: Desk, tmp_path: Path) -> None:
+    other = Desk.at(tmp_path / "other", {"MEMORY.md": "# Other\n\n- The kettle is called Brumsel.\n"})
+    with serving(desk), serving(desk, "-w", str(other.notes)):
+        assert "PostgreSQL" in warm(desk, "session-start").out
+        assert "Brumsel" in warm(desk, "session-start", cwd=other.notes, session_id="other").out
+
+
+def test_a_hook_shows_the_token_and_names_this_machine(desk: Desk, server: Serving) -> None:
+    body = json.dumps({"session_id": "s", "hook_event_name": "Stop"})
+    token = {"Authorization": f"Bearer {server.told['token']}"}
+    assert post(server, "/hook/stop", body, **token) == (204, b"")
+    assert post(server, "/hook/stop", body)[0] == 401
+    assert post(server, "/hook/stop", body, Authorization="Bearer wrong")[0] == 401
+    assert post(server, "/hook/stop", body, Authorization="Bearer ü")[0] == 401
+    assert post(server, "/hook/stop", body, **token, Origin="https://evil.example")[0] == 403
+    assert post(server, "/hook/stop", body, **token, Host="evil.example")[0] == 421
+    assert post(server, "/hook/stop", "{", **token)[0] == 400
+    status, told = post(server, "/hook/nope", body, **token)
+    assert (status, json.loads(told)["error"]["remedy"][:8]) == (400, "Name one")
+    assert post(server, "/hook/stop", body, **token, **{"Idempotency-Key": "0" * 32})[0] == 409
+    prompt = json.dumps({"session_id": "s", "prompt": QUESTION})
+    assert (
+        "PostgreSQL"
+        in json.loads(post(server, "/hook/user-prompt", prompt, **token)[1])["hookSpecificOutput"]["additionalContext"]
+    )
+
+
+def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        outcome = desk.run("serve", "--port", port)
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert f"Cannot listen on 127.0.0.1:{port}" in outcome.err
+    assert "--port" in outcome.err
+    assert not (desk.home / "serve").exists()
+
+
+def test_the_notes_are_watched_unless_somebody_says_no(desk: Desk) -> None:
+    def waits_for_another() -> bool:
+        """Whether `memoriter watch` finds that somebody watches already."""
+        command = desk.command("-w", str(desk.notes), "watch", "--json")
+        with subprocess.Popen(command, env=desk.surroundings(), stdout=subprocess.PIPE, text=True) as watch:
+            assert watch.stdout
+            kinds = list[str]()
+            while not {"waiting", "watching"} & set(kinds):
+                kinds.append(json.loads(watch.stdout.readline())["kind"])
+            watch.terminate()
+            watch.communicate(timeout=LIMIT)
+        return "waiting" in kinds
+
+    with serving(desk):
+        assert waits_for_another()
+    with serving(desk, "--no-watch"):
+        assert not waits_for_another()
+    desk.configure(provider="none", sync={"watch": False})
+    with serving(desk):
+        assert not waits_for_another()
+
+
+def test_servers_that_were_killed_are_cleared_away_by_the_next_one(desk: Desk, tmp_path: Path) -> None:
+    other = Desk.at(tmp_path / "other")
+    with serving(desk) as first:
+        first.end(signal.SIGKILL)
+    with serving(desk, "-w", str(other.notes)) as second:
+        assert second.told["workspace"] == str(other.notes.resolve())
+        assert [found.pid for found in announced(second.folder)] == [second.process.pid]

@@ -1,0 +1,66 @@
+"""Whatever answers at a server's address, a piece of work is done by one of the two or by nobody, never by both."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoriter.discovery import (
+    Announcement,
+    Call,
+    Unanswered,
+    announce,
+    hand_over,
+    meant_by,
+    settings_digest,
+    take_ticket,
+)
+from memoriter.surroundings import Surroundings
+from serving import answering
+
+if TYPE_CHECKING:
+    import socket
+
+LINES = st.sampled_from(
+    [b"HTTP/1.1 200 OK", b"HTTP/1.1 204", b"HTTP/1.1", b"content-length: 2", b"content-length: x", b"", b"{}", b"\xff"]
+)
+REASONS = st.sampled_from([b"memoriter-reasons: 1", b"memoriter-reasons: [1]", b"memoriter-reasons: " + b"[" * 9_000])
+ANSWERS = st.binary(max_size=40) | st.lists(LINES | REASONS, max_size=6).map(b"\r\n".join)
+
+
+@settings(max_examples=60)
+@given(answer=ANSWERS, takes=st.booleans())
+def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool) -> None:
+    with TemporaryDirectory() as named:
+        home = Path(named)
+        around = Surroundings({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
+        (home / "MEMORY.md").touch()
+        took = list[bool]()
+
+        def act(connection: socket.socket) -> None:
+            (ticket,) = re.findall(r"idempotency-key: (\w+)", connection.recv(1 << 16).decode())
+            if takes:
+                took.append(take_ticket(home / "serve", ticket))
+            connection.sendall(answer)
+
+        with answering(act) as url:
+            place = os.path.realpath(home)
+            digest = settings_digest(None, place, around)
+            announce(
+                home / "serve",
+                Announcement(url, "token", os.getpid(), 0.0, place, False, "main", True, digest),
+            )
+            try:
+                reply = hand_over(meant_by(None, None, None, around), home / "serve", Call("/hook/stop", b"{}"))
+            except Unanswered:
+                assert took == [True]
+            else:
+                assert reply is not None or not takes
+                assert reply is None or reply.status in {200, 204}
+        assert list((home / "serve").glob("*.ticket")) == []

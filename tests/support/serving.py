@@ -1,0 +1,120 @@
+"""`memoriter serve` as a process, and hooks that find it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from socket import create_server
+from typing import TYPE_CHECKING, Any
+
+from hook_inputs import hook_input
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from socket import socket
+
+    from desk import Desk, Outcome
+
+LIMIT = 60.0
+"""Seconds that anything may take on a busy machine."""
+NOT_BY_ITSELF = """
+sys.modules["memoriter.app"] = None
+import memoriter.discovery._handover as handover
+handover.TAKEN_SECONDS = 60.0
+"""
+"""Python before the program: no command can open a memory without that module, and it waits for a busy server."""
+
+
+@dataclass
+class Serving:
+    """A server that runs."""
+
+    process: subprocess.Popen[str]
+    url: str
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        (file,) = self.folder.glob("*.json")
+        return file
+
+    @property
+    def told(self) -> dict[str, Any]:
+        return json.loads(self.file.read_text(encoding="utf-8"))
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        self.process.communicate(timeout=LIMIT)
+        return self.process.returncode
+
+
+@contextmanager
+def serving(desk: Desk, *words: str) -> Iterator[Serving]:
+    """A server of the notes of a desk, or of what the words say."""
+    chosen = words if "-w" in words else ("-w", str(desk.notes), *words)
+    command = desk.command("--json", "serve", "--port", "0", *chosen)
+    with subprocess.Popen(
+        command, env=desk.surroundings(), cwd=desk.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            line = process.stdout.readline()
+            assert line, process.stderr and process.stderr.read()
+            yield Serving(process, json.loads(line)["url"], desk.home / "serve")
+        finally:
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+            process.communicate(timeout=LIMIT)
+
+
+def hook(desk: Desk, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any) -> Outcome:
+    """A hook of Claude Code, as a process, in the folder of the notes."""
+    from desk import Outcome
+
+    with started(desk, event, *words, before=before, cwd=cwd, **changes) as process:
+        out, err = process.communicate(timeout=LIMIT)
+    return Outcome(process.returncode, out, err)
+
+
+def started(
+    desk: Desk, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any
+) -> subprocess.Popen[str]:
+    """The same, not waited for."""
+    folder = cwd or desk.notes
+    process = subprocess.Popen(
+        desk.command("hook", event, *words, before=before),
+        env=desk.surroundings(),
+        cwd=folder.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    assert process.stdin
+    process.stdin.write(hook_input("claude-code", event, cwd=folder, **changes))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+@contextmanager
+def answering(act: Callable[[socket], None]) -> Iterator[str]:
+    """The address of something that does this with each connection."""
+    with create_server(("127.0.0.1", 0)) as listening:
+
+        def run() -> None:
+            with suppress(OSError):  # closed at the end
+                while True:
+                    connection, _ = listening.accept()
+                    with connection, suppress(OSError):
+                        act(connection)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
