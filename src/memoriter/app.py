@@ -130,7 +130,7 @@ def assemble(
         network_of=lambda folder: network_of(folder, around.mounts),
     )
     told = _backend_settings(settings, agent=chosen, reason=place.reason, index=index, user_home=around.user_home)
-    told = replace(told, sessions_dir=around.home / "agents" / agent_name(chosen) / "sessions")
+    told = replace(told, sessions_dir=sessions_of(around, chosen))
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(
@@ -146,6 +146,18 @@ def assemble(
         remote=lambda folder: bool(network_of(folder, around.mounts)),
         again=lambda: assemble(workspace, config=config, agent=agent, around=around),
     )
+
+
+def sessions_of(around: Surroundings, agent: str) -> Path:
+    """Where an agent's transcripts are kept."""
+    return around.home / "agents" / agent_name(agent) / "sessions"
+
+
+def new_session() -> str:
+    """A name that no other session has."""
+    from uuid import uuid4
+
+    return str(uuid4())
 
 
 def plugins_of(assembly: Assembly) -> Plugins:

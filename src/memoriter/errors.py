@@ -9,6 +9,7 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 ├── SearchDisabled              the configuration has turned searching off
 ├── WriteError                  a note was not written; what was there is untouched
 │   └── WriteConflict           the file changed since it was read
+├── ModelFailed                 the model of a chat gave no answer
 ├── IndexUnavailable            the index cannot be used now
 │   ├── IndexBusy               another process is indexing
 │   └── IndexDamaged            the file is broken or belongs to another program
@@ -96,6 +97,13 @@ class WriteConflict(WriteError):
     """The file is not the one that was read before."""
 
     code = "write_conflict"
+
+
+class ModelFailed(MemoriterError):
+    """The model of a chat cannot be asked, or its service gave no answer."""
+
+    code = "model"
+    usual = "Say it again, or name another service with --model and --base-url."
 
 
 class IndexUnavailable(MemoriterError):

@@ -82,6 +82,15 @@ def test_what_the_session_was_given_at_its_beginning_is_not_repeated(at: Open) -
     assert session.recall(asked).prepend_context == ""
 
 
+def test_what_the_model_still_sees_of_the_conversation_is_not_repeated(session: Session) -> None:
+    before = session.recall(QUESTION, conversation="User: hello\n\nAssistant: hello").prepend_context
+    passage = before.partition("]\n")[2].removesuffix("\n</memoriter-recall>")
+    session.compact()
+    assert session.recall(QUESTION).prepend_context == before
+    session.compact()
+    assert session.recall(QUESTION, conversation=f"User: {' '.join(passage.split())}").prepend_context == ""
+
+
 def test_others_never_get_what_is_for_the_owner_alone(at: Open) -> None:
     memory = at()
     asked = "Why did we choose PostgreSQL for the ledger?"
@@ -241,6 +250,13 @@ def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> No
     assert [answer.reasons[0].code for answer in answers] == ["hook_timeout", "hook_busy"]
     assert all("Osaka" in answer.prepend_context for answer in answers)
     assert len(asked) == 1
+
+
+@pytest.mark.usefixtures("diary")
+def test_what_a_listener_says_that_it_has_kept_is_told(at: Open) -> None:
+    memory, said = at(), [Message("user", "I bought a kettle"), Message("assistant", "Good.")]
+    assert memory.session("s").capture(said).texts == ("I bought a kettle",)
+    assert memory.session("s").end_turn(said) == ()
 
 
 def test_events_reach_the_listeners_of_plugins_with_their_session(at: Open) -> None:

@@ -23,7 +23,7 @@ def test_it_says_how_large_the_index_was_and_is(program: Program) -> None:
     first, second, third = told.out.splitlines()
     assert " MB before, " in first
     assert second == "0 unused vectors dropped."
-    assert third == "1 unused vectors kept; --unused drops them."
+    assert third == "1 unused vector kept; --unused drops them."
 
 
 def test_unused_vectors_go_when_told_and_never_one_in_use(program: Program) -> None:

@@ -30,7 +30,7 @@ def test_a_dry_run_shows_the_lines_and_changes_nothing(program: Program) -> None
     told = program("forget", "--match", "flat white", "--dry-run")
 
     assert told.exit_code == 0
-    assert told.out.splitlines()[:2] == ["MEMORY.md#L4-L4", "  - Coffee: flat white."]
+    assert told.out.splitlines()[:2] == ["MEMORY.md#L4", "  - Coffee: flat white."]
     assert "Backups, snapshots" in told.out
     assert notes(program) == before
     assert program("forget", "MEMORY.md#L4", "--dry-run", "--json").json.keys() == PLAN

@@ -100,7 +100,7 @@ def test_people_get_a_line_for_each_thing(program: Program, watch) -> None:
     while "Watching 2 folders" not in told:
         told += watcher.lines.get(timeout=LIMIT)
     (program.workspace / "memory" / "pets.md").write_text("The quokka sleeps.\n", encoding="utf-8")
-    while "1 added, 0 changed, 0 removed; 1 vectors computed" not in told:
+    while "1 added, 0 changed, 0 removed; 1 vector computed" not in told:
         told += watcher.lines.get(timeout=LIMIT)
     assert watcher.end() == 0
 

@@ -58,7 +58,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     base = tmp_path_factory.mktemp("surfaces")
     workspace, home = Path(shutil.copytree(EXAMPLES, base / "workspace")), base / "home"
     home.mkdir()
-    (home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "fake"}}}}', encoding="utf-8")
+    wide = "memory: {qmd: {limits: {maxInjectedChars: 1000000}}}"  # the agent's tool shows no more than 4,000 else
+    settings = f'{{{wide}, agents: {{defaults: {{memorySearch: {{provider: "fake"}}}}}}}}'
+    (home / "memoriter.json5").write_text(settings, encoding="utf-8")
     with Memory.open(workspace, home=home) as memory:
         memory.sync()
     return workspace, home

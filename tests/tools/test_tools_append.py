@@ -44,6 +44,7 @@ def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: 
         "endLine": 1,
         "citation": f"{TODAY}#L1",
         "findable": True,
+        "health": {"ok": True, "reasons": []},
     }
     assert (desk.notes / TODAY).read_text(encoding="utf-8") == "- The heating engineer is called Ümit.\n"
     assert SEARCH.run(memory, {"query": "heating engineer"})["results"][0]["path"] == TODAY
@@ -65,12 +66,15 @@ def test_a_note_that_no_search_will_find_says_so(desk: Desk) -> None:
     assert (answer["written"], answer["findable"]) == (True, False)
     assert ".memoryignore" in answer["reason"] or "ignore" in answer["reason"]
     (desk.notes / ".memoryignore").unlink()
+
+
+def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(desk: Desk) -> None:
     desk.configure(provider="fake", sync={"onSearch": False})
-    answer = APPEND.run(desk.open(), {"text": "Later."})
-    assert (answer["findable"], answer["reason"]) == (
-        False,
-        "A search does not look for new notes here. Run: memoriter index",
-    )
+    memory = desk.open()
+    memory.sync()
+    answer = APPEND.run(memory, {"text": "The heating engineer is called Ümit."})
+    assert answer["findable"]
+    assert SEARCH.run(desk.open(), {"query": "heating engineer"})["results"][0]["path"] == TODAY
 
 
 @pytest.mark.parametrize(

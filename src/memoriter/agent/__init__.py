@@ -1,6 +1,6 @@
 """What happens around an agent's turns: events and who hears of them, and what a session is given."""
 
-from memoriter.agent._bus import Addition, Answer, HookBus, Listener
+from memoriter.agent._bus import Addition, Answer, Captured, HookBus, Listener
 from memoriter.agent._coding import LONGEST_INPUT, HookAnswer, HookInput, answer_hook, read_hook
 from memoriter.agent._events import (
     AgentEnd,
@@ -28,6 +28,7 @@ __all__ = [
     "Audience",
     "BeforeAgentStart",
     "BeforeCompaction",
+    "Captured",
     "Context",
     "Event",
     "EventName",

@@ -14,7 +14,7 @@ from memoriter.types import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from memoriter.agent._events import BeforeAgentStart, Event, EventName
+    from memoriter.agent._events import AgentEnd, BeforeAgentStart, Event, EventName
 
 MODIFYING_SECONDS = 5.0
 """How long the turn waits for a listener that may add to it."""
@@ -33,6 +33,15 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True)
+class Captured:
+    """What a listener of `agent_end` has kept of a turn; of all listeners together, with what went wrong."""
+
+    texts: tuple[str, ...] = ()
+    """A line each, for people."""
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Listener:
     """Something that hears of one kind of event."""
 
@@ -40,7 +49,8 @@ class Listener:
     """Whose it is, for people."""
     event: EventName
     call: Callable[[Any], object]
-    """Gets the event, in a thread of its own. Of `before_agent_start` the result is used: an `Addition` or None."""
+    """Gets the event, in a thread of its own. Of `before_agent_start` the result is used (an `Addition` or None), of
+    `agent_end` it is shown (a `Captured` or None)."""
     priority: int = 0
     """Higher comes first."""
     timeout: float | None = None
@@ -128,6 +138,13 @@ class HookBus:
     def tell(self, event: Event) -> tuple[Reason, ...]:
         """Let the listeners hear of an event, all at once; returns when each is done or late."""
         return self.collect(self._hearing(event), event)[1]
+
+    def capture(self, event: AgentEnd) -> Captured:
+        """The same of a turn's end, with what the listeners say that they have kept."""
+        results, reasons = self.collect(self._hearing(event), event)
+        kept = [result for result in results if isinstance(result, Captured)]
+        told = (reason for each in kept for reason in each.reasons)
+        return Captured(tuple(text for each in kept for text in each.texts), (*reasons, *told))
 
     def collect(self, listeners: Iterable[Listener], event: Event) -> tuple[list[object], tuple[Reason, ...]]:
         """What listeners, registered or not, give for an event, all asked at once; those that fail or are late miss."""

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 USUAL_WINDOW = 200_000
 
 
+MAKE_ROOM = "Make the folder of notes writable, or name another workspace."
+
+
 @dataclass(frozen=True, slots=True)
 class FlushTurn:
     """A turn to run now: the model writes down what must last."""
@@ -196,11 +199,13 @@ class Flushing:
         root, folder = self.workspace.root, log.parent
         there = log if log.exists() else folder if folder.exists() else root
         if not root.is_dir():
-            return Reason("flush_skipped", f"There is no folder {str(root)!r}, so nothing can be kept in it.")
+            return Reason(
+                "flush_skipped", f"There is no folder {str(root)!r}, so nothing can be kept in it.", MAKE_ROOM
+            )
         if folder.exists() and not folder.is_dir():
-            return Reason("flush_skipped", f"{str(folder)!r} is not a folder, so nothing can be kept in it.")
+            return Reason("flush_skipped", f"{str(folder)!r} is not a folder, so nothing can be kept in it.", MAKE_ROOM)
         if not os.access(there, os.W_OK):
-            return Reason("flush_skipped", f"{str(there)!r} is read-only, so nothing can be kept in it.")
+            return Reason("flush_skipped", f"{str(there)!r} is read-only, so nothing can be kept in it.", MAKE_ROOM)
         return None
 
     def _before(self, path: str) -> Path:
@@ -224,7 +229,8 @@ class Flushing:
         """The entries that are new in the log, once what is missing is back and what is there twice is out."""
         log, file = self.workspace.root / flush.path, self._before(flush.path)
         if not file.exists():
-            return (), [Reason("flush_unknown", f"What {flush.path} was before is not known, so it was left as it is.")]
+            message = f"What {flush.path} was before is not known, so it was left as it is."
+            return (), [Reason("flush_unknown", message, f"Look at it: memoriter get {flush.path}")]
         before = _text(_bytes(file))
 
         def once() -> tuple[tuple[str, ...], list[Reason]]:
@@ -235,7 +241,9 @@ class Flushing:
             fresh = grown.text.encode("utf-8", "surrogateescape")
             replace(log, fresh, expected=bytes_hash(content) if log.exists() else None)
             message = f"Entries of {flush.path} were lost in the flush and have been put back."
-            return grown.new, [Reason("flush_repaired", message)] if grown.lost else []
+            return grown.new, [
+                Reason("flush_repaired", message, f"Look at it: memoriter get {flush.path}")
+            ] if grown.lost else []
 
         return until_written(once)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from memoriter.agent._bus import HookBus
+    from memoriter.agent._bus import Captured, HookBus
     from memoriter.agent._events import Audience
     from memoriter.agent._passages import RecallSource
     from memoriter.config import Compaction
@@ -131,7 +131,7 @@ class Session:
             reasons.append(replace(reason_of(error), remedy="The context may change within this session."))
         return Context(text, (*reasons, *troubles))
 
-    def recall(self, prompt: str, *, max_chars: int | None = None) -> Answer:
+    def recall(self, prompt: str, *, max_chars: int | None = None, conversation: str = "") -> Answer:
         """What goes before the user's message: what plugins add, and what is remembered and sure to bear on it.
 
         It is empty where nothing matches, and it repeats nothing that the conversation was given since it began or was
@@ -140,6 +140,8 @@ class Session:
         Args:
             prompt: the user's message.
             max_chars: at most so many characters of recall; None: `memory.qmd.limits.maxInjectedChars`.
+            conversation: what the model still sees of it, as `User: …` and `Assistant: …`, where its transcript may be
+                searched while it goes on; that is not repeated either.
         """
         around = self._around
         event = BeforeAgentStart(self.key, without_injected(prompt), self.audience)
@@ -150,7 +152,8 @@ class Session:
         passages = [passage for result in results for passage in cast("Sequence[Passage]", result)]
         known = self._snapshots.read(self.key, self.audience) or Snapshot()
         budget = around.recall_chars if max_chars is None else max_chars
-        quoted = quote(passages, budget, known=known.recalled, context=known.context or "")
+        there = f"{known.context or ''}\n{conversation}"
+        quoted = quote(passages, budget, known=known.recalled, context=there)
         reasons = [*added.reasons, *troubles, *quoted.reasons]
         if quoted.identities:
             try:
@@ -177,7 +180,11 @@ class Session:
 
     def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
         """Let listeners hear what was said in a turn, such as those that capture."""
-        return self._around.bus.tell(AgentEnd(self.key, tuple(messages), success, self.audience))
+        return self.capture(messages, success=success).reasons
+
+    def capture(self, messages: Sequence[Message], *, success: bool = True) -> Captured:
+        """The same as `end_turn`, with what the listeners say that they have kept."""
+        return self._around.bus.capture(AgentEnd(self.key, tuple(messages), success, self.audience))
 
     def flush(
         self, tokens: int | None = None, *, window: int | None = None, reserve: int = 0, force: bool = False
@@ -195,7 +202,14 @@ class Session:
         if not self._around.active:
             return FlushAnswer()
         if not self._around.writable:
-            return FlushAnswer(None, (Reason("flush_skipped", "The agent may not write into the workspace."),))
+            return FlushAnswer(
+                None,
+                (
+                    Reason(
+                        "flush_skipped", "The agent may not write into the workspace.", "Let it write, if it should."
+                    ),
+                ),
+            )
         return self._flushing.ask(tokens, window=window, reserve=reserve, force=force)
 
     def late_flush(self) -> FlushAnswer:

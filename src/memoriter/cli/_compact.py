@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._render import counted
 from memoriter.tools import compact_json
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def command(*, unused: bool, damaged: bool) -> None:
 def _lines(report: CompactReport) -> Iterator[Line]:
     sizes = f"{_megabytes(report.bytes_before)} before, {_megabytes(report.bytes_after)} now"
     yield ((sizes, "bold"), (f"; {report.seconds:.1f} s.", ""))
-    yield ((f"{report.vectors} unused vectors dropped.", ""),)
+    yield ((f"{counted(report.vectors, 'unused vector')} dropped.", ""),)
     if report.unused:
-        yield ((f"{report.unused} unused vectors kept; --unused drops them.", "dim"),)
+        yield ((f"{counted(report.unused, 'unused vector')} kept; --unused drops them.", "dim"),)
     if report.damaged:
         count = f"{len(report.damaged)} damaged files ({_megabytes(report.damaged_bytes)})"
         fate = "removed." if report.damaged_removed else "kept; --damaged removes them."

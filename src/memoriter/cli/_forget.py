@@ -9,6 +9,7 @@ import click
 
 from memoriter.cli._asked import Asked, Command
 from memoriter.cli._failure import DONE, FAILED
+from memoriter.cli._render import counted
 from memoriter.errors import UsageError
 from memoriter.tools import forget_plan_json, forgotten_json
 
@@ -87,7 +88,8 @@ def _plan(plan: ForgetPlan) -> Iterator[Line]:
             yield ((removal.path, "bold"), (" (the whole file)", ""))
         for passage in removal.passages:
             if not removal.whole:
-                yield ((f"{removal.path}#L{passage.start_line}-L{passage.end_line}", "bold"),)
+                end = f"-L{passage.end_line}" if passage.end_line > passage.start_line else ""
+                yield ((f"{removal.path}#L{passage.start_line}{end}", "bold"),)
             lines = passage.text.split("\n")
             yield from (((f"  {line}", "red"),) for line in lines[:SHOWN_LINES])
             if len(lines) > SHOWN_LINES:
@@ -110,7 +112,7 @@ def _receipt(receipt: Forgotten) -> Iterator[Line]:
     if receipt.index is not None:
         yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
         if receipt.index.vectors:
-            yield ((f"      {receipt.index.vectors} vectors of text that no note holds", "dim"),)
+            yield ((f"      {counted(receipt.index.vectors, 'vector')} of text that no note holds", "dim"),)
         if receipt.index.damaged:
             yield ((f"      damaged indexes that were set aside: {len(receipt.index.damaged)} files", "dim"),)
     yield from _reasons("Left:", receipt.left)

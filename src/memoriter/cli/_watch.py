@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._render import counted
 from memoriter.tools import watch_json
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _words(event: WatchEvent) -> str:
         return event.reason.message
     match event.kind:
         case "watching":
-            return f"Watching {event.folders} folders."
+            return f"Watching {counted(event.folders, 'folder')}."
         case "recovered":
             return "All is well again."
         case _:
@@ -91,7 +92,7 @@ def _words(event: WatchEvent) -> str:
 
 def _report_words(report: SyncReport) -> str:
     files = f"{report.added} added, {report.changed} changed, {report.removed} removed"
-    vectors = f"{report.embedded} vectors computed, {report.cached} known"
-    left = f", {report.unread} files left for the next run" if report.unread else ""
+    vectors = f"{counted(report.embedded, 'vector')} computed, {report.cached} known"
+    left = f", {counted(report.unread, 'file')} left for the next run" if report.unread else ""
     pending = f", {report.pending} pending" if report.pending else ""
     return f"{files}; {vectors}{pending}{left} ({report.seconds:.2f} s)."

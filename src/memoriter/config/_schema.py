@@ -178,9 +178,9 @@ class Models(Section):
 
     elsewhere: ClassVar[frozenset[str]] = ANY
 
-    providers: Annotated[Mapping[str, ModelProvider], About("Services by name, for `memorySearch.provider`")] = field(
-        default_factory=dict[str, ModelProvider]
-    )
+    providers: Annotated[
+        Mapping[str, ModelProvider], About("Services by name, for `memorySearch.provider` and `memoriter chat`")
+    ] = field(default_factory=dict[str, ModelProvider])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ OUTPUT: dict[str, Any] = {
         "citation": {"type": "string"},
         "findable": {"type": "boolean"},
         "reason": {"type": "string"},
+        "health": {"type": "object"},
         "error": {"type": "string"},
         "action": {"type": "string"},
     },

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.hookspecs import AgentEnd, Audience, Listener, MemoryLike, Passage, PluginContext, Tool, hookimpl
+from memoriter.hookspecs import (
+    AgentEnd,
+    Audience,
+    Captured,
+    Listener,
+    MemoryLike,
+    Passage,
+    PluginContext,
+    Tool,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,10 +31,12 @@ class Diary:
     def lines(self) -> list[str]:
         return self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
 
-    def capture(self, event: AgentEnd) -> None:
+    def capture(self, event: AgentEnd) -> Captured:
         self.file.parent.mkdir(parents=True, exist_ok=True)
+        texts = tuple(message.text for message in event.messages if message.role == "user")
         with self.file.open("a", encoding="utf-8") as diary:
-            diary.writelines(f"{message.text}\n" for message in event.messages if message.role == "user")
+            diary.writelines(f"{text}\n" for text in texts)
+        return Captured(texts)
 
     def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[Passage]:
         words = set(prompt.lower().split())

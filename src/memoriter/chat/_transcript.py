@@ -1,0 +1,60 @@
+"""The conversation on the disk, line by line in OpenClaw's form, so that it can be searched like any other."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from memoriter.workspace import without_injected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from pathlib import Path
+
+    from memoriter.agent import Message
+
+VERSION = 3
+
+
+class Transcript:
+    """One file, made with the first line; nothing that came out of memory is in it."""
+
+    def __init__(self, file: Path, now: Callable[[], datetime], cwd: str) -> None:
+        self.file = file
+        self._now = now
+        self._cwd = cwd
+        self._count = 0
+        self._last: str | None = None
+
+    def said(self, message: Message, at: datetime) -> None:
+        """Keep what one side said, and when. Raises OSError."""
+        words = without_injected(message.text).strip()
+        content = {"role": message.role, "content": [{"type": "text", "text": words}]}
+        self._append("message", at, message=content)
+
+    def compacted(self, summary: str, tokens: int) -> None:
+        """Keep that what was said so far was replaced by a summary. Raises OSError."""
+        self._append("compaction", self._now(), summary=summary, tokensBefore=tokens)
+
+    def _append(self, kind: str, at: datetime, **fields: Any) -> None:
+        moment = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        rows = list[dict[str, Any]]()
+        if self._last is None and not self.file.exists():
+            rows.append(
+                {
+                    "type": "session",
+                    "version": VERSION,
+                    "id": self.file.stem,
+                    "timestamp": moment,
+                    "cwd": self._cwd,
+                }
+            )
+        name = f"{self._count + 1:08x}"
+        rows.append({"type": kind, "id": name, "parentId": self._last, "timestamp": moment, **fields})
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        with self.file.open("ab") as opened:
+            opened.write(text.encode("utf-8", "replace"))
+        self._count, self._last = self._count + 1, name

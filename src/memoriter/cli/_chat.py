@@ -1,0 +1,136 @@
+"""`memoriter chat`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+from memoriter.cli._render import Screen
+from memoriter.types import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from memoriter.chat import Chat, Seen
+    from memoriter.memory import Memory
+
+PROMPT = "> "
+SMALLEST_CONTEXT = 1_000
+
+
+@click.command(cls=Command, name="chat")
+@click.option("--model", metavar="NAME", help="Such as gpt-4.1-mini, anthropic/claude-sonnet-4-5 or SERVICE/NAME.")
+@click.option("--base-url", metavar="URL", help="Where the service is; such as http://127.0.0.1:11434/v1.")
+@click.option(
+    "--context",
+    metavar="N",
+    type=click.IntRange(SMALLEST_CONTEXT),
+    help="Compact the conversation when it holds more than N tokens. Default: 180,000.",
+)
+@click.option("--show-memory", is_flag=True, help="Show what is recalled, called, captured and flushed, on stderr.")
+def command(*, model: str | None, base_url: str | None, context: int | None, show_memory: bool) -> None:
+    """Talk with a model that has this memory.
+
+        memoriter chat --model anthropic/claude-sonnet-4-5 --show-memory
+        memoriter chat --model qwen3 --base-url http://127.0.0.1:11434/v1
+        echo "which database did we choose?" | memoriter chat --model gpt-4.1-mini
+
+    Any service with OpenAI's or Anthropic's interface will do; keys are those of OPENAI_API_KEY, ANTHROPIC_API_KEY and
+    models.providers. Every line of stdin is a message, answers are on stdout. Ctrl-D ends the chat, Ctrl-C stops a
+    turn. What is said goes to the service, together with the notes that are recalled; the transcript stays here.
+    It needs pip install 'memoriter[chat]'. Next: memoriter search --source sessions finds what was said.
+    """
+    if not model:
+        raise click.UsageError("Name a model: --model NAME, such as anthropic/claude-sonnet-4-5.")
+    asked = Asked.now()
+    screen = asked.screen
+    memory = asked.memory()
+    try:
+        asked.told(memory)
+        seen = list["Seen"]()
+        with _opened(memory, model, base_url, context, _told(screen, seen, shown=show_memory)) as chat:
+            for text in _messages(screen):
+                _turn(chat, text, screen, seen)
+    finally:
+        memory.close()
+
+
+def _opened(
+    memory: Memory, model: str, base_url: str | None, context: int | None, told: Callable[[Seen | Reason], None]
+) -> Chat:
+    from memoriter.app import new_session, sessions_of, surroundings
+    from memoriter.chat import Chat, endpoint_of
+
+    around = surroundings()
+    endpoint = endpoint_of(model, base_url, memory.configuration.settings.models.providers, around.environ)
+    folder = sessions_of(around, memory.agent)
+    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, told=told)
+
+
+def _told(screen: Screen, seen: list[Seen], *, shown: bool) -> Callable[[Seen | Reason], None]:
+    def tell(what: Seen | Reason) -> None:
+        if isinstance(what, Reason):
+            screen.reasons([what])
+            return
+        seen.append(what)
+        if shown:
+            screen.note(((f"{what.kind:<9} ", "cyan"), (what.text, "dim")))
+
+    return tell
+
+
+def _turn(chat: Chat, text: str, screen: Screen, seen: list[Seen]) -> None:
+    """One message and its answer; a failure is told, and the conversation goes on."""
+    from memoriter.errors import ModelFailed
+
+    seen.clear()
+    try:
+        reply = chat.say(text)
+    except ModelFailed as error:
+        if screen.as_json:
+            from memoriter.tools import error_json
+
+            screen.json_line(error_json(error.code, error.message, error.remedy))
+        else:
+            Screen().note((("! ", "yellow"), (f"{error.message} {error.remedy}", "")))  # even where it is to be quiet
+    except KeyboardInterrupt:
+        if not sys.stdin.isatty():
+            raise
+        screen.note((("Stopped.", "dim"),))
+    else:
+        if screen.as_json:
+            screen.json_line({"reply": reply, "memory": [{"kind": each.kind, "text": each.text} for each in seen]})
+        else:
+            screen.text(reply)
+        sys.stdout.flush()
+
+
+def _messages(screen: Screen) -> Iterator[str]:
+    """What a person types, or the lines of a pipe; empty ones are none."""
+    for line in _typed(screen) if sys.stdin.isatty() else _piped():
+        if text := line.replace("\0", "\ufffd").strip():
+            yield text
+
+
+def _piped() -> Iterator[str]:
+    for line in sys.stdin.buffer:
+        yield line.decode("utf-8", "replace")
+
+
+def _typed(screen: Screen) -> Iterator[str]:
+    with suppress(ImportError):
+        import_module("readline")  # lines can be edited and called back
+    screen.note((("Ctrl-D ends the chat, Ctrl-C stops a turn.", "dim"),))
+    while True:
+        try:
+            yield input(PROMPT)
+        except EOFError:
+            screen.note(())
+            return
+        except KeyboardInterrupt:
+            screen.note((("Ctrl-D ends the chat.", "dim"),))
