@@ -1,4 +1,4 @@
-"""How programs save, move and delete notes: what strace shows of them, as data that can be replayed on real files.
+"""How programs save, move and delete notes: written down from how they work, to be replayed on real files.
 
 Each step is (operation, path, argument); paths are below a folder. `create` fails if the file is there (O_EXCL),
 `truncate` and `append` write in place, `rename` replaces.
