@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.tools._json import excerpt_json, refusal_json
-from memoriter.tools._tool import Tool
+from memoriter.tools._tool import DOCTOR, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,6 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-DOCTOR = "Ask the owner to run: memoriter doctor"
 OUTPUT: dict[str, Any] = {
     "type": "object",
     "properties": {

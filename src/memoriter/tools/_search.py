@@ -10,7 +10,7 @@ from memoriter.errors import MemoriterError, UsageError
 from memoriter.tools._citations import citations_on
 from memoriter.tools._clamp import clamped
 from memoriter.tools._json import result_json, unavailable_json
-from memoriter.tools._tool import Tool
+from memoriter.tools._tool import DOCTOR, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,6 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-DOCTOR = "Ask the owner to run: memoriter doctor"
 HIT: dict[str, Any] = {
     "type": "object",
     "properties": {

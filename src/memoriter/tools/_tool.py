@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.types import Excerpt, Remembered, SearchResult, SourceKind
 
+DOCTOR = "Ask the owner to run: memoriter doctor"
+"""What an agent can do about a memory that fails."""
+
 
 class MemoryLike(Protocol):
     """What the tools need of a memory; `memoriter.Memory` is one."""
