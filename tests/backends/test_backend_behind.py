@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from desk import NOTES, QUESTION, Desk, codes
+from memoriter.workspace import Scan, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,3 +80,16 @@ def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(desk: 
         result = other.search("heron lock")
         assert "The heron stands by the lock." in result.results[0].snippet
         assert "stale" not in codes(result)
+
+
+def test_a_status_looks_at_the_files_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, scans, scan = desk.open(), list[Path](), Workspace.scan
+    memory.sync()
+
+    def counted(self: Workspace) -> Scan:
+        scans.append(self.root)
+        return scan(self)
+
+    monkeypatch.setattr(Workspace, "scan", counted)
+    memory.status()
+    assert len(scans) == 1

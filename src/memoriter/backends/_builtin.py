@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memoriter.search import SearchSettings
     from memoriter.sync import Job, Plan, Progress, Round
     from memoriter.types import CompactReport, Estimate, Filters, Health, Mode, Query, Status, SyncReport
-    from memoriter.workspace import Workspace
+    from memoriter.workspace import Scan, Workspace
 
 PATIENCE = 60.0
 """Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
@@ -248,9 +248,9 @@ class BuiltinBackend:
 
         return self._parts.surviving(act)
 
-    def health(self, plan: Plan) -> Health:
-        """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
-        return standing_health(self._parts, plan)
+    def health(self, scan: Scan, plan: Plan) -> Health:
+        """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""
+        return standing_health(self._parts, scan, plan)
 
     def close(self) -> None:
         """Let go of files and models."""

@@ -14,6 +14,7 @@ from memoriter.workspace import estimate_tokens
 if TYPE_CHECKING:
     from memoriter.backends._parts import Parts
     from memoriter.sync import Plan
+    from memoriter.workspace import Scan
 
 WARMING = Reason("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
@@ -61,11 +62,11 @@ def _waiting(parts: Parts, pending: int) -> int:
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
-def standing_health(parts: Parts, plan: Plan) -> Health:
-    """The state of both legs, without loading a model; `plan` is what is still to be indexed."""
+def standing_health(parts: Parts, scan: Scan, plan: Plan) -> Health:
+    """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""
     loading = WARMING if parts.embedding.warming else None
     problem = [each for each in (parts.embedding.problem, parts.embedding.failed, loading) if each]
-    scan, known = parts.workspace.scan(), parts.index.files()
+    known = parts.index.files()
     closed = [
         Skipped(source.path, "unreadable", "it may not be read")
         for source in scan.sources

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memoriter.index import Index, IndexedFile
     from memoriter.sync import Plan, Sync
     from memoriter.types import Chunk, Health, Query, SearchResult, Source
-    from memoriter.workspace import Loaded, Workspace
+    from memoriter.workspace import Loaded, Scan, Workspace
 
 
 class Inspected(Protocol):
@@ -32,7 +32,7 @@ class Inspected(Protocol):
     @property
     def index(self) -> Index: ...
     def search(self, query: Query) -> SearchResult: ...
-    def health(self, plan: Plan) -> Health: ...
+    def health(self, scan: Scan, plan: Plan) -> Health: ...
 
 
 def builtin_status(backend: Inspected, *, deep: bool) -> Status:
@@ -61,7 +61,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         backend="builtin",
         leaves_machine=choice.leaves_machine if choice else False,
         background=background_of(index, spec).figures if spec else None,
-        health=looked.seen_in(backend.health(plan)),
+        health=looked.seen_in(backend.health(scan, plan)),
         skipped=tuple(sorted((*scan.skipped, *skipped_in(index.files())), key=lambda skip: skip.path)),
         canaries=looked.canaries,
         stale=plan.size,
