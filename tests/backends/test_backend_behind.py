@@ -83,7 +83,7 @@ def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(desk: 
 
 
 def test_a_status_looks_at_the_files_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, scans, scan = desk.open(), list[Path](), Workspace.scan
+    memory, scans, scan = desk.open(), list["Path"](), Workspace.scan
     memory.sync()
 
     def counted(self: Workspace) -> Scan:
