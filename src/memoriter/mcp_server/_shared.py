@@ -14,15 +14,14 @@ import anyio.to_thread
 from memoriter.mcp_server._progress import TOTAL, Steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from datetime import date
+    from collections.abc import Callable
 
     from mcp.server.session import ServerSession
 
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.memory import Memory
     from memoriter.sync import Progress
-    from memoriter.types import Excerpt, Remembered, SearchResult, SourceKind
+    from memoriter.types import Excerpt, Remembered, SearchResult
 
 _T = TypeVar("_T")
 
@@ -50,31 +49,8 @@ class Told:
     def place(self) -> Place:
         return self._memory.place
 
-    def search(
-        self,
-        query: str,
-        *,
-        max_results: int | None = None,
-        min_score: float | None = None,
-        sources: Collection[SourceKind] | None = None,
-        since: date | None = None,
-        until: date | None = None,
-        path: str | None = None,
-        explain: bool = False,
-        deadline_ms: int | None = None,
-    ) -> SearchResult:
-        return self._memory.search(
-            query,
-            max_results=max_results,
-            min_score=min_score,
-            sources=sources,
-            since=since,
-            until=until,
-            path=path,
-            explain=explain,
-            deadline_ms=deadline_ms,
-            progress=self._progress,
-        )
+    def search(self, query: str, **narrowed: Any) -> SearchResult:
+        return self._memory.search(query, progress=self._progress, **narrowed)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         return self._memory.read(path, start=start, lines=lines)
