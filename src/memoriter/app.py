@@ -7,7 +7,7 @@ import random
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,8 +129,7 @@ def assemble(
         cache=cache_of(around.environ, around.user_home, mac=sys.platform == "darwin"),
         network_of=lambda folder: network_of(folder, around.mounts),
     )
-    told = _backend_settings(settings, agent=chosen, reason=place.reason, index=index, user_home=around.user_home)
-    told = replace(told, sessions_dir=sessions_of(around, chosen))
+    told = _backend_settings(settings, around, agent=chosen, reason=place.reason, index=index)
     embedding = embedding_of(configuration, settings, around)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(
@@ -322,7 +321,7 @@ def _own_workspace(configuration: Configuration, agent: str, around: Surrounding
 
 
 def _backend_settings(
-    settings: MemorySearch, *, agent: str, reason: str, index: IndexPlace, user_home: Path
+    settings: MemorySearch, around: Surroundings, *, agent: str, reason: str, index: IndexPlace
 ) -> BackendSettings:
     vector = settings.store.vector
     return BackendSettings(
@@ -339,10 +338,11 @@ def _backend_settings(
             sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
         ),
         engine=vector.engine if vector.enabled else "exact",
-        extension_path=str(in_home(vector.extension_path, user_home)) if vector.extension_path else None,
+        extension_path=str(in_home(vector.extension_path, around.user_home)) if vector.extension_path else None,
         on_search=settings.sync.on_search,
         debounce_ms=settings.sync.watch_debounce_ms,
         sources=settings.sources,
+        sessions_dir=sessions_of(around, agent),
         deadline_ms=settings.query.deadline_ms,
     )
 
