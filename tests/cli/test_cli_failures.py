@@ -56,6 +56,13 @@ def test_an_interrupted_run_exits_with_130(program: Program, failing: Any) -> No
     }
 
 
+def test_an_unexpected_end_of_input_is_an_internal_error_and_no_interrupt(program: Program, failing: Any) -> None:
+    failing(EOFError("marshal data too short"))
+    result = program("get", "x", "--json")
+    assert (result.exit_code, result.json["error"]["code"]) == (1, "internal")
+    assert "EOFError: marshal data too short" in result.json["error"]["message"]
+
+
 def test_a_workspace_that_is_not_there_is_said_with_what_to_do(program: Program) -> None:
     told, answer = program("status", "-w", "/no/such"), program("status", "-w", "/no/such", "--json")
     assert (told.exit_code, answer.exit_code) == (2, 2)

@@ -288,6 +288,7 @@ def test_a_disk_without_room_is_said_before_anything_is_written(
 
 LIMITED = """
 import resource, sys
+sys.dont_write_bytecode = True  # it would be cut short, and kept
 from pathlib import Path
 from memoriter.embed.local import _stream
 from memoriter.embed.local._download import download_model

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-ROOM = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
-"""Python after which no file of the process may grow over so many bytes."""
+ROOM = "import resource, sys; sys.dont_write_bytecode = True; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
+"""Python after which no file of the process may grow over so many bytes; byte code would be cut short and kept."""
 
 
 @pytest.fixture

@@ -29,6 +29,8 @@ def failure_of(error: Exception) -> Failure:
             return Failure("usage", error.format_message(), f"See: {place} --help", USAGE)
         case click.ClickException():
             return Failure("failed", error.format_message(), "", FAILED)
+        case click.Abort(__cause__=EOFError() as cause):  # click turns an EOFError from anywhere into an Abort
+            return failure_of(cause)
         case click.Abort():
             return Failure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)
         case MemoriterError():
