@@ -32,6 +32,11 @@ test *ARGS:
 soak FACTOR="60":
     MEMORITER_SOAK={{ quote(FACTOR) }} {{ python }} -m pytest -m soak -n 0 -s -o timeout=7200
 
+# look for inputs that break a promise, so many minutes for each target: just fuzz 10 chunks secrets
+fuzz MINUTES="1" *TARGETS:
+    {{ python }} -m pip install --quiet --only-binary :all: --require-hashes -r requirements/fuzz.txt
+    {{ python }} tests/fuzz/run.py "$@"
+
 # is every file formatted?
 format:
     {{ python }} -m ruff format --check .
@@ -76,6 +81,7 @@ soak-watch *ARGS:
 lock *ARGS:
     {{ compile }} "$@" --output-file requirements/run.txt pyproject.toml
     {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/run.txt --group dev pyproject.toml
+    {{ compile }} "$@" --output-file requirements/fuzz.txt --group fuzz
 
 # pin what each room's door gives, after a change that means it
 doors:
