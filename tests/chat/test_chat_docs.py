@@ -59,6 +59,7 @@ def test_the_transcript_is_what_memory_does(program: Program) -> None:
     with OpenAITalk(*script(lines)) as server:
         entry = {"models": {"providers": {"work": {"baseUrl": server.base_url, "apiKey": KEY}}}}
         (program.home / "memoriter.json5").write_text(json.dumps(entry), encoding="utf-8")
+        subprocess.run(program.command("index"), cwd=program.notes, env=program.environment(), check=True, timeout=100)
         done = subprocess.run(
             program.command(*lines[0].removeprefix("$ memoriter ").split()),
             input="".join(f"{line[2:]}\n" for line in lines if line.startswith("> ")),
