@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from memoriter.app import assemble, plugins_of, surroundings, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError
 from memoriter.types import Filters, Query, Reason, Remembered
-from memoriter.workspace import append, local_time
+from memoriter.workspace import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -221,7 +221,8 @@ class Memory:
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
         workspace = self._workspace
-        written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
+        note = workspace.daily(self._today()) if to == "daily" else workspace.long_term()
+        written = workspace.append(str(note), _entry(text))
         reasons = self._left_out(written.path) or self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons)
 

@@ -10,13 +10,13 @@ from unicodedata import normalize
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.workspace._blocks import scan_blocks
-from memoriter.workspace._write import remove, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from memoriter.workspace._blocks import Block
+    from memoriter.workspace._workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,21 @@ def without(content: bytes, passages: Iterable[Passage]) -> bytes:
     return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
 
 
-def take_out(removal: Removal, content: bytes) -> None:
-    """Let the passages go from the note with this content, or the note itself. Raises WriteConflict and WriteError."""
-    if bytes_hash(content) != removal.hash:
-        raise WriteConflict(f"{str(removal.file)!r} has changed since it was read", remedy="Look and ask again.")
+def take_out(removal: Removal, workspace: Workspace) -> None:
+    """Remove the passages from their note, or the note itself.
+
+    Raises:
+        WriteConflict: the note is not as it was looked at; it was left as it is.
+        WriteError: it could not be written.
+        PathRefused: the note is not there any more, or leads through a link.
+    """
     if removal.whole:
-        remove(removal.file, expected=removal.hash)
-    else:
-        replace(removal.file, without(content, removal.passages), expected=removal.hash)
+        workspace.remove(removal.path, expected=removal.hash)
+        return
+    content = workspace.raw(removal.path).content
+    if bytes_hash(content) != removal.hash:
+        raise WriteConflict(f"{removal.path!r} has changed since it was read.", remedy="Look and ask again.")
+    workspace.replace(removal.path, without(content, removal.passages), expected=removal.hash)
 
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
