@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from memoriter.app import assemble, plugins_of, surroundings, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError
 from memoriter.types import Filters, Query, Reason, Remembered
-from memoriter.workspace import append, local_time
+from memoriter.workspace import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -221,17 +221,23 @@ class Memory:
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
         workspace = self._workspace
-        written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
-        reasons = self._left_out(written.path) or self._backend.notes_changed(written.path)
+        note = workspace.daily(self._today()) if to == "daily" else workspace.long_term()
+        written = workspace.append(str(note), _entry(text))
+        reasons = self._unfindable(written.path) or self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons)
 
-    def _left_out(self, file: Path) -> tuple[Reason, ...]:
-        """Why a note that was written is none that is searched; empty if it is."""
-        refusal = self._workspace.refusal(str(file))
-        if refusal is None:
-            return ()
-        message = f"{file.name!r} was written, but no search finds it: {refusal.message}."
-        return (Reason("left_out", message, "Correct .memoryignore; `memoriter status -v` lists what is left out."),)
+    def _unfindable(self, file: Path) -> tuple[Reason, ...]:
+        """Return why no search finds a note that was just written; nothing if searches do."""
+        note, refusal = self._workspace.find(str(file)), self._workspace.refusal(str(file))
+        why = refusal.message if refusal else "it is not a plain file of the workspace any more"
+        if refusal or note is None or note[1] is None:
+            advice = "Correct .memoryignore; " if refusal else ""
+            message = f"{file.name!r} was written, but no search finds it: {why}."
+            return (Reason("left_out", message, f"{advice}`memoriter status -v` lists what is left out."),)
+        if not self.settings.enabled:
+            message = f"Searching is turned off for the agent {self.agent!r}."
+            return (Reason(SearchDisabled.code, message, SearchDisabled.usual),)
+        return ()
 
     def session_started(self, session: str | None = None) -> tuple[Reason, ...]:
         """Take up what changed before an agent's session begins, as far as a search would; what is left undone.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.workspace import Removal, all_of, blocks_with, holds, lines_of, take_out
+from memoriter.workspace import Removal, Workspace, all_of, blocks_with, holds, lines_of, take_out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,15 +101,17 @@ def test_lines_that_are_not_there_are_an_error_that_says_how_many_there_are() ->
 
 
 def test_a_note_is_taken_only_as_it_was_seen_and_stays_as_an_empty_file_unless_it_was_asked_for(tmp_path: Path) -> None:
-    file = tmp_path / "note.md"
+    file, workspace = tmp_path / "MEMORY.md", Workspace(tmp_path)
     file.write_bytes(b"one\r\ntwo\r\n")
     content = file.read_bytes()
 
     with pytest.raises(WriteConflict):
-        take_out(Removal("note.md", file, bytes_hash(b"other"), all_of(content), whole=True), content)
-    take_out(Removal("note.md", file, bytes_hash(content), lines_of(content, 1, 2)), content)
+        take_out(Removal("MEMORY.md", file, bytes_hash(b"other"), all_of(content), whole=True), workspace)
+    with pytest.raises(WriteConflict):
+        take_out(Removal("MEMORY.md", file, bytes_hash(b"other"), lines_of(content, 1, 2)), workspace)
+    take_out(Removal("MEMORY.md", file, bytes_hash(content), lines_of(content, 1, 2)), workspace)
     assert file.read_bytes() == b""
-    take_out(Removal("note.md", file, bytes_hash(b""), all_of(b""), whole=True), b"")
+    take_out(Removal("MEMORY.md", file, bytes_hash(b""), all_of(b""), whole=True), workspace)
     assert list(tmp_path.iterdir()) == []
 
 

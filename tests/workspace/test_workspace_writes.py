@@ -16,7 +16,7 @@ import pytest
 import memoriter
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
-from memoriter.workspace import Appended, Workspace, _write, append, replace
+from memoriter.workspace import Appended, Workspace, _locks, _write, append, replace
 
 SOURCE = str(Path(memoriter.__file__).parents[1])
 
@@ -129,8 +129,24 @@ def test_a_replacement_keeps_the_permissions(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_new_file_has_the_asked_permissions_from_its_first_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, seen, write = tmp_path / "a.json", set[int](), os.write
+
+    def looking(descriptor: int, content: bytes) -> int:
+        seen.add(os.fstat(descriptor).st_mode & 0o777)
+        return write(descriptor, content)
+
+    monkeypatch.setattr(os, "write", looking)
+    replace(file, "one", expected=None, mode=0o600)
+    replace(file, "two", expected=bytes_hash(b"one"))
+    assert seen == {0o600}
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_disk_without_hard_links_still_gets_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", fail)
@@ -296,7 +312,8 @@ def test_without_flock_the_lock_is_a_file_elsewhere(tmp_path: Path, monkeypatch:
 def test_reading_under_the_lock_does_not_depend_on_the_size_of_the_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_write, "_READ_AHEAD", 3)
+    for module in (_write, _locks):
+        monkeypatch.setattr(module, "READ_AHEAD", 3)
     file = tmp_path / "a.md"
     file.write_bytes(b"one\ntwo\nthree")
     assert append(file, "four") == Appended(file, 4, 4)

@@ -211,7 +211,7 @@ def _cut(plan: ForgetPlan, workspace: Workspace, left: list[Reason]) -> list[Rem
     done: list[Removal] = []
     for removal in plan.notes:
         try:
-            take_out(removal, workspace.raw(removal.path).content)
+            take_out(removal, workspace)
         except MemoriterError as error:
             if not done:
                 raise

@@ -193,6 +193,8 @@ class Indexing:
         self._freshness, self._glance = Freshness(), None
         self._own |= {str(path) for path in paths}
         try:
+            if closed := self.parts.closed:
+                return (closed,)
             if not self.parts.settings.on_search:
                 self.parts.surviving(lambda: self.errand().run(None, Task(look=self._look(self._own, whole=False))))
         except MemoriterError as error:  # the note is written, whatever comes of the index

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from memoriter.backends._scope import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.index import Index
+from memoriter.types import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +44,21 @@ class Parts:
             self._prepare(self._index)
             self.renewals += 1
         return self._index
+
+    @property
+    def closed(self) -> Reason | None:
+        """Return why nothing that is written to notes now can be found; the index is not opened for that."""
+        if "memory" not in self.settings.sources:
+            return NOTES_ARE_OFF
+        if self._index is not None:
+            reading = (notice for notice in self.index.notices if notice.code == "index_read_only")
+            return next(reading, None)
+        file = self.settings.index_path
+        there = next(path for path in (file, *file.parents) if path.exists())
+        if os.access(there, os.W_OK) and os.access(there if there.is_dir() else there.parent, os.W_OK):
+            return None
+        message = f"{str(there)!r} cannot be written, so the index does not take up what is new."
+        return Reason("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
     def _prepare(self, index: Index) -> None:
         index.choose_engine(self.settings.engine, self.settings.extension_path)

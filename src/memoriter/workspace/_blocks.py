@@ -43,18 +43,38 @@ _NESTED = 2
 
 def scan_blocks(lines: Sequence[str]) -> list[Block]:
     """The blocks in their order; every line that is not blank is in exactly one."""
-    scanner = _Scanner(lines)
+    return _scanned(lines, frozenset()).blocks
+
+
+def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
+    """Return the blocks of a text whose unclosed fences, comments and raw HTML swallow nothing.
+
+    Where one mark has no closing line, or a fence opens inside a fence, nobody knows which lines belong together. Then
+    all marks of that kind are ordinary lines.
+    """
+    plain = frozenset[str]()
+    while unclosed := (scanner := _scanned(lines, plain)).unclosed - plain:
+        plain |= unclosed
+    return scanner.blocks
+
+
+def _scanned(lines: Sequence[str], plain: frozenset[str]) -> _Scanner:
+    scanner = _Scanner(lines, plain)
     line = scanner.front_matter()
     while line < len(lines):
         line = scanner.step(line)
-    return scanner.blocks
+    return scanner
 
 
 class _Scanner:
     """Keeps the list items we are inside of, and whether the last block may go on."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], plain: frozenset[str] = frozenset()) -> None:
+        """Begin before the first line; marks of a kind in `plain` (`fence`, `raw`, `comment`) open nothing."""
         self.lines = lines
+        self.plain = plain
+        self.unclosed = set[str]()
+        """The kinds of which a mark was not closed, or was opened again before."""
         self.blocks: list[Block] = []
         self.items: list[int] = []
         """Column from which a line is inside the item, outermost first."""
@@ -112,28 +132,35 @@ class _Scanner:
         Without a closing line it goes to the end of the list item, or of the text.
         """
         inside = max((limit for limit in self.items if limit <= column), default=0)
-        if found := _FENCE.match(body):
-            closing = re.compile(rf"[ \t]*{re.escape(found[1][0])}{{{len(found[1])},}}[ \t\r]*$")
-            after = at + 1
-        elif found := _RAW.match(body):
-            closing, after = re.compile(rf".*</{found[1]}>", re.IGNORECASE), at
+        again = None
+        if "fence" not in self.plain and (found := _FENCE.match(body)):
+            kind, after, mark = "fence", at + 1, rf"{re.escape(found[1][0])}{{{len(found[1])},}}"
+            closing, again = re.compile(rf"[ \t]*{mark}[ \t\r]*$"), re.compile(rf"[ \t]*{mark}[ \t]*\w")
+        elif "raw" not in self.plain and (found := _RAW.match(body)):
+            kind, after, closing = "raw", at, re.compile(rf".*</{found[1]}>", re.IGNORECASE)
         else:
             return 0
         for line in range(after, len(self.lines)):
             text = self.lines[line]
             if inside and line > at and text.strip() and _indent(text)[0] < inside:
+                self.unclosed.add(kind)
                 return self._last_written(at, line)
             if closing.match(text):
                 return line + 1
+            if again and again.match(text):
+                self.unclosed.add(kind)
+        self.unclosed.add(kind)
         return self._last_written(at, len(self.lines))
 
     def _comment(self, at: int, column: int, body: str) -> int:
         """A comment on lines of its own: part of the block just above, else a block that joins its neighbour."""
-        if not body.startswith("<!--"):
+        if "comment" in self.plain or not body.startswith("<!--"):
             return 0
         end = next((line for line in range(at, len(self.lines)) if "-->" in self.lines[line]), None)
         if end == at and body.rpartition("-->")[2].strip():
             return 0
+        if end is None:
+            self.unclosed.add("comment")
         after = self._last_written(at, len(self.lines)) if end is None else end + 1
         if self.open:
             self.blocks[-1] = replace(self.blocks[-1], end=after)

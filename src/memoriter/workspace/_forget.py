@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from unicodedata import normalize
+from unicodedata import combining, is_normalized, normalize
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.workspace._blocks import scan_blocks
-from memoriter.workspace._write import remove, replace
+from memoriter.workspace._blocks import scan_closed_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from memoriter.workspace._blocks import Block
+    from memoriter.workspace._workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +62,21 @@ def blocks_with(content: bytes, text: str) -> tuple[Passage, ...]:
     """Every block that holds the text: a paragraph, a fence, a list item with all below it.
 
     Upper and lower case differ; composed and decomposed letters do not, and any white space stands for any other. Of a
-    table, of front matter and of a heading only the lines that hold the text go.
+    table, of front matter and of a heading only the lines that hold the text go. A fence or a comment that is not
+    closed, or not certainly, holds nothing together: only the paragraph or list item with the text goes.
+
+    The time is proportional to the length of the note.
     """
     lines = _read(content)
-    blocks = scan_blocks(lines)
-    spans = [span for first, last in _hits(lines, text) for span in _spans(lines, blocks, first, last)]
-    return tuple(_passage(lines, start, end) for start, end in _joined(spans))
+    hits = list(_hits(_words(lines), text))
+    if not hits:
+        return ()
+    return tuple(_passage(lines, start, end) for start, end in _joined(_spans(lines, hits)))
 
 
 def holds(content: str, text: str) -> bool:
     """Whether the text is in there, compared as `blocks_with` does."""
-    return _pattern(text).search(normalize("NFC", content)) is not None
+    return next(_hits(_words([content]), text), None) is not None
 
 
 def without(content: bytes, passages: Iterable[Passage]) -> bytes:
@@ -80,14 +85,21 @@ def without(content: bytes, passages: Iterable[Passage]) -> bytes:
     return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
 
 
-def take_out(removal: Removal, content: bytes) -> None:
-    """Let the passages go from the note with this content, or the note itself. Raises WriteConflict and WriteError."""
-    if bytes_hash(content) != removal.hash:
-        raise WriteConflict(f"{str(removal.file)!r} has changed since it was read", remedy="Look and ask again.")
+def take_out(removal: Removal, workspace: Workspace) -> None:
+    """Remove the passages from their note, or the note itself.
+
+    Raises:
+        WriteConflict: the note is not as it was looked at; it was left as it is.
+        WriteError: it could not be written.
+        PathRefused: the note is not there any more, or leads through a link.
+    """
     if removal.whole:
-        remove(removal.file, expected=removal.hash)
-    else:
-        replace(removal.file, without(content, removal.passages), expected=removal.hash)
+        workspace.remove(removal.path, expected=removal.hash)
+        return
+    content = workspace.raw(removal.path).content
+    if bytes_hash(content) != removal.hash:
+        raise WriteConflict(f"{removal.path!r} has changed since it was read.", remedy="Look and ask again.")
+    workspace.replace(removal.path, without(content, removal.passages), expected=removal.hash)
 
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -106,42 +118,89 @@ def _passage(lines: Sequence[str], start: int, end: int) -> Passage:
     return Passage(start + 1, end, "\n".join(lines[start:end]))
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    words = _SPACE.split(normalize("NFC", text).strip())
-    return re.compile(r"\s+".join(map(re.escape, words)))
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A text in which one space stands for any white space, with the line that each part comes from."""
+
+    text: str
+    starts: list[int]
+    """Where in `text` the words of a line begin."""
+    lines: list[int]
+    """The number of that line, from 0."""
+
+    def line(self, at: int) -> int:
+        return self.lines[bisect_right(self.starts, at) - 1]
 
 
-def _hits(lines: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
-    """First and last line of every place where the text is, from 0."""
-    whole = normalize("NFC", "\n".join(lines))
-    at = line = 0
-    for match in _pattern(text).finditer(whole):
-        line += whole.count("\n", at, match.start())
-        at = match.start()
-        yield line, line + match[0].count("\n")
+def _words(lines: Sequence[str]) -> _Words:
+    parts, starts, numbers, at = list[str](), list[int](), list[int](), 0
+    for number, line in enumerate(lines):
+        if part := " ".join(_composed(line).split()):
+            parts.append(part)
+            starts.append(at)
+            numbers.append(number)
+            at += len(part) + 1
+    return _Words(" ".join(parts), starts, numbers)
 
 
-def _spans(lines: Sequence[str], blocks: Sequence[Block], first: int, last: int) -> Iterator[tuple[int, int]]:
+def _hits(words: _Words, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and last line of every place where the text is, from 0, each pair of lines once."""
+    wanted, last = " ".join(_composed(text).split()), None
+    at = words.text.find(wanted) if wanted else -1
+    while at >= 0:
+        end = at + len(wanted)
+        hit = words.line(at), words.line(end - 1)
+        if hit != last:
+            last = hit
+            yield hit
+        at = words.text.find(wanted, end)
+
+
+_MARKS = re.compile(r"[^\x00-\x7f]{64,}")
+
+
+def _composed(text: str) -> str:
+    """NFC in linear time: a run of combining marks without end, which would take the square, is cut in pieces."""
+    return text if is_normalized("NFC", text) else normalize("NFC", _MARKS.sub(_cut_marks, text))
+
+
+def _cut_marks(found: re.Match[str]) -> str:
+    done, run = list[str](), 0
+    for character in found[0]:
+        run = run + 1 if combining(character) else 0
+        if run > 32:
+            done.append("\u034f")  # the combining grapheme joiner, which no mark is moved across
+            run = 1
+        done.append(character)
+    return "".join(done)
+
+
+def _spans(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """What goes for a text in these lines: `start` to before `end`."""
+    blocks = scan_closed_blocks(lines)
+    ends, after = [block.end for block in blocks], _subtree_ends(blocks)
+    for first, last in hits:
+        at = bisect_right(ends, first)
+        while at < len(blocks) and blocks[at].start <= last:
+            block = blocks[at]
+            start, end = max(block.start, first), min(block.end, last + 1)
+            if block.kind in {"front", "heading"} or (block.kind == "text" and _TABLE.match(lines[start])):
+                yield start, end
+            else:
+                yield block.start, after[at]
+            at += 1
+
+
+def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
+    """Where each block ends, a list item with all inside it: what is inside would else belong to another item."""
+    after, inside = [len(blocks)] * len(blocks), list[int]()
     for at, block in enumerate(blocks):
-        if block.start > last or block.end <= first:
-            continue
-        start, end = max(block.start, first), min(block.end, last + 1)
-        if block.kind in {"front", "heading"} or (block.kind == "text" and _TABLE.match(lines[start])):
-            yield start, end
-        else:
-            yield block.start, _subtree_end(blocks, at)
-
-
-def _subtree_end(blocks: Sequence[Block], at: int) -> int:
-    """Where the last block inside this one ends: what is inside of a list item would else belong to another one."""
-    block = blocks[at]
-    if block.kind != "item":
-        return block.end
-    inner = at + 1
-    while inner < len(blocks) and blocks[inner].depth > block.depth:
-        inner += 1
-    return blocks[inner - 1].end
+        while inside and blocks[inside[-1]].depth >= block.depth:
+            after[inside.pop()] = at
+        inside.append(at)
+    return [
+        blocks[end - 1].end if block.kind == "item" else block.end for block, end in zip(blocks, after, strict=True)
+    ]
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -14,14 +14,16 @@ from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of, 
 from memoriter.workspace._confined import changed_ns, read_bytes, refused
 from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice_lines
 from memoriter.workspace._find import found_at
-from memoriter.workspace._paths import FOLDER, LONG_TERM
+from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, below
 from memoriter.workspace._scan import Scan, scan_areas
+from memoriter.workspace._write import append, remove, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
     from memoriter.workspace._transcripts import Transcripts
+    from memoriter.workspace._write import Appended
 
 MAX_BYTES = 16 * 1024 * 1024
 """A larger file is a book or a mistake, not a note."""
@@ -167,6 +169,51 @@ class Workspace:
             raise refused(path, "it is not there") from None
         return Raw(place.cited, Path(place.base, *place.names), content)
 
+    def append(self, path: str, text: str) -> Appended:
+        """Add lines at the end of a note, which is created if it is missing.
+
+        This and the two methods below reach the note through the descriptors of its folders and follow no link below
+        the workspace, which may itself be a link. They also write a note that an ignore rule leaves out.
+
+        Args:
+            path: as cited, or absolute.
+            text: what to add; see `append` of this package.
+
+        Raises:
+            PathRefused: the path is not one of the memory's files, or leads through a link.
+            WriteError: nothing was written; also if the note would become larger than `max_bytes`.
+        """
+        return append(self._writable(path), text, limit=self._max_bytes)
+
+    def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
+        """Put the text in the place of a whole note.
+
+        Args:
+            path: as cited, or absolute.
+            text: the new content.
+            expected: `ids.bytes_hash` of the content it takes the place of; None: the note must not exist.
+
+        Raises:
+            PathRefused: the path is not one of the memory's files, or leads through a link.
+            WriteConflict: the note is not as expected; it was left as it is.
+            WriteError: it could not be written; it is as it was.
+        """
+        replace(self._writable(path), text, expected=expected)
+
+    def remove(self, path: str, *, expected: str) -> None:
+        """Delete a note.
+
+        Args:
+            path: as cited, or absolute.
+            expected: `ids.bytes_hash` of its content.
+
+        Raises:
+            PathRefused: the path is not one of the memory's files, or leads through a link.
+            WriteConflict: the note is not as expected; it was left as it is.
+            WriteError: it could not be deleted.
+        """
+        remove(self._writable(path), expected=expected)
+
     def refusal(self, path: str) -> Skipped | None:
         """Why a cited or absolute path is not memory by its name and the ignore rules, or `None`: for watchers."""
         verdict = admit(self._areas(), str(self.root), path)
@@ -194,6 +241,15 @@ class Workspace:
 
     def _areas(self) -> tuple[Area, ...]:
         return areas_of(str(self.root), self._extra_paths)
+
+    def _writable(self, path: str) -> Place:
+        verdict = admit(self._areas(), str(self.root), path)
+        if isinstance(verdict, Place):
+            return verdict
+        names = below(str(self.root), absolute(str(self.root), verdict.path))
+        if verdict.reason != "ignored" or not names:
+            raise refused(path, verdict.message)
+        return Place(str(self.root), names, verdict.path)
 
     def _place(self, path: str) -> Place:
         verdict = admit(self._areas(), str(self.root), path)

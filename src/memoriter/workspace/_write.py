@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
+from memoriter.workspace._areas import Place
+from memoriter.workspace._drafts import drafted, sweep
+from memoriter.workspace._exchange import TakenBackError, put_in_place, take_away
+from memoriter.workspace._folder import open_folder
+from memoriter.workspace._locks import MOVE, READ_AHEAD, is_at, locked, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-_COMMON = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_CAUTION = _COMMON | getattr(os, "O_NONBLOCK", 0)  # a FIFO of this name must not make us wait
-_READ_AHEAD = 1 << 20
-_MOVE = "Move away what is there under this name, and do it again."
+    from memoriter.workspace._folder import Folder
+
 _FREE = "Free some disk space and do it again; the file is as it was."
 _ALLOW = "Make the file and its folder writable and do it again; the file is as it was."
 _REMEDIES = {
-    errno.EISDIR: _MOVE,
-    errno.ENOTDIR: _MOVE,
-    errno.EEXIST: _MOVE,
-    errno.ENXIO: _MOVE,
+    errno.EISDIR: MOVE,
+    errno.ENOTDIR: MOVE,
+    errno.EEXIST: MOVE,
+    errno.ENXIO: MOVE,
     errno.ENOSPC: _FREE,
     errno.EDQUOT: _FREE,
     errno.EFBIG: _FREE,
@@ -46,36 +48,50 @@ class Appended:
     end_line: int
 
 
-def append(file: Path, text: str) -> Appended:
+def append(file: Path | Place, text: str, *, limit: int | None = None) -> Appended:
     """Put the text on lines of its own at the end of the file; the file and its folders are made if they are missing.
 
-    The lock is on the file itself, the text goes out in one write and is on the disk before this returns. NUL and half
-    characters become U+FFFD. If the process is killed inside that write, the system may keep only a beginning of
-    the text; whatever comes next still starts on a line of its own.
+    The lock is on the file itself, the text goes out in one write and is on the disk before this returns, and so is the
+    name of a new file. NUL and half characters become U+FFFD. If the process is killed inside that write, the system
+    may keep only a beginning of the text; whatever comes next still starts on a line of its own.
+
+    Args:
+        file: of a place, no folder below its base may be a link; of a path, only the file itself is looked at.
+        text: what to append.
+        limit: bytes that the file may have afterwards.
 
     Raises:
-        WriteError: nothing was written: no text, no space, no permission.
+        WriteError: nothing was written: no text, no space, no permission, or the file would become too large.
         PathRefused: the file is a link, a folder or a device.
     """
     body = text if text.endswith("\n") else f"{text}\n"
     if not text.strip():
         raise WriteError("there is nothing to append", remedy="Give some text.")
-    with _translated(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(file, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+    where = _place(file)
+    with _writing(where, make=True) as (folder, name):
+        _fits(where, len(_encode(body)), limit)
+        with locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
             lines, ends_open = _measure(descriptor)
-            _write_once(descriptor, _encode(f"\n{body}" if ends_open else body))
+            content, before = _encode(f"\n{body}" if ends_open else body), os.fstat(descriptor).st_size
+            _fits(where, before + len(content), limit)
+            if not before:  # whoever made the file may not have come to this
+                folder.sync(above=True)
+            _write_once(descriptor, content)
     start = lines + (2 if ends_open else 1)
-    return Appended(file, start, start + body.count("\n") - 1)
+    return Appended(_path(where), start, start + body.count("\n") - 1)
 
 
-def replace(file: Path, text: str | bytes, *, expected: str | None) -> None:
+def replace(file: Path | Place, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
     """Put the text in the place of the whole file, in one step that is seen by others as before or after.
 
+    What a program without our lock appends meanwhile is added to the new content. If it saves the file, its version
+    stays.
+
     Args:
-        file: keeps its permissions; its folder must exist unless the file is new.
+        file: keeps its permissions; its folder must exist unless the file is new. For a path or a place see `append`.
         text: NUL and half characters become U+FFFD; bytes are taken as they are.
         expected: `ids.bytes_hash` of the content it takes the place of; `None`: the file must not exist.
+        mode: permissions of a file that does not exist yet, before the umask.
 
     Raises:
         WriteConflict: the file is not as expected; it was left as it is.
@@ -83,66 +99,113 @@ def replace(file: Path, text: str | bytes, *, expected: str | None) -> None:
         PathRefused: the file is a link, a folder or a device.
     """
     content = text if isinstance(text, bytes) else _encode(text)
-    with _translated(file):
-        if expected is None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            _create(file, content)
-            return
-        try:
-            with _locked(file, os.O_RDWR) as descriptor:
-                if bytes_hash(_read_all(descriptor)) != expected:
-                    raise _conflict(file, "has changed since it was read")
-                _sweep(file)
-                with _beside(file, content, stat.S_IMODE(os.fstat(descriptor).st_mode)) as fresh:
-                    fresh.replace(file)
-        except FileNotFoundError:
-            raise _conflict(file, "is gone") from None
-        _sync_folder(file.parent)
+    where = _place(file)
+    if expected is None:
+        with _writing(where, make=True) as (folder, name):
+            _create(folder, name, where, content, mode)
+        return
+    with _writing(where) as (folder, name), _expected(folder, name, where, expected) as (descriptor, before):
+        found = os.fstat(descriptor)
+        with drafted(folder, name, content, 0o600, after=stat.S_IMODE(found.st_mode), of=found) as draft:
+            _still(folder, name, where, descriptor, before)
+            put_in_place(folder, name, draft, old=descriptor, before=before)
+        folder.sync()
 
 
-def remove(file: Path, *, expected: str) -> None:
+def remove(file: Path | Place, *, expected: str) -> None:
     """Delete the file, if it still is what was read.
 
+    Args:
+        file: see `append`.
+        expected: `ids.bytes_hash` of the content.
+
     Raises:
-        WriteConflict: the file is not as `expected` (`ids.bytes_hash`); it was left as it is.
+        WriteConflict: the file is not as `expected`; it was left as it is.
         WriteError: it could not be deleted.
         PathRefused: the file is a link, a folder or a device.
     """
-    with _translated(file):
-        try:
-            with _locked(file, os.O_RDWR) as descriptor:
-                if bytes_hash(_read_all(descriptor)) != expected:
-                    raise _conflict(file, "has changed since it was read")
-                _sweep(file)
-                file.unlink()
-        except FileNotFoundError:
-            raise _conflict(file, "is gone") from None
-        _sync_folder(file.parent)
+    where = _place(file)
+    with _writing(where) as (folder, name), _expected(folder, name, where, expected) as (descriptor, before):
+        with drafted(folder, name, b"", 0o600, of=os.fstat(descriptor)) as aside:
+            _still(folder, name, where, descriptor, before)
+            take_away(folder, name, aside, old=descriptor, before=before)
+        folder.sync()
 
 
-def _create(file: Path, content: bytes) -> None:
-    """Make the file, complete from its first moment, unless there is one."""
-    if os.path.lexists(file):
-        raise _conflict(file, "already exists")
-    with _beside(file, content, None) as fresh:
-        try:
-            os.link(fresh, file)
-        except FileExistsError:
-            raise _conflict(file, "already exists") from None
-        except OSError:  # a disk without hard links
-            fresh.replace(file)
-    _sync_folder(file.parent)
+def _place(file: Path | Place) -> Place:
+    return file if isinstance(file, Place) else Place(str(file.parent), (file.name,), str(file))
 
 
-def _conflict(file: Path, why: str) -> WriteConflict:
-    return WriteConflict(f"{str(file)!r} {why}", remedy="Read it again and repeat the change.")
+def _path(where: Place) -> Path:
+    return Path(where.base, *where.names)
 
 
 @contextmanager
-def _translated(file: Path) -> Generator[None]:
+def _writing(where: Place, *, make: bool = False) -> Generator[tuple[Folder, str]]:
+    """Open the file's folder, and let every failure below be one of ours."""
+    with _translated(where):
+        try:
+            with open_folder(where.base, where.names[:-1], make=make) as folder:
+                yield folder, where.names[-1]
+        except TakenBackError as error:
+            raise _conflict(where, str(error)) from None
+        except FileNotFoundError:
+            if make:
+                raise
+            raise _conflict(where, "is gone") from None
+
+
+@contextmanager
+def _expected(folder: Folder, name: str, where: Place, expected: str) -> Generator[tuple[int, bytes]]:
+    """Hold the lock of a file that may be written and has this content."""
+    with locked(folder, name) as descriptor:
+        os.close(folder.open(name, os.O_WRONLY))  # a file that may not be written is not replaced either
+        sweep(folder, name)
+        before = read_all(descriptor)
+        if bytes_hash(before) != expected:
+            raise _conflict(where, "has changed since it was read")
+        yield descriptor, before
+
+
+def _still(folder: Folder, name: str, where: Place, descriptor: int, before: bytes) -> None:
+    """Look at the file once more: writing the draft took a while."""
+    if not is_at(folder, name, descriptor) or read_all(descriptor) != before:
+        raise _conflict(where, "has changed since it was read")
+
+
+def _create(folder: Folder, name: str, where: Place, content: bytes, mode: int) -> None:
+    """Make the file, complete from its first moment, unless there is one."""
+    if folder.look(name) is not None:
+        raise _conflict(where, "already exists")
+    with drafted(folder, name, content, mode) as draft:
+        try:
+            folder.link(draft.name, name)
+        except FileExistsError:
+            raise _conflict(where, "already exists") from None
+        except OSError:  # a disk without hard links
+            folder.rename(draft.name, name)
+        folder.sync(above=True)
+
+
+def _conflict(where: Place, why: str) -> WriteConflict:
+    return WriteConflict(f"{str(_path(where))!r} {why}", remedy="Read it again and repeat the change.")
+
+
+def _fits(where: Place, size: int, limit: int | None) -> None:
+    if limit is not None and size > limit:
+        message = (
+            f"{str(_path(where))!r} would have {size:,} bytes, and no search reads a note of more than {limit:,};"
+            " nothing was written."
+        )
+        raise WriteError(message, remedy="Write it to another note, or move a part of this note to another one.")
+
+
+@contextmanager
+def _translated(where: Place) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
+        file = _path(where)
         why = getattr(error, "strerror", None) or str(error)
         if isinstance(error, OSError) and file.is_symlink():
             message = f"{str(file)!r} is a symbolic link and is not written through"
@@ -151,113 +214,32 @@ def _translated(file: Path) -> Generator[None]:
         raise WriteError(f"{str(file)!r} could not be written: {why}", remedy=remedy) from error
 
 
-@contextmanager
-def _locked(file: Path, flags: int) -> Generator[int]:
-    """The file open and locked, and still the one of that name."""
-    while True:
-        descriptor = os.open(file, flags | _CAUTION, 0o666)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise PathRefused(f"{str(file)!r} is not a plain file", remedy=_MOVE)
-            with _lock(file, descriptor):
-                if _is_at(file, descriptor):
-                    yield descriptor
-                    return
-        finally:
-            os.close(descriptor)
-
-
-def _is_at(file: Path, descriptor: int) -> bool:
-    """Is the open file still the one of that name? While we waited, another process may have replaced it."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.lstat(file))
-    except FileNotFoundError:
-        return False
-
-
-@contextmanager
-def _lock(file: Path, descriptor: int) -> Generator[None]:
-    try:
-        import fcntl
-    except ImportError:  # Windows: locked bytes cannot be read there, so the lock is a file elsewhere
-        import tempfile
-
-        from filelock import FileLock
-
-        name = f"memoriter-{bytes_hash(os.fsencode(os.path.realpath(file)))[:32]}.lock"
-        with FileLock(Path(tempfile.gettempdir()) / name):
-            yield
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # closing the file lets it go
-        yield
-
-
 def _write_once(descriptor: int, content: bytes) -> None:
     before = os.fstat(descriptor).st_size
     try:
         written = os.write(descriptor, content)
         os.fsync(descriptor)
     except OSError:
-        os.ftruncate(descriptor, before)
+        _undo(descriptor, before, content)
         raise
     if written < len(content):
-        os.ftruncate(descriptor, before)
+        _undo(descriptor, before, content)
         raise OSError(errno.ENOSPC, f"only {written} of {len(content)} bytes were taken")
+
+
+def _undo(descriptor: int, before: int, content: bytes) -> None:
+    """Cut off what was taken of a write, unless another program has written there too."""
+    os.lseek(descriptor, before, os.SEEK_SET)
+    if content.startswith(os.read(descriptor, len(content) + 1)):
+        os.ftruncate(descriptor, before)
 
 
 def _measure(descriptor: int) -> tuple[int, bool]:
     """How many newlines the file has, and whether it ends without one."""
     lines, last = 0, b""
-    while part := os.read(descriptor, _READ_AHEAD):
+    while part := os.read(descriptor, READ_AHEAD):
         lines, last = lines + part.count(b"\n"), part[-1:]
     return lines, last not in {b"", b"\n"}
-
-
-def _read_all(descriptor: int) -> bytes:
-    return b"".join(iter(lambda: os.read(descriptor, _READ_AHEAD), b""))
-
-
-@contextmanager
-def _beside(file: Path, content: bytes, mode: int | None) -> Generator[Path]:
-    """The content in a hidden file of the same folder, on the disk, removed afterwards if it is still there."""
-    import secrets
-
-    fresh = file.with_name(f".{file.name[:64]}.{secrets.token_hex(6)}.tmp")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON, 0o666)
-    try:
-        try:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        yield fresh
-    finally:
-        with suppress(FileNotFoundError):
-            fresh.unlink()
-
-
-def _sweep(file: Path) -> None:
-    """Remove what a killed process left of a replacement; who works on one now would hold the lock that we hold."""
-    draft = re.compile(rf"\.{re.escape(file.name[:64])}\.[0-9a-f]{{12}}\.tmp")
-    for name in os.listdir(file.parent):  # noqa: PTH208 (names are all that is needed)
-        if draft.fullmatch(name):
-            with suppress(OSError):
-                (file.parent / name).unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where folders can be synced."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _encode(text: str) -> bytes:

@@ -1,0 +1,174 @@
+"""Putting a draft in the place of a note without losing what programs that take no lock write meanwhile.
+
+Such a program may append to the note, or save another file under its name, between our last look and the exchange. So
+the file that comes out is looked at once nobody writes to it any more: what was appended is added to the new
+content, and anything else is put back.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from memoriter.workspace._drafts import Draft, add_lines, drafted
+from memoriter.workspace._locks import is_at, no_writer, read_all
+
+if TYPE_CHECKING:
+    from memoriter.workspace._folder import Folder
+
+SETTLE_SECONDS = 2.0
+"""How long a program may have the old file open for writing before we give in to it."""
+
+
+class TakenBackError(Exception):
+    """The file was written to meanwhile, so what was there is there again."""
+
+
+def put_in_place(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
+    """Let a draft take the place of a file.
+
+    Args:
+        folder: where both are.
+        name: the file.
+        draft: what takes its place.
+        old: the file, open for reading only, and locked.
+        before: its content as it was just read.
+
+    Raises:
+        TakenBackError: the file is, or contains, what other programs wrote; the draft is gone.
+    """
+    if folder.exchange(name, draft.name):
+        _look_at(folder, name, draft, old, before)
+    else:
+        _put_over(folder, name, draft, old, before)
+
+
+def take_away(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
+    """Remove a file.
+
+    Args:
+        folder: where it is.
+        name: the file.
+        draft: an empty one, whose name the file has while it is looked at.
+        old: the file, open for reading only, and locked.
+        before: its content as it was just read.
+
+    Raises:
+        TakenBackError: other programs have written to the file or saved another one; it is there.
+    """
+    folder.rename(name, draft.name)
+    if is_at(folder, draft.name, old) and _settled(draft, old) and read_all(old) == before:
+        folder.unlink(draft.name)
+        return
+    try:
+        folder.link(draft.name, name)
+    except FileExistsError:  # made anew by a program that appends to it
+        _both(folder, name, draft)
+    except OSError:  # a disk without hard links
+        folder.rename(draft.name, name)
+    else:
+        folder.unlink(draft.name)
+    raise TakenBackError("was written to by another program meanwhile")
+
+
+def _settled(draft: Draft, descriptor: int) -> bool:
+    return no_writer(descriptor, leases=draft.leases, seconds=SETTLE_SECONDS)
+
+
+def _added(before: bytes, after: bytes) -> bytes | None:
+    """The lines that were added to a content, or None if something else happened to it."""
+    whole = not before or before.endswith(b"\n") or after[len(before) : len(before) + 1] in {b"\n", b""}
+    return after[len(before) :] if whole and after.startswith(before) else None
+
+
+def _joined(folder: Folder, name: str, lines: bytes) -> bool:
+    """Add lines to the new content. Return False if there is no room for them, so that the old file comes back."""
+    try:
+        add_lines(folder, name, lines)
+    except OSError:
+        return False
+    return True
+
+
+def _look_at(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
+    """Look at what came out of an exchange and now has the name of the draft."""
+    if is_at(folder, draft.name, old) and _settled(draft, old):
+        lines = _added(before, read_all(old))
+        if lines is not None and _joined(folder, name, lines):
+            folder.unlink(draft.name)
+            return
+    _put_back(folder, name, draft)
+    raise TakenBackError("was written to by another program meanwhile")
+
+
+def _put_back(folder: Folder, name: str, draft: Draft) -> None:
+    """Exchange once more, until what others saved last has the name, then save what they added to the draft."""
+    placed = os.fstat(draft.descriptor)
+    while True:
+        inside = folder.look(draft.name)
+        try:
+            folder.exchange(name, draft.name)
+        except FileNotFoundError:  # another program has removed the draft from its place
+            folder.rename(draft.name, name)
+            return
+        out = folder.look(draft.name)
+        if out is None or inside is None or os.path.samestat(out, placed):
+            break
+        placed = inside
+    if is_at(folder, draft.name, draft.descriptor):
+        _settled(draft, draft.descriptor)
+        lines = _added(draft.content, read_all(draft.descriptor))
+        if lines is not None:
+            add_lines(folder, name, lines)
+            return  # the draft goes with its context
+    _keep(folder, name, draft)
+
+
+def _keep(folder: Folder, name: str, draft: Draft) -> None:
+    """Keep what several programs wrote over each other under a hidden name, and tell of it."""
+    kept = f".{name[:16]}.{secrets.token_hex(6)}.kept"
+    with suppress(FileNotFoundError):
+        folder.rename(draft.name, kept)
+    raise TakenBackError(f"was written to by several programs at once; what it was between them is in {kept!r}")
+
+
+def _put_over(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
+    """Rename the draft over the file, which keeps a second name until it was looked at."""
+    aside = f"{draft.name.removesuffix('.tmp')[:-12]}{secrets.token_hex(6)}.tmp"
+    linked = True
+    try:
+        folder.link(name, aside)
+    except OSError:  # a disk without hard links
+        linked = False
+    if linked and not is_at(folder, aside, old):
+        folder.unlink(aside)
+        raise TakenBackError("was saved by another program meanwhile")
+    folder.rename(draft.name, name)
+    settled, after = _settled(draft, old), read_all(old)
+    lines = _added(before, after) if settled else None
+    if lines is not None:
+        add_lines(folder, name, lines)
+        folder.unlink(aside)
+        return
+    if linked:
+        folder.rename(aside, name)
+    else:
+        with drafted(folder, name, after, 0o600, after=os.fstat(old).st_mode & 0o7777) as copy:
+            folder.rename(copy.name, name)
+    _settled(draft, draft.descriptor)
+    add_lines(folder, name, _added(draft.content, read_all(draft.descriptor)) or b"")
+    raise TakenBackError("was written to by another program meanwhile")
+
+
+def _both(folder: Folder, name: str, draft: Draft) -> None:
+    """Join what was taken away, under the draft's name, with a file that was made under its old name meanwhile."""
+    folder.exchange(name, draft.name)  # so that what was there before comes first, where that can be
+    descriptor = folder.open(draft.name, os.O_RDONLY)
+    try:
+        _settled(draft, descriptor)
+        add_lines(folder, name, read_all(descriptor))
+    finally:
+        os.close(descriptor)
+    folder.unlink(draft.name)

@@ -1,0 +1,224 @@
+"""An open folder: its files are reached through its descriptor, so that no link can lead a write elsewhere."""
+# ruff: noqa: PTH102, PTH118, PTH208 - descriptors and plain names, which pathlib does not take
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING
+
+from memoriter.errors import PathRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+BY_DESCRIPTOR = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.stat, os.rename, os.unlink, os.link} <= (
+    os.supports_dir_fd
+)
+"""Whether the system can reach a file through the descriptor of its folder."""
+_CAUTION = (
+    getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a FIFO of this name must not make us wait
+)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_EXCHANGE = {"linux": ("renameat2", 2, -100), "darwin": ("renameatx_np", 2, -2)}
+"""For each system: the function that exchanges two names, its flag for that, and `AT_FDCWD`."""
+_NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
+
+
+class Folder:
+    """An open folder. Names are those of entries directly inside it."""
+
+    def __init__(self, path: str, descriptors: Sequence[int] = ()) -> None:
+        """Take over an open folder.
+
+        Args:
+            path: where the folder was when it was opened.
+            descriptors: the folders from the base down to this one; empty where only paths can be used.
+        """
+        self.path = path
+        self._descriptors = descriptors
+        self._descriptor = descriptors[-1] if descriptors else None
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file without following a link."""
+        return os.open(self._at(name), flags | _CAUTION, mode, dir_fd=self._descriptor)
+
+    def look(self, name: str) -> os.stat_result | None:
+        """Return the stat of an entry itself, or None if there is none."""
+        try:
+            return os.stat(self._at(name), dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def names(self) -> list[str]:
+        """Return the names of all entries."""
+        return os.listdir(self.path if self._descriptor is None else self._descriptor)
+
+    def rename(self, name: str, to: str) -> None:
+        """Rename an entry; another one of that name is replaced."""
+        source, target = self._at(name), self._at(to)
+        if self._descriptor is None:
+            os.replace(source, target)  # noqa: PTH105 - as above
+        else:
+            os.rename(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def link(self, name: str, to: str) -> None:
+        """Give a file a second name. Raises FileExistsError."""
+        source, target, here = self._at(name), self._at(to), self._descriptor
+        if os.link in os.supports_follow_symlinks:
+            os.link(source, target, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+        else:
+            os.link(source, target, src_dir_fd=here, dst_dir_fd=here)
+
+    def unlink(self, name: str) -> None:
+        """Remove a file; nothing happens if there is none."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._at(name), dir_fd=self._descriptor)
+
+    def exchange(self, name: str, other: str) -> bool:
+        """Exchange two names in one step. Return False, with nothing changed, where the system cannot."""
+        swap = _swapper()
+        if swap is None:
+            return False
+        code = swap(self._descriptor, os.fsencode(self._at(name)), os.fsencode(self._at(other)))
+        if code in _NO_EXCHANGE:
+            return False
+        if code:
+            raise OSError(code, os.strerror(code), name)
+        return True
+
+    def sync(self, *, above: bool = False) -> None:
+        """Make changed names last through a power cut, where folders can be synced.
+
+        Args:
+            above: also sync the folders that lead here.
+        """
+        if os.name == "nt":
+            return
+        if self._descriptor is None:
+            descriptor = os.open(self.path, _FOLDER)
+            try:
+                _sync(descriptor)
+            finally:
+                os.close(descriptor)
+        for descriptor in reversed(self._descriptors if above else self._descriptors[-1:]):
+            _sync(descriptor)
+
+    def _at(self, name: str) -> str:
+        return os.path.join(self.path, name) if self._descriptor is None else name
+
+
+@contextmanager
+def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Generator[Folder]:
+    """Open the folder that `names` lead to from `base`.
+
+    Args:
+        base: may be reached through links.
+        names: folders below `base`, none of which may be a link.
+        make: create the folders that are missing.
+
+    Raises:
+        FileNotFoundError: a folder is missing.
+        PathRefused: one of the names is a symbolic link.
+    """
+    if make:
+        _make_base(base)
+    if not BY_DESCRIPTOR:
+        yield Folder(_by_path(base, names, make=make))
+        return
+    with ExitStack() as opened:
+        descriptors = [os.open(base, _FOLDER)]
+        opened.callback(os.close, descriptors[0])
+        path = base
+        for name in names:
+            path = os.path.join(path, name)
+            inner = _inner(descriptors[-1], name, path, make=make)
+            opened.callback(os.close, inner)
+            descriptors.append(inner)
+        yield Folder(path, descriptors)
+
+
+def _make_base(base: str) -> None:
+    """Create the base and what leads there, and make each new folder last through a power cut."""
+    if os.path.isdir(base):  # noqa: PTH112 - as above
+        return
+    above = os.path.dirname(base)  # noqa: PTH120 - as above
+    if above and above != base:
+        _make_base(above)
+    with suppress(FileExistsError):
+        os.mkdir(base)
+        Folder(above or os.curdir).sync()
+
+
+def _inner(folder: int, name: str, path: str, *, make: bool) -> int:
+    flags = _FOLDER | os.O_NOFOLLOW
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+            _sync(folder)
+        return _inner(folder, name, path, make=False)
+    except OSError:
+        with suppress(FileNotFoundError):
+            _expect_no_link(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+        raise
+
+
+def _by_path(base: str, names: Sequence[str], *, make: bool) -> str:
+    """Look at each name, for systems without `openat`."""
+    path = base
+    for name in names:
+        path = os.path.join(path, name)
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(path)
+        _expect_no_link(os.lstat(path), path)
+    return path
+
+
+def _expect_no_link(found: os.stat_result, path: str) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise PathRefused(f"{path!r} is a symbolic link and is not followed.", remedy="Make it a plain folder.")
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:  # some network file systems cannot sync a folder
+            raise
+
+
+@cache
+def _swapper() -> Callable[[int | None, bytes, bytes], int] | None:
+    """Return what exchanges two names in a folder and returns an error number, or None if the system has no such."""
+    known = _EXCHANGE.get(sys.platform)
+    if known is None:
+        return None
+    import ctypes
+
+    name, flag, here = known
+    try:
+        function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    except (OSError, AttributeError):
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    function.restype = ctypes.c_int
+
+    def swap(folder: int | None, one: bytes, other: bytes) -> int:
+        at = here if folder is None else folder
+        return ctypes.get_errno() if function(at, one, at, other, flag) else 0
+
+    return swap

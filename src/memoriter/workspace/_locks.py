@@ -1,0 +1,173 @@
+"""Opening a file with its lock held, and asking the system whether another program is writing to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.errors import PathRefused
+from memoriter.ids import bytes_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from memoriter.workspace._folder import Folder
+
+MOVE = "Move away what is there under this name, and do it again."
+READ_AHEAD = 1 << 20
+_STILL = 4
+"""How often in a row a file must look the same where the system does not tell who writes to it."""
+
+
+@contextmanager
+def locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bool = False) -> Generator[int]:
+    """Open a file and hold its lock, once it is certain that the file still has this name.
+
+    A process that waits for the lock has the file open for reading only, so `no_writer` counts no process of ours.
+
+    Args:
+        folder: where the file is.
+        name: its name there.
+        flags: how to open it, besides reading.
+        make: create the file if it is missing.
+
+    Raises:
+        FileNotFoundError: it is missing.
+        IsADirectoryError: it is a folder.
+        PathRefused: it is a device or a pipe.
+    """
+    while True:
+        with ExitStack() as held:
+            try:
+                waiting = _opened(held, folder, name, os.O_RDONLY)
+                _expect_plain(folder, name, waiting)
+                _lock(held, folder, name, waiting)
+                descriptor = _opened(held, folder, name, flags) if flags else waiting
+            except FileNotFoundError:
+                if not make:
+                    raise
+                _create_empty(folder, name)
+                continue
+            if _same(waiting, descriptor) and is_at(folder, name, waiting):
+                yield descriptor
+                return
+
+
+def is_at(folder: Folder, name: str, descriptor: int) -> bool:
+    """Return whether the open file still is the one of that name: another process may have replaced it."""
+    found = folder.look(name)
+    return found is not None and os.path.samestat(os.fstat(descriptor), found)
+
+
+def read_all(descriptor: int) -> bytes:
+    """Return the whole content of an open file."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return b"".join(iter(lambda: os.read(descriptor, READ_AHEAD), b""))
+
+
+def no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
+    """Wait until no program has a file open for writing that has lost its name, so that its content is final.
+
+    Where the system does not tell, wait until the file stands still; a program that keeps it open longer is missed.
+
+    Args:
+        descriptor: the file, open for reading only.
+        leases: whether `is_written` tells the truth on this disk.
+        seconds: the longest to wait.
+
+    Returns:
+        False if a program still has it open for writing after that time.
+    """
+    seen = list[tuple[int, int]]()
+    for pause in _pauses(seconds):
+        time.sleep(pause)
+        if leases:
+            if not is_written(descriptor):
+                return True
+        else:
+            found = os.fstat(descriptor)
+            seen.append((found.st_size, found.st_mtime_ns))
+            if len(seen) >= _STILL and len(set(seen[-_STILL:])) == 1:
+                return True
+    return False
+
+
+def is_written(descriptor: int) -> bool | None:
+    """Return whether any program has the file open for writing, by asking for a read lease; None: nobody can tell.
+
+    Args:
+        descriptor: the file, open for reading only.
+    """
+    try:
+        import fcntl
+
+        # A writer that comes in this moment waits for us, and we are sent a signal that is ignored by default.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except (ImportError, AttributeError):
+        return None
+    except OSError as error:
+        return True if error.errno == errno.EAGAIN else None
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
+
+
+def _pauses(seconds: float) -> Iterator[float]:
+    """Pauses from none to 20 ms that take so many seconds together."""
+    pause, left = 0.0, seconds
+    while left > 0:
+        yield pause
+        left -= max(pause, 0.001)
+        pause = min(0.02, pause * 2 or 0.001)
+
+
+def _opened(held: ExitStack, folder: Folder, name: str, flags: int) -> int:
+    descriptor = folder.open(name, flags)
+    held.callback(os.close, descriptor)
+    return descriptor
+
+
+def _create_empty(folder: Folder, name: str) -> None:
+    try:
+        os.close(folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+
+
+def _expect_plain(folder: Folder, name: str, descriptor: int) -> None:
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise PathRefused(f"{str(Path(folder.path, name))!r} is not a plain file", remedy=MOVE)
+
+
+def _same(one: int, other: int) -> bool:
+    return one == other or os.path.samestat(os.fstat(one), os.fstat(other))
+
+
+def _lock(held: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows: locked bytes cannot be read there, so the lock is a file elsewhere
+        import tempfile
+
+        from filelock import FileLock
+
+        path = os.path.realpath(Path(folder.path, name))
+        lock = f"memoriter-{bytes_hash(os.fsencode(path))[:32]}.lock"
+        held.enter_context(FileLock(Path(tempfile.gettempdir()) / lock))
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # closing the file lets it go
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        # NFS wants a file that is open for writing.
+        fcntl.flock(_opened(held, folder, name, os.O_RDWR), fcntl.LOCK_EX)
