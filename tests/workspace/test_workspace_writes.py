@@ -129,6 +129,22 @@ def test_a_replacement_keeps_the_permissions(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_new_file_has_the_asked_permissions_from_its_first_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, seen, write = tmp_path / "a.json", set[int](), os.write
+
+    def looking(descriptor: int, content: bytes) -> int:
+        seen.add(os.fstat(descriptor).st_mode & 0o777)
+        return write(descriptor, content)
+
+    monkeypatch.setattr(os, "write", looking)
+    replace(file, "one", expected=None, mode=0o600)
+    replace(file, "two", expected=bytes_hash(b"one"))
+    assert seen == {0o600}
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_disk_without_hard_links_still_gets_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")

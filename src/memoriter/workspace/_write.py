@@ -69,13 +69,14 @@ def append(file: Path, text: str) -> Appended:
     return Appended(file, start, start + body.count("\n") - 1)
 
 
-def replace(file: Path, text: str | bytes, *, expected: str | None) -> None:
+def replace(file: Path, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
     """Put the text in the place of the whole file, in one step that is seen by others as before or after.
 
     Args:
         file: keeps its permissions; its folder must exist unless the file is new.
         text: NUL and half characters become U+FFFD; bytes are taken as they are.
         expected: `ids.bytes_hash` of the content it takes the place of; `None`: the file must not exist.
+        mode: permissions of a file that does not exist yet, before the umask.
 
     Raises:
         WriteConflict: the file is not as expected; it was left as it is.
@@ -86,14 +87,14 @@ def replace(file: Path, text: str | bytes, *, expected: str | None) -> None:
     with _translated(file):
         if expected is None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            _create(file, content)
+            _create(file, content, mode)
             return
         try:
             with _locked(file, os.O_RDWR) as descriptor:
                 if bytes_hash(_read_all(descriptor)) != expected:
                     raise _conflict(file, "has changed since it was read")
                 _sweep(file)
-                with _beside(file, content, stat.S_IMODE(os.fstat(descriptor).st_mode)) as fresh:
+                with _beside(file, content, 0o600, after=stat.S_IMODE(os.fstat(descriptor).st_mode)) as fresh:
                     fresh.replace(file)
         except FileNotFoundError:
             raise _conflict(file, "is gone") from None
@@ -120,11 +121,11 @@ def remove(file: Path, *, expected: str) -> None:
         _sync_folder(file.parent)
 
 
-def _create(file: Path, content: bytes) -> None:
+def _create(file: Path, content: bytes, mode: int) -> None:
     """Make the file, complete from its first moment, unless there is one."""
     if os.path.lexists(file):
         raise _conflict(file, "already exists")
-    with _beside(file, content, None) as fresh:
+    with _beside(file, content, mode) as fresh:
         try:
             os.link(fresh, file)
         except FileExistsError:
@@ -218,19 +219,26 @@ def _read_all(descriptor: int) -> bytes:
 
 
 @contextmanager
-def _beside(file: Path, content: bytes, mode: int | None) -> Generator[Path]:
-    """The content in a hidden file of the same folder, on the disk, removed afterwards if it is still there."""
+def _beside(file: Path, content: bytes, mode: int, *, after: int | None = None) -> Generator[Path]:
+    """Write the content to a hidden file of the same folder and remove that file afterwards if it is still there.
+
+    Args:
+        file: the file that the content is for.
+        content: what to write.
+        mode: permissions from the first byte on, before the umask.
+        after: permissions once the content is complete, whatever the umask is.
+    """
     import secrets
 
     fresh = file.with_name(f".{file.name[:64]}.{secrets.token_hex(6)}.tmp")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON, 0o666)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON, mode)
     try:
         try:
             left = memoryview(content)
             while left:
                 left = left[os.write(descriptor, left) :]
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(descriptor, mode)
+            if after is not None and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, after)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
