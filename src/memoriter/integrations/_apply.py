@@ -6,6 +6,7 @@ import difflib
 import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import ConfigError, WriteError
@@ -15,7 +16,6 @@ from memoriter.workspace import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from memoriter.integrations._clients import Change
 
@@ -60,7 +60,7 @@ def apply(changes: Sequence[Change], *, dry_run: bool) -> list[Outcome]:
 
 
 def _plan(change: Change) -> _Planned:
-    target = change.file.resolve()  # a configuration may be a link to where somebody keeps all of theirs
+    target = Path(os.path.realpath(change.file))  # it may be a link to where somebody keeps all of theirs
     try:
         content = read_plain(target, LONGEST)
     except FileNotFoundError:

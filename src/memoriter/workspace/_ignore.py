@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from dataclasses import dataclass
@@ -68,13 +69,14 @@ class Rules:
 
 
 def not_in_force(folder: str) -> str | None:
-    """Return why the rules of the folder's ignore file do not count, or None: they do, or there is no such file."""
+    """Return why rules of the folder's ignore file do not count, or None: all do, or there is no such file."""
     try:
         read_plain(Path(folder, IGNORE_FILE), _LONGEST_IGNORE_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return f"{error.strerror or error}, so its rules do not count"
+        rest = "what follows does" if error.errno == errno.EFBIG else "its rules do"
+        return f"{error.strerror or error}, so {rest} not count"
     return None
 
 
