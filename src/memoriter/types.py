@@ -41,7 +41,7 @@ class Skipped:
     path: str
     reason: str
     """A stable word: `symlink`, `ignored`, `not_markdown`, `not_transcript`, `unreadable`, `too_large`, `missing`,
-    `special`, `other_agent`; `outside` for a path that was asked for."""
+    `special`, `hard_link`, `other_agent`; `outside` for a path that was asked for."""
     message: str
 
 

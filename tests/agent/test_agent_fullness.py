@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hook_inputs import PROGRAMS, write_transcript
 from memoriter.agent._fullness import TAIL, Fullness, fullness
+from memoriter.errors import PathRefused
+from odd_files import KINDS, longer_than_memory, posix_only
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -56,4 +60,53 @@ def test_of_a_large_transcript_only_the_end_is_read(tmp_path: Path) -> None:
 
 
 def test_without_a_transcript_it_is_not_known(tmp_path: Path) -> None:
-    assert [fullness(path) for path in ("", str(tmp_path), str(tmp_path / "gone"), "\0")] == [None] * 4
+    assert [fullness(path) for path in ("", str(tmp_path / "gone"))] == [None] * 2
+
+
+@pytest.mark.parametrize("path", ["\0", "~nobody-has-this-name/t.jsonl", "x" * 5_000])
+def test_a_path_that_no_file_can_have_is_refused(path: str) -> None:
+    with pytest.raises(PathRefused):
+        fullness(path)
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
+def test_a_transcript_that_is_no_plain_file_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    file = tmp_path / "t.jsonl"
+    make(file)
+    with pytest.raises(PathRefused, match=r"t\.jsonl"):
+        fullness(str(file))
+
+
+@posix_only
+def test_a_transcript_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_transcript(tmp_path / "t.jsonl", "claude-code", 5_000)
+    owner = file.stat().st_uid
+    if owner == 0:
+        os.chown(file, 12_345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(PathRefused, match="another user"):
+        fullness(str(file))
+
+
+@posix_only
+def test_of_a_transcript_without_end_only_the_end_is_read(tmp_path: Path) -> None:
+    longer_than_memory(tmp_path / "t.jsonl")
+    assert fullness(str(tmp_path / "t.jsonl")) is None
+
+
+@posix_only
+def test_a_folder_on_the_way_to_the_transcript_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "projects").mkdir()
+    write_transcript(tmp_path / "projects" / "t.jsonl", "claude-code", 5_000)
+    (tmp_path / "linked").symlink_to(tmp_path / "projects")
+    assert fullness(str(tmp_path / "linked" / "t.jsonl")) == Fullness(5_000, None, 33_000)
+
+
+def test_a_line_that_is_nested_too_deeply_is_passed_over(tmp_path: Path) -> None:
+    file = write_transcript(tmp_path / "t.jsonl", "claude-code", 5_000)
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write("[" * 200_000 + "\n")
+    assert fullness(str(file)) == Fullness(5_000, None, 33_000)

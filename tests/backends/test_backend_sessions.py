@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -146,6 +147,20 @@ def test_each_agent_finds_only_its_own_conversations(desk):
         with pytest.raises(PathRefused):
             mine.read(path)
         assert GET.run(mine, {"path": path})["disabled"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_hard_link_to_another_agents_conversation_shows_nothing_of_it(desk):
+    his = desk.say(openclaw("user", "The parrot is called Zazu."), agent="bob", name="b.jsonl")
+    os.link(his, desk.home / "agents" / "main" / "sessions" / "b.jsonl")
+    memory = desk.open(**ON)
+    report = memory.sync()
+    assert "Zazu" not in str(memory.search("parrot Zazu", min_score=0.0))
+    with pytest.raises(PathRefused):
+        memory.read("sessions/b.jsonl")
+    (skipped,) = status_json(memory.status())["skipped"]
+    assert (skipped["path"], skipped["reason"]) == ("sessions/b.jsonl", "hard_link")
+    assert any("sessions/b.jsonl" in reason.message for reason in report.reasons)
 
 
 def test_a_removed_transcript_is_not_found_any_more(desk):

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +16,11 @@ from hypothesis import strategies as st
 
 from hook_inputs import PROGRAMS, hook_input, write_transcript
 from memoriter.cli import main
+from odd_files import KINDS, holding_the_secret, longer_than_memory, posix_only
 from plugin_wheel import install_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Outcome, Program
 
@@ -120,14 +121,18 @@ def test_a_full_conversation_is_flushed_once_before_it_is_compacted(
     assert hook("stop", tokens=full).json["decision"] == "block"
 
 
-def test_an_agent_that_overwrites_its_log_gets_it_back(hook: Hook, program: Program, coding_agent: str) -> None:
+def test_what_an_agent_overwrites_is_told_with_its_copy_and_left_as_it_is(
+    hook: Hook, program: Program, coding_agent: str
+) -> None:
     program("-w", str(program.workspace), "remember", "The standup moved to ten.")
     path = program.workspace / log_of(hook("stop", tokens=FULL[coding_agent]).json["reason"])
     path.write_text("- We ship on Friday.\n", encoding="utf-8")
-    mended = hook("stop", stop_hook_active=True, last_assistant_message="Saved.")
-    assert (mended.exit_code, mended.out) == (0, "")
-    assert "were lost in the flush and have been put back" in mended.err
-    assert path.read_text(encoding="utf-8") == "- The standup moved to ten.\n- We ship on Friday.\n"
+    settled = hook("stop", stop_hook_active=True, last_assistant_message="Saved.")
+    assert (settled.exit_code, settled.out) == (0, "")
+    assert "1 is gone or changed; nothing was put back" in settled.err
+    assert path.read_text(encoding="utf-8") == "- We ship on Friday.\n"
+    copy = Path(settled.err.rpartition(": ")[2].strip())
+    assert "The standup moved to ten." in copy.read_text(encoding="utf-8")
 
 
 def test_a_compaction_that_came_first_is_made_up_for_when_the_session_goes_on(hook: Hook, program: Program) -> None:
@@ -237,3 +242,32 @@ def test_a_session_as_it_happens_in_processes_of_their_own(program: Program, tmp
     assert run("stop", stop_hook_active=True, last_assistant_message="NO_REPLY") == ""
     assert run("pre-compact") == ""
     assert "금요일에" in run("session-start", source="compact")
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
+def test_a_transcript_that_is_no_plain_file_is_one_line_and_the_agent_goes_on(
+    hook: Hook, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    file = tmp_path / "odd.jsonl"
+    make(file)
+    outcome = hook("stop", transcript_path=str(file))
+    assert (outcome.exit_code, outcome.out, outcome.err.count("\n")) == (0, "", 1)
+    assert "odd.jsonl" in outcome.err
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", KINDS)
+def test_a_log_that_is_no_plain_file_is_one_line_and_is_not_copied(
+    hook: Hook, program: Program, coding_agent: str, make: Callable[[Path], None]
+) -> None:
+    full = FULL[coding_agent]
+    path = log_of(hook("stop", tokens=full).json["reason"])
+    make(program.workspace / path)
+    for event, changes in (("stop", {"stop_hook_active": True}), ("pre-compact", {}), ("stop", {"tokens": full})):
+        outcome = hook(event, **changes)
+        assert (outcome.exit_code, outcome.out, outcome.err.count("\n") <= 1) == (0, "", True)
+    assert path in outcome.err
+    assert holding_the_secret(program.home) == []

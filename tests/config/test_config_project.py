@@ -6,8 +6,10 @@ import pytest
 
 from memoriter.config import Configuration, load
 from memoriter.errors import ConfigError
+from odd_files import KINDS, SECRET, link_to_a_secret, posix_only
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -18,6 +20,32 @@ def loaded(tmp_path: Path, text: str, own: str = "{}") -> Configuration:
     (home / "memoriter.json5").write_text(own, encoding="utf-8")
     (project / ".memoriter.json5").write_text(text, encoding="utf-8")
     return load(None, home=home, environ={}, project=project)
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", KINDS)
+def test_a_projects_file_that_is_no_plain_file_is_an_error(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / ".memoriter.json5")
+    with pytest.raises(ConfigError, match=r"\.memoriter\.json5 (cannot be read: it is a|is longer than)") as caught:
+        load(None, home=tmp_path / "home", environ={}, project=tmp_path)
+    assert SECRET not in str(caught.value)
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not link_to_a_secret])
+def test_a_users_file_that_is_no_plain_file_is_an_error(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "memoriter.json5")
+    with pytest.raises(ConfigError, match=r"memoriter\.json5"):
+        load(None, home=tmp_path, environ={})
+
+
+@posix_only
+def test_a_users_file_may_be_a_link_to_where_it_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "kept.json5").write_text(search("{provider: 'none'}"), encoding="utf-8")
+    (tmp_path / "memoriter.json5").symlink_to(tmp_path / "kept.json5")
+    assert load(None, home=tmp_path, environ={}).search_for("main").provider == "none"
 
 
 def search(text: str) -> str:

@@ -18,9 +18,10 @@ from desk import Desk, Outcome
 from hook_inputs import hook_input
 from mcp_doors import LIMIT
 from memoriter.cli import main
+from odd_files import KINDS, link_to_a_secret, longer_than_memory, posix_only
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FILES = {
     "claude-code": ".claude.json",
@@ -211,3 +212,13 @@ async def test_what_was_installed_starts_and_answers(desk: Desk) -> None:
     async with Client(server, read_timeout_seconds=LIMIT) as client:
         result: Any = await client.call_tool("memory_search", {"query": "which database for the ledger"})
         assert result.structured_content["results"][0]["path"] == "MEMORY.md"
+
+
+@linux
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [kind for kind in KINDS if kind not in {link_to_a_secret, longer_than_memory}])
+def test_a_configuration_that_is_no_plain_file_is_an_error(desk: Desk, make: Callable[[Path], None]) -> None:
+    make(desk.home / ".claude.json")
+    done = run(desk, "install", "claude-code")
+    assert (done.exit_code, ".claude.json" in done.err) == (2, True), done

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,10 +23,12 @@ from memoriter.discovery import (
     take_ticket,
 )
 from memoriter.surroundings import Surroundings
+from odd_files import KINDS, link_to_a_secret, posix_only
 from serving import answering
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
 LINES = st.sampled_from(
     [b"HTTP/1.1 200 OK", b"HTTP/1.1 204", b"HTTP/1.1", b"content-length: 2", b"content-length: x", b"", b"{}", b"\xff"]
@@ -64,3 +67,16 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool) -> None:
                 assert reply is not None or not takes
                 assert reply is None or reply.status in {200, 204}
         assert list((home / "serve").glob("*.ticket")) == []
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not link_to_a_secret])
+@pytest.mark.parametrize("name", [".memoriter.json5", "home/memoriter.json5"])
+def test_settings_that_are_no_plain_file_are_as_none(tmp_path: Path, make: Callable[[Path], None], name: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    around = Surroundings({}, home, tmp_path, lambda: 0.0, lambda: 0.0)
+    without = settings_digest(None, str(tmp_path), around)
+    make(tmp_path / name)
+    assert settings_digest(None, str(tmp_path), around) == without

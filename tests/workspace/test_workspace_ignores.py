@@ -8,8 +8,10 @@ import pytest
 
 from memoriter.errors import PathRefused
 from memoriter.workspace import ExtraPath, Workspace, in_ignored_folder
+from odd_files import KINDS, longer_than_memory, posix_only
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -31,6 +33,31 @@ def lay(root: Path, files: list[str], ignore: dict[str, str]) -> None:
     for path, content in {**dict.fromkeys(files, "note"), **ignore}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content, encoding="utf-8")
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
+@pytest.mark.parametrize("place", ["", "memory/", "memory/drafts/", "notes/", "notes/deep/", "../other/"])
+def test_rules_that_cannot_be_read_are_told_and_stop_nothing(
+    tmp_path: Path, make: Callable[[Path], None], place: str
+) -> None:
+    root = tmp_path / "root"
+    lay(root, ["MEMORY.md", "memory/drafts/a.md", "notes/deep/n.md", "../other/o.md"], {})
+    make(root / place / ".memoryignore")
+    workspace = Workspace(root, [ExtraPath("notes/deep"), ExtraPath("../other")])
+    found = workspace.scan()
+    cited = "notes/" if place == "notes/" else place
+    told = {skip.path: skip.message for skip in found.skipped if skip.reason == "unreadable"}
+    assert list(told) == [f"{cited}.memoryignore"]
+    assert told[f"{cited}.memoryignore"].endswith("so its rules do not count")
+    assert [source.path for source in found.sources] == [
+        "../other/o.md",
+        "MEMORY.md",
+        "memory/drafts/a.md",
+        "notes/deep/n.md",
+    ]
+    assert workspace.read("memory/drafts/a.md").text == "note"
 
 
 FILES = ["MEMORY.md", "memory/a.md", "memory/drafts/b.md", "memory/drafts/keep.md", "memory/x/y/z.md", "notes/n.md"]
@@ -91,3 +118,14 @@ def test_built_in_ignores_hold_below_a_place_but_a_place_itself_may_be_hidden(tm
 def test_folders_of_tools_are_known_in_any_case_and_only_as_whole_names() -> None:
     assert in_ignored_folder("/ws/NODE_MODULES/a.md")
     assert not in_ignored_folder("/ws/node_modules.md/../my-venv/a.md")
+
+
+@posix_only
+def test_of_rules_that_are_too_long_the_first_count_and_the_rest_is_told(tmp_path: Path) -> None:
+    lay(tmp_path, FILES, {})
+    (tmp_path / ".memoryignore").write_bytes(b"drafts/\n" + b"\n" * (1 << 20) + b"MEMORY.md\n")
+    found = Workspace(tmp_path).scan()
+    assert [source.path for source in found.sources] == [path for path in FILES[:5] if "drafts" not in path]
+    assert [skip.message for skip in found.skipped if skip.reason == "unreadable"] == [
+        "it is longer than 1048576 bytes, so what follows does not count"
+    ]

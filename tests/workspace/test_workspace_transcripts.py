@@ -15,6 +15,7 @@ from memoriter.errors import PathRefused
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace, injected, transcripts_of
 from memoriter.workspace._jsonl import LONGEST_LINE
 from memoriter.workspace._messages import fields_of, said_in
+from odd_files import KINDS, longer_than_memory, posix_only
 from transcript_lines import NOON, claude_code, codex, codex_meta, openclaw
 
 if TYPE_CHECKING:
@@ -220,6 +221,58 @@ def test_no_link_leads_out(tmp_path):
     transcripts = homes(tmp_path, paths=[str(tmp_path / "elsewhere")])
     assert names(transcripts) == []
     assert reasons(transcripts) == {"sessions/b.jsonl": "symlink", "sessions/elsewhere": "other_agent"}
+
+
+@posix_only
+def test_a_transcript_with_a_second_name_is_nobodys(tmp_path):
+    other = put(tmp_path / "agents/bob/sessions/b.jsonl", openclaw("user", "His"))
+    mine = put(tmp_path / "agents/main/sessions/a.jsonl", openclaw("user", "Mine")).parent
+    os.link(other, mine / "b.jsonl")
+    put(tmp_path / "chats/c.jsonl", openclaw("user", "Chat"))
+    os.link(other, tmp_path / "chats/d.jsonl")
+    os.link(other, tmp_path / "one.jsonl")
+    transcripts = homes(tmp_path, paths=[str(tmp_path / "chats"), str(tmp_path / "one.jsonl")])
+    assert names(transcripts) == ["sessions/a.jsonl", "sessions/chats/c.jsonl"]
+    linked = ["sessions/b.jsonl", "sessions/chats/d.jsonl", "sessions/one.jsonl"]
+    assert reasons(transcripts) == dict.fromkeys(linked, "hard_link")
+    workspace = Workspace(tmp_path / "ws", transcripts=transcripts)
+    for path in (*linked, str(mine / "b.jsonl"), str(other)):
+        with pytest.raises(PathRefused):
+            workspace.read(path)
+    assert names(transcripts_of_bob(tmp_path)) == []
+
+
+def transcripts_of_bob(tmp_path: Path) -> Transcripts:
+    given = {"homes": [tmp_path], "workspace": tmp_path / "ws", "user_home": tmp_path / "user", "environ": {}}
+    return transcripts_of("bob", [], **given)
+
+
+@posix_only
+def test_a_transcript_that_gets_a_second_name_while_it_is_opened_is_refused(tmp_path):
+    file = put(tmp_path / "agents/main/sessions/a.jsonl", openclaw("user", "Mine"))
+    transcripts = homes(tmp_path)
+    (source,) = transcripts.scan().sources
+    os.link(file, tmp_path / "second.jsonl")
+    with pytest.raises(PathRefused, match="hard link"), transcripts.opened(source):
+        pass
+    (tmp_path / "second.jsonl").unlink()
+    with transcripts.opened(source) as opened:
+        assert [line.said.rendered for line in opened.lines()] == ["User: Mine"]
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
+@pytest.mark.parametrize("place", ["agents/main/sessions/x.jsonl", "codex/sessions/rollout-x.jsonl", "one.jsonl"])
+def test_what_is_no_plain_file_is_no_transcript(tmp_path, make, place):
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    make(tmp_path / place)
+    environ = {"CODEX_HOME": str(tmp_path / "codex")}
+    transcripts = homes(tmp_path, paths=["codex", str(tmp_path / "one.jsonl")], environ=environ)
+    assert [name for name in names(transcripts) if "secret" in name] == []
+    for source in transcripts.scan().sources:
+        with transcripts.opened(source) as opened:
+            assert list(opened.lines()) == []
 
 
 def test_folders_and_files_are_taken_as_they_are_named(tmp_path):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from memoriter.agent._events import Message
 from memoriter.agent._fullness import fullness
-from memoriter.errors import UsageError
+from memoriter.errors import PathRefused, UsageError
+from memoriter.types import Reason
 
 if TYPE_CHECKING:
     from memoriter.agent._session import Session
-    from memoriter.types import Reason
 
 HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact"]
 EVENTS: dict[str, HookEvent] = {
@@ -69,7 +69,7 @@ def read_hook(event: str, text: str) -> HookInput:
         raise UsageError(f"There is no hook {event!r}.", remedy=f"Name one of: {', '.join(EVENTS.values())}.")
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"stdin is not JSON: {error}.", remedy="A coding agent calls this command.") from error
     if not isinstance(found, dict):
         raise UsageError("stdin is not a JSON object.", remedy="A coding agent calls this command.")
@@ -134,7 +134,10 @@ def _stop(given: HookInput, session: Session, *, interactive: bool) -> HookAnswe
         return HookAnswer(None, result.reasons if result else ())
     replied = [Message("assistant", given.reply)] if given.reply else []
     reasons = session.end_turn([*session.turn_messages(), *replied])
-    full = fullness(given.transcript) if interactive else None
+    try:
+        full = fullness(given.transcript) if interactive else None
+    except PathRefused as error:
+        return HookAnswer(None, (*reasons, Reason(error.code, f"{error.message}.", error.remedy)))
     if full is None:
         return HookAnswer(None, reasons)
     answer = session.flush(full.tokens, window=full.window, reserve=full.reserve)

@@ -1,7 +1,7 @@
 """When an agent is told to write down what must last, as a state machine: one flush for each session and compaction.
 
-    (none) ──ask──► requested ──settle──► written            today's log grew
-                       │  ▲                nothing_to_store   the model said so, and wrote nothing
+    (none) ──ask──► requested ──settle──► written            today's log grew, whoever wrote to it
+                       │  ▲                nothing_to_store   the model said so, and the log did not grow
                        └──┘ ask again      failed             neither; or it never answered, twice
                      (after a crash)
 
@@ -11,6 +11,7 @@ Everything here is pure; `_flushing.py` acts.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeGuard, cast
@@ -23,6 +24,7 @@ MOST_ATTEMPTS = 2
 JUST_NOW_SECONDS = 5.0
 """A request of so long ago is another process' of this very moment, not one that was lost."""
 NO_REPLY = "NO_REPLY"
+_COPY = re.compile(r"[\w-]{1,100}\.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Flush:
     at: float
     """Seconds since 1970, of the last step."""
     attempts: int = 1
+    before: str = ""
+    """The name of the file that has the log as it was at the request; empty: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def compactions(entry: Mapping[str, Any]) -> int:
     return int(count) if _is_number(count) and math.isfinite(count) else 0
 
 
-def asked(last: Flush | None, cycle: int, path: str, now: float) -> Flush | None:
+def asked(last: Flush | None, cycle: int, path: str, now: float, before: str = "") -> Flush | None:
     """The flush to ask for now; None: it was asked for this very moment, or is settled already.
 
     Args:
@@ -93,12 +97,13 @@ def asked(last: Flush | None, cycle: int, path: str, now: float) -> Flush | None
         cycle: how many compactions there were.
         path: the log of today.
         now: seconds since 1970.
+        before: the name of the file that has the log as it is now.
     """
     if last is None or last.cycle != cycle:
-        return Flush(cycle, "requested", path, now)
+        return Flush(cycle, "requested", path, now, before=before)
     if last.step != "requested" or last.attempts >= MOST_ATTEMPTS or 0 <= now - last.at < JUST_NOW_SECONDS:
         return None
-    return replace(last, path=path, at=now, attempts=last.attempts + 1)
+    return replace(last, path=path, at=now, attempts=last.attempts + 1, before=before)
 
 
 def settled(last: Flush, evidence: Evidence, now: float) -> Flush:
@@ -131,6 +136,7 @@ def flush_json(flush: Flush) -> dict[str, Any]:
         "path": flush.path,
         "at": round(flush.at * 1000),
         "attempts": flush.attempts,
+        "before": flush.before,
     }
 
 
@@ -140,10 +146,13 @@ def flush_of(found: object) -> Flush | None:
         return None
     known = cast("Mapping[str, Any]", found)
     cycle, step, path, at = (known.get(name) for name in ("cycle", "step", "path", "at"))
-    attempts = known.get("attempts", 1)
+    attempts, before = known.get("attempts", 1), known.get("before")
     if not (isinstance(cycle, int) and isinstance(path, str) and isinstance(attempts, int) and _is_number(at)):
         return None
-    return Flush(cycle, cast("Step", step), path, at / 1000, attempts) if step in STEPS else None
+    if not isinstance(step, str) or step not in STEPS:
+        return None
+    named = before if isinstance(before, str) and _COPY.fullmatch(before) else ""  # never a path to elsewhere
+    return Flush(cycle, cast("Step", step), path, at / 1000, attempts, named)
 
 
 def _fresh_tokens(entry: Mapping[str, Any]) -> float | None:
@@ -154,7 +163,8 @@ def _fresh_tokens(entry: Mapping[str, Any]) -> float | None:
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Whether a value that was read is a number that can be a count or a time; NaN and infinity cannot."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e18 < value < 1e18
 
 
 def _whole(value: float) -> int:

@@ -1,13 +1,17 @@
-"""Asking an agent to write down what must last, and looking on the disk whether it did and what it broke."""
+"""Ask an agent to write down what must last, and look on the disk whether it did and what it changed.
+
+The notes are only read here. Between a request and its settling anybody may write to the log: the model, `remember`,
+the owner with an editor. No program can know which of them removed a line, so none is ever put back or taken out.
+"""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.agent._again import until_written
 from memoriter.agent._flush import (
     Evidence,
     Flush,
@@ -20,18 +24,18 @@ from memoriter.agent._flush import (
     settled,
     was_flushed,
 )
-from memoriter.agent._growth import growth
+from memoriter.agent._growth import Growth, growth
 from memoriter.agent._prompts import flush_prompt, flush_system_prompt, late_prompt
-from memoriter.agent._snapshots import remove_old
+from memoriter.agent._snapshots import KEPT_SECONDS, remove_old
 from memoriter.agent._store import OURS, SessionStore
-from memoriter.errors import MemoriterError, WriteConflict, WriteError
+from memoriter.errors import MemoriterError, PathRefused, WriteConflict
 from memoriter.ids import bytes_hash, content_hash
+from memoriter.plain_file import read_plain
 from memoriter.types import Reason
-from memoriter.workspace import local_time, replace
+from memoriter.workspace import MAX_BYTES, local_time, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from memoriter.agent._flush import Step
     from memoriter.agent._store import Entry
@@ -39,9 +43,11 @@ if TYPE_CHECKING:
     from memoriter.workspace import Workspace
 
 USUAL_WINDOW = 200_000
+KEPT_DAYS = KEPT_SECONDS // 86_400
 
 
 MAKE_ROOM = "Make the folder of notes writable, or name another workspace."
+MAKE_PLAIN = "Move away what has the name of the log, or correct .memoryignore, so that it can be a plain note."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class FlushResult:
     step: Step
     path: str
     new: int = 0
-    """Entries that were not there before."""
+    """Entries that were not in the log at the request, whoever wrote them."""
     reasons: tuple[Reason, ...] = ()
 
 
@@ -81,7 +87,7 @@ class Flushing:
     workspace: Workspace
     store: SessionStore
     folder: Path
-    """Where a log is kept as it was before the model wrote to it."""
+    """Where copies of logs are kept, as they were when a flush was requested."""
     wall: Callable[[], float]
     zone: str | None
     settings: Compaction
@@ -116,21 +122,25 @@ class Flushing:
         return self._asked(wanted, late=True)
 
     def _asked(self, wanted: Callable[[Entry], int | None], *, late: bool) -> FlushAnswer:
+        reasons, fresh, before = list[Reason](), list[Flush](), ""
         try:
-            self.finish(None, last=False)  # one that was asked for before a crash may have been done
+            earlier = self.finish(None, last=False)  # one that was asked for before a crash may have been done
+            reasons += earlier.reasons if earlier else ()
             if wanted(self.store.read(self.key)) is None:
-                return FlushAnswer()
+                return FlushAnswer(reasons=tuple(reasons))
             now = local_time(self.wall(), self.zone)
             log = self.workspace.daily(now.date())
-            if closed := self._closed(log):
-                return FlushAnswer(reasons=(closed,))
-            path, fresh = log.relative_to(self.workspace.root).as_posix(), list[Flush]()
-            self._keep_before(path, wanted)
+            path = log.relative_to(self.workspace.root).as_posix()
+            if closed := self._closed(log, path):
+                return FlushAnswer(reasons=(*reasons, closed))
+            last = self._last()
+            before = self._copied(last, path, wanted)
 
             def act(entry: Entry) -> Entry | None:
                 fresh.clear()
                 cycle, ours = wanted(entry), _ours(entry)
-                flush = None if cycle is None else asked(flush_of(ours.get("flush")), cycle, path, self.wall())
+                last = flush_of(ours.get("flush"))
+                flush = None if cycle is None else asked(last, cycle, path, self.wall(), before)
                 if flush is None:
                     return None
                 fresh.append(flush)
@@ -138,43 +148,54 @@ class Flushing:
                 return {**entry, OURS: {**left, "flush": flush_json(flush)}}
 
             self.store.change(self.key, act)
+            if fresh and last is not None and last.step == "requested" and last.before != before:
+                reasons += self._let_go(last)
+            elif not fresh and (last := self._last()) is not None and last.before != before:
+                self._drop(before)
         except (MemoriterError, OSError) as error:
-            return FlushAnswer(reasons=(reason_of(error),))
+            return FlushAnswer(reasons=(*reasons, reason_of(error)))
         if not fresh:
-            return FlushAnswer()
+            return FlushAnswer(reasons=tuple(reasons))
         prompt = flush_prompt(self.settings.memory_flush.prompt, now)
         system = flush_system_prompt(self.settings.memory_flush.system_prompt, now)
-        return FlushAnswer(FlushTurn(late_prompt(prompt) if late else prompt, system, path))
+        return FlushAnswer(FlushTurn(late_prompt(prompt) if late else prompt, system, path), tuple(reasons))
 
     def finish(self, reply: str | None, *, last: bool = True) -> FlushResult | None:
-        """Look what became of the flush that was asked for; None: none was.
+        """Look what became of the flush that was asked for; None: none was, or another process has settled it.
+
+        The log is only read. If lines that it had at the request are gone or changed, the copy from then is kept and
+        a reason names it.
 
         Args:
             reply: the model's answer; None: not known.
             last: nobody waits for it any more. Otherwise one that has written nothing stays requested.
 
         Raises:
-            WriteError: the state or the log could not be written; what the log was before is still kept.
+            WriteError: the state could not be read or written; the copy from before is still kept.
         """
-        flush = flush_of(_ours(self.store.read(self.key)).get("flush"))
+        flush = self._last()
         if flush is None or flush.step != "requested":
             return None
-        new, reasons = self._mended(flush)
+        change = self._change(flush)
+        new = change.new if isinstance(change, Growth) else ()
         after = settled(flush, Evidence(bool(new), reply), self.wall())
         if after.step == "failed" and not last:
             return None
+        mine = list[bool]()
 
         def act(entry: Entry) -> Entry | None:
             ours = _ours(entry)
-            if flush_of(ours.get("flush")) != flush:
+            mine[:] = [flush_of(ours.get("flush")) == flush]
+            if not mine[0]:
                 return None  # another process has settled it
             times = {"memoryFlushAt": round(self.wall() * 1000), "memoryFlushCompactionCount": after.cycle}
             return {**entry, **times, OURS: {**ours, "flush": flush_json(after)}}
 
         self.store.change(self.key, act)
-        with suppress(OSError):
-            self._before(flush.path).unlink()
-        if after.step == "failed":
+        if not mine[0]:
+            return None
+        reasons = self._let_go(flush, change)
+        if after.step == "failed" and isinstance(change, Growth):
             reasons.append(self._elsewhere(flush))
         return FlushResult(after.step, flush.path, len(new), tuple(reasons))
 
@@ -194,58 +215,84 @@ class Flushing:
         self.store.change(self.key, act)
         return cycles[0], result
 
-    def _closed(self, log: Path) -> Reason | None:
-        """Why nothing can be written into the log."""
+    def remove_old(self) -> None:
+        """Remove copies that were kept for long enough."""
+        remove_old(self.folder, self.wall())
+
+    def _closed(self, log: Path, path: str) -> Reason | None:
+        """Return why nothing can be written into the log; None: it can."""
         root, folder = self.workspace.root, log.parent
-        there = log if log.exists() else folder if folder.exists() else root
         if not root.is_dir():
             return Reason(
                 "flush_skipped", f"There is no folder {str(root)!r}, so nothing can be kept in it.", MAKE_ROOM
             )
         if folder.exists() and not folder.is_dir():
             return Reason("flush_skipped", f"{str(folder)!r} is not a folder, so nothing can be kept in it.", MAKE_ROOM)
+        try:
+            there = folder if folder.exists() else root
+            there = there if self.workspace.content(path) is None else log
+        except PathRefused as error:
+            return Reason("flush_skipped", f"The log cannot be written: {error.message}.", MAKE_PLAIN)
         if not os.access(there, os.W_OK):
             return Reason("flush_skipped", f"{str(there)!r} is read-only, so nothing can be kept in it.", MAKE_ROOM)
         return None
 
-    def _before(self, path: str) -> Path:
-        return self.folder / f"{content_hash(f'{self.key} {path}')[:32]}.md"
+    def _last(self) -> Flush | None:
+        return flush_of(_ours(self.store.read(self.key)).get("flush"))
 
-    def _keep_before(self, path: str, wanted: Callable[[Entry], int | None]) -> None:
-        """Keep the log as it is now, unless an earlier request did: that one knows what was there first."""
-        entry = self.store.read(self.key)
-        flush = flush_of(_ours(entry).get("flush"))
-        again = flush is not None and flush.step == "requested" and flush.cycle == wanted(entry)
-        if again and flush is not None and flush.path == path and self._before(path).exists():
-            return
-        file = self._before(path)
-        with suppress(FileNotFoundError):
-            file.unlink()
-        remove_old(self.folder, self.wall())
+    def _copied(self, last: Flush | None, path: str, wanted: Callable[[Entry], int | None]) -> str:
+        """Keep the log as it is now and return the copy's name.
+
+        A request that is repeated keeps the copy of the first one, which knows what was there before any answer.
+        """
+        cycle = wanted(self.store.read(self.key))
+        again = last is not None and last.step == "requested" and (last.cycle, last.path) == (cycle, path)
+        if again and last is not None and last.before and (self.folder / last.before).exists():
+            return last.before
+        self.remove_old()
+        content = self.workspace.content(path) or b""
+        digest = content_hash(f"{self.key} {path} {cycle} {self.wall()} {bytes_hash(content)}")
+        name = f"{Path(path).stem}-{digest[:16]}.md"
         with suppress(WriteConflict):  # two processes ask at once: the log is the same to both
-            replace(file, _bytes(self.workspace.root / path), expected=None)
+            replace(self.folder / name, content, expected=None, mode=0o600)
+        return name
 
-    def _mended(self, flush: Flush) -> tuple[tuple[str, ...], list[Reason]]:
-        """The entries that are new in the log, once what is missing is back and what is there twice is out."""
-        log, file = self.workspace.root / flush.path, self._before(flush.path)
-        if not file.exists():
-            message = f"What {flush.path} was before is not known, so it was left as it is."
-            return (), [Reason("flush_unknown", message, f"Look at it: memoriter get {flush.path}")]
-        before = _text(_bytes(file))
+    def _change(self, flush: Flush) -> Growth | Reason:
+        """Return how the log changed since the request, or why that is not known."""
+        try:
+            if not flush.before:
+                raise FileNotFoundError
+            before = read_plain(self.folder / flush.before, MAX_BYTES)
+        except OSError:
+            message = f"What {flush.path} was before the flush is not known, so neither is what the flush changed."
+            return Reason("flush_unknown", message, f"Look at it: memoriter get {flush.path}")
+        try:
+            after = self.workspace.content(flush.path) or b""
+        except PathRefused as error:
+            message = f"What became of the log is not known: {error.message}."
+            return Reason("flush_unknown", message, f"{MAKE_PLAIN} As it was before: {self.folder / flush.before}")
+        return growth(_text(before), _text(after))
 
-        def once() -> tuple[tuple[str, ...], list[Reason]]:
-            content = _bytes(log)
-            grown = growth(before, _text(content))
-            if grown.text == _text(content):
-                return grown.new, []
-            fresh = grown.text.encode("utf-8", "surrogateescape")
-            replace(log, fresh, expected=bytes_hash(content) if log.exists() else None)
-            message = f"Entries of {flush.path} were lost in the flush and have been put back."
-            return grown.new, [
-                Reason("flush_repaired", message, f"Look at it: memoriter get {flush.path}")
-            ] if grown.lost else []
+    def _let_go(self, flush: Flush, change: Growth | Reason | None = None) -> list[Reason]:
+        """Remove the copy of a flush that is over, unless lines are gone that only the copy has, and say so."""
+        change = change or self._change(flush)
+        if isinstance(change, Reason):
+            return [change]
+        if not change.gone:
+            self._drop(flush.before)
+            return []
+        count = len(change.gone)
+        message = (
+            f"Of the lines that {flush.path} had when the flush was requested, {count} {'is' if count == 1 else 'are'}"
+            " gone or changed; nothing was put back."
+        )
+        copy = f"Compare it with the copy from before, which is kept for {KEPT_DAYS} days: {self.folder / flush.before}"
+        return [Reason("flush_changed", message, copy)]
 
-        return until_written(once)
+    def _drop(self, before: str) -> None:
+        if before:
+            with suppress(OSError):
+                (self.folder / before).unlink()
 
     def _elsewhere(self, flush: Flush) -> Reason:
         """Why a flush failed: the model wrote to other notes, or to none."""
@@ -272,16 +319,6 @@ def reason_of(error: MemoriterError | OSError) -> Reason:
 def _ours(entry: Entry) -> dict[str, Any]:
     ours = entry.get(OURS)
     return dict(cast("dict[str, Any]", ours)) if isinstance(ours, dict) else {}
-
-
-def _bytes(file: Path) -> bytes:
-    """The content of a file; nothing where there is none. Raises WriteError."""
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise WriteError(f"{str(file)!r} cannot be read: {error.strerror or error}") from error
 
 
 def _text(content: bytes) -> str:

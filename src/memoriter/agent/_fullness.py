@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.errors import PathRefused
+from memoriter.plain_file import open_plain
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,33 +34,49 @@ class Fullness:
 
 
 def fullness(transcript: str) -> Fullness | None:
-    """How full the conversation is; None: it is not known, or nothing was said since the last compaction."""
+    """Return how full the conversation is; None: it is not known, or nothing was said since the last compaction.
+
+    Args:
+        transcript: the path that the coding agent named; empty: it named none.
+
+    Raises:
+        PathRefused: what is there is not a plain file of this user's, or it cannot be read.
+    """
     if not transcript:
         return None
     try:
-        for entry in _backwards(Path(transcript).expanduser()):
-            kind = entry.get("type")
-            if kind == "compacted" or entry.get("subtype") == "compact_boundary":
-                return None
-            found = _claude(entry) if kind == "assistant" else _codex(entry) if kind == "event_msg" else None
-            if found is not None:
-                return found
-    except (OSError, ValueError):
+        entries = _backwards(Path(transcript).expanduser())
+    except FileNotFoundError:
         return None
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no user of the name after `~`
+        why = getattr(error, "strerror", None) or str(error)
+        message = f"The transcript {transcript[:200]!r} is not read: {why}"
+        raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
+    for entry in entries:
+        kind = entry.get("type")
+        if kind == "compacted" or entry.get("subtype") == "compact_boundary":
+            return None
+        found = _claude(entry) if kind == "assistant" else _codex(entry) if kind == "event_msg" else None
+        if found is not None:
+            return found
     return None
 
 
 def _backwards(file: Path) -> Iterator[dict[str, Any]]:
-    """The entries of a transcript's end, the last one first."""
-    with file.open("rb") as opened:
+    """Read a transcript's end and return its entries, the last one first."""
+    with open_plain(file, owned=True) as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(0, size - TAIL))
         lines = opened.read(TAIL).split(b"\n")
-    for line in reversed(lines if size <= TAIL else lines[1:]):
+    return _entries(reversed(lines if size <= TAIL else lines[1:]))
+
+
+def _entries(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+    for line in lines:
         try:
             entry = json.loads(line)
-        except ValueError:
-            continue  # empty, or half written
+        except (ValueError, RecursionError):
+            continue  # empty, or half written, or no transcript
         if isinstance(entry, dict):
             yield cast("dict[str, Any]", entry)
 

@@ -116,6 +116,7 @@ class Session:
         known = None if renew else self._snapshots.read(self.key, self.audience)
         if known is not None and known.context is not None:
             return Context(known.context, tuple(reasons))
+        self._flushing.remove_old()
         now, zone = self.now, self._around.zone
         if zone and not zone_is_known(zone):
             message = f"The time zone {zone!r} is not known here, so days are those of this machine."
@@ -220,7 +221,8 @@ class Session:
     def flushed(self, reply: str | None = None) -> FlushResult | None:
         """Look on the disk what became of the turn that `flush` asked for; None: it had not asked.
 
-        A log that lost something gets it back, with what is new below; what it held already is not added again.
+        The log is only read. `written` means that it has entries which it did not have at the request, whoever wrote
+        them. If lines from before are gone or changed, a reason names the copy that has them.
 
         Args:
             reply: the model's answer; None: it is not known.

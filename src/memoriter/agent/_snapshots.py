@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.agent._again import until_written
 from memoriter.ids import bytes_hash, content_hash
+from memoriter.plain_file import read_plain
+from memoriter.workspace import MAX_BYTES
 from memoriter.workspace import replace as write
 
 if TYPE_CHECKING:
@@ -84,12 +86,12 @@ class Snapshots:
     def _load(self, file: Path) -> tuple[Snapshot | None, str | None]:
         """What is in the file, and the hash that says so; None for what is not there or not a snapshot."""
         try:
-            content = file.read_bytes()
+            content = read_plain(file, MAX_BYTES)
         except FileNotFoundError:
             return None, None
         try:
             return _snapshot(json.loads(content)), bytes_hash(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None, bytes_hash(content)
 
     def _file(self, session: str, audience: Audience) -> Path:
@@ -98,9 +100,13 @@ class Snapshots:
 
 def remove_old(folder: Path, now: float) -> None:
     """Remove what was kept for sessions that are over."""
-    with suppress(OSError):
-        for file in folder.iterdir():
-            if file.stat().st_mtime < now - KEPT_SECONDS:
+    try:
+        files = list(folder.iterdir())
+    except OSError:
+        return
+    for file in files:
+        with suppress(OSError):
+            if file.lstat().st_mtime < now - KEPT_SECONDS:
                 file.unlink()
 
 

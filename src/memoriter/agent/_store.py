@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.agent._again import until_written
 from memoriter.errors import WriteError
 from memoriter.ids import bytes_hash
+from memoriter.plain_file import read_plain
 from memoriter.workspace import replace
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 OURS = "memoriter"
 """The key within an entry that is ours."""
 KEPT_SECONDS = 30 * 86_400
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a store; OpenClaw's holds the prompts of every session."""
 
 Entry = dict[str, Any]
 
@@ -59,14 +62,14 @@ class SessionStore:
 
     def _load(self) -> tuple[Entry, str | None]:
         try:
-            content = self._file.read_bytes()
+            content = read_plain(self._file, LONGEST)
         except FileNotFoundError:
             return {}, None
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from error
         try:
             found = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._unreadable(str(error)) from error
         if not isinstance(found, dict):
             raise self._unreadable("it is not an object")

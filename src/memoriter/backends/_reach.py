@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from memoriter.plain_file import open_plain
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def held_in(file: Path, text: str) -> bool:
     forms = {text, normalize("NFC", text), normalize("NFD", text)}
     forms |= {json.dumps(form, ensure_ascii=plain)[1:-1] for form in list(forms) for plain in (True, False)}
     try:
-        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with open_plain(file, follow=True) as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return any(content.find(form.encode("utf-8", "replace")) >= 0 for form in forms)
     except (OSError, ValueError):  # empty, or gone
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -9,6 +10,7 @@ from memoriter.config._json5 import parse, position
 from memoriter.config._schema import Settings
 from memoriter.config._tree import canonical, locate, ours, table
 from memoriter.errors import ConfigError
+from memoriter.plain_file import read_plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,16 +73,16 @@ def read(kind: OriginKind, path: Path) -> Document:
     """Read a configuration file.
 
     Raises:
-        ConfigError: The file cannot be read, is too long, or is not JSON5.
+        ConfigError: The file cannot be read, is no plain file, is too long, or is not JSON5.
     """
     longest = LONGEST.get(kind, LONGEST_OF_ALL)
     try:
-        with path.open("rb") as file:
-            content = file.read(longest + 1)
+        # The user's own file may be a link to where somebody keeps all of theirs; a stranger's may lead anywhere.
+        content = read_plain(path, longest, follow=kind != "project")
     except OSError as caught:
+        if caught.errno == errno.EFBIG:
+            raise ConfigError(f"{path} is longer than {longest} bytes: that is no configuration file") from None
         raise ConfigError(f"{path} cannot be read: {caught.strerror or caught}") from caught
-    if len(content) > longest:
-        raise ConfigError(f"{path} is longer than {longest} bytes: that is no configuration file")
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as caught:

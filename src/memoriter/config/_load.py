@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     """
     chosen = chosen_file(path, home, environ)
     own = project / PROJECT_FILE if project else None
-    own = own if own and own.is_file() else None
+    own = own if own and os.path.lexists(own) else None  # what is there and is no file is an error, not silence
     if chosen is None and own is None:
         return Configuration()
     documents: list[Document] = []

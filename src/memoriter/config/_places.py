@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
     named = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
     if named is None:
         usual = home / FILE
-        return usual if usual.is_file() else None
+        return usual if os.path.lexists(usual) else None
     named = in_home(str(named), user_home_of(environ, home))
     if not named.is_file():
         source = "" if path else " (named by MEMORITER_CONFIG)"

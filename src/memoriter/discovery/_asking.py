@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.config import PROJECT_FILE, chosen_file, find_workspace
+from memoriter.plain_file import read_plain
 
 if TYPE_CHECKING:
     from memoriter.discovery._announcement import Announcement
     from memoriter.surroundings import Surroundings
 
+LONGEST = 1 << 20
+"""Bytes of a configuration file; a longer one is refused when it is read for its settings."""
 BY_SETTINGS = "default"
 """Why a workspace is the one it is, where only the configuration can say."""
 
@@ -52,7 +55,7 @@ def settings_digest(config: str | None, workspace: str, around: Surroundings) ->
     for path in (file, Path(workspace, PROJECT_FILE)):
         named = os.path.realpath(path) if path is not None else ""
         try:
-            content = path.read_bytes() if path is not None else b""
+            content = read_plain(path, LONGEST, follow=path is file) if path is not None else b""
         except OSError:
             named, content = "", b""
         digest.update(f"\0{named}\0{len(content)}\0".encode("utf-8", "surrogateescape"))

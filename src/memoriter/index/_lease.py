@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy
+from memoriter.plain_file import read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -26,6 +27,8 @@ BEAT_SECONDS = 1.0
 """A holder that writes notes it at most this often."""
 SILENT_SECONDS = 60.0
 """A holder that has written nothing for so long may hang: no batch of a service takes longer than that."""
+_LONGEST = 1 << 16
+"""Bytes of a lease."""
 SEARCHABLE = "Wait until it is done; searches work meanwhile."
 
 
@@ -145,8 +148,8 @@ class Lease:
 
     def _holder(self) -> Holder | None:
         try:
-            return Holder(**json.loads(self._path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            return Holder(**json.loads(read_plain(self._path, _LONGEST)))
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
 
     def _sign(self) -> None:

@@ -6,20 +6,23 @@ import difflib
 import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import ConfigError, WriteError
 from memoriter.ids import bytes_hash
+from memoriter.plain_file import read_plain
 from memoriter.workspace import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from memoriter.integrations._clients import Change
 
 MARK = "\ufeff"
 BACKUP = ".memoriter-backup"
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a configuration file; Claude Code's has the history of every project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,9 @@ def apply(changes: Sequence[Change], *, dry_run: bool) -> list[Outcome]:
 
 
 def _plan(change: Change) -> _Planned:
-    target = change.file.resolve()  # a configuration may be a link to where somebody keeps all of theirs
+    target = Path(os.path.realpath(change.file))  # it may be a link to where somebody keeps all of theirs
     try:
-        content = target.read_bytes()
+        content = read_plain(target, LONGEST)
     except FileNotFoundError:
         content = None
     except OSError as error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 UNDECODED = "undecoded:"
 """The index remembers under this and its path each file with bytes that are not UTF-8."""
 LEFT_OUT = "notes_left_out"
-_FAULTS = {"special", "unreadable", "too_large"}
+_FAULTS = {"special", "unreadable", "too_large", "hard_link"}
 """Other paths are left out because somebody wants it so."""
 _NAMED = 3
 

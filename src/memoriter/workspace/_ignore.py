@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-import stat
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from memoriter.plain_file import open_plain, read_plain
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -65,15 +68,24 @@ class Rules:
         return False
 
 
-def _read(file: str) -> GitIgnoreSpec | None:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+def not_in_force(folder: str) -> str | None:
+    """Return why rules of the folder's ignore file do not count, or None: all do, or there is no such file."""
     try:
-        descriptor = os.open(file, flags)
+        read_plain(Path(folder, IGNORE_FILE), _LONGEST_IGNORE_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        rest = "what follows does" if error.errno == errno.EFBIG else "its rules do"
+        return f"{error.strerror or error}, so {rest} not count"
+    return None
+
+
+def _read(file: str) -> GitIgnoreSpec | None:
+    try:
+        opened = open_plain(Path(file))
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
+    with opened:
         lines = opened.read(_LONGEST_IGNORE_FILE).decode("utf-8-sig", "replace").splitlines()
     return _compile([line for line in lines if line.strip()])
 

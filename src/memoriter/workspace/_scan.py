@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.types import Skipped, Source
 from memoriter.workspace._confined import changed_ns
-from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in
+from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in, not_in_force
 from memoriter.workspace._paths import SUFFIX, encodable
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class Walk:
 
     def _reach(self, area: Area) -> tuple[str, str, Rules, os.stat_result] | None:
         path, prefix, rules = area.base, "", Rules().entering(area.base, "")
+        above = area.cited.removesuffix("/".join(area.start)) if area.start else f"{area.cited}/".removeprefix("./")
+        self._ignore_file(path, above)
         try:
             found = os.stat(path)
             self.folders[path] = found.st_ino
@@ -95,6 +97,7 @@ class Walk:
                     self.folders[path] = found.st_ino
                     prefix = f"{prefix}{name}/"
                     rules = rules.entering(path, prefix)
+                    self._ignore_file(path, above + prefix)
         except (FileNotFoundError, NotADirectoryError):
             return self._skip(area.cited, "missing", "nothing is there") if area.configured else None
         except (OSError, ValueError) as error:
@@ -115,6 +118,7 @@ class Walk:
             rules = folder.rules
             if folder.names and any(entry.name == IGNORE_FILE for entry in entries):
                 rules = rules.entering(folder.path, folder.prefix)
+                self._ignore_file(folder.path, cited)
             for entry in entries:
                 if self._left_out(area, entry, cited, folder.prefix, rules):
                     continue
@@ -124,6 +128,10 @@ class Walk:
                     waiting.append(_Folder(entry.path, names, f"{folder.prefix}{entry.name}/", rules))
                 elif area.takes(names):
                     self._entry(cited + entry.name, entry, real + entry.path[len(top.path) :])
+
+    def _ignore_file(self, folder: str, cited: str) -> None:
+        if why := not_in_force(folder):
+            self._skip(f"{cited}{IGNORE_FILE}", "unreadable", why)
 
     def _left_out(self, area: Area, entry: os.DirEntry[str], cited: str, prefix: str, rules: Rules) -> bool:
         """Leave the entry out if a rule says so by its name and kind."""

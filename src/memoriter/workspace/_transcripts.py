@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Place
 from memoriter.workspace._confined import changed_ns, open_plain, refused
@@ -29,6 +30,7 @@ DEEPEST = 12
 """Folders inside folders that are looked into."""
 _FIRST_LINE = 1 << 20
 _SYMLINK = "symbolic links are not followed"
+_HARD_LINK = "it has a second name on this disk (a hard link), so it may belong to another agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,13 @@ class Transcripts:
         """A transcript for reading, as the disk has it now.
 
         Raises:
-            PathRefused: it is gone, or no plain file, or not this agent's.
+            PathRefused: it is gone, or no plain file with one name, or not this agent's.
         """
         from memoriter.workspace._open_transcript import OpenTranscript
 
         with open_plain(self._place(source)) as (file, found):
+            if found.st_nlink > 1:
+                raise refused(source.path, _HARD_LINK)
             fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found))
             yield OpenTranscript(file, fresh)
 
@@ -171,6 +175,8 @@ class Transcripts:
             look.skip(cited, "not_transcript", f"{path!r}: only files that end in {SUFFIX} are transcripts")
         elif (found.st_dev, found.st_ino) in look.inodes:
             return
+        elif found.st_nlink > 1:
+            look.skip(cited, "hard_link", _HARD_LINK)
         elif self._here(folder, path, found):
             look.inodes.add((found.st_dev, found.st_ino))
             name = look.free_name(cited, path)
@@ -234,7 +240,7 @@ def _started_in(path: str) -> str | None:
     from memoriter.workspace._messages import fields_of
 
     try:
-        with Path(path).open("rb") as file:
+        with plain_file.open_plain(Path(path)) as file:
             fields = fields_of(file.readline(_FIRST_LINE)) or {}
     except OSError:
         return None

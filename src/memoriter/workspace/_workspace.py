@@ -214,6 +214,17 @@ class Workspace:
         """
         remove(self._writable(path), expected=expected)
 
+    def content(self, path: str) -> bytes | None:
+        """Return the bytes of a memory file, as cited or absolute; None: nothing is there.
+
+        Raises:
+            PathRefused: the path is not memory, or a link, a pipe, a folder or a file that is too large is there.
+        """
+        try:
+            return read_bytes(self._place(path), self._max_bytes)[0]
+        except FileNotFoundError:
+            return None
+
     def refusal(self, path: str) -> Skipped | None:
         """Why a cited or absolute path is not memory by its name and the ignore rules, or `None`: for watchers."""
         verdict = admit(self._areas(), str(self.root), path)
