@@ -26,6 +26,7 @@ from memoriter.agent._snapshots import remove_old
 from memoriter.agent._store import OURS, SessionStore
 from memoriter.errors import MemoriterError, WriteConflict, WriteError
 from memoriter.ids import bytes_hash, content_hash
+from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.types import Reason
 from memoriter.workspace import local_time, replace
 
@@ -223,7 +224,8 @@ class Flushing:
             file.unlink()
         remove_old(self.folder, self.wall())
         with suppress(WriteConflict):  # two processes ask at once: the log is the same to both
-            replace(file, _bytes(self.workspace.root / path), expected=None)
+            make_private_folder(self.folder)
+            replace(file, _bytes(self.workspace.root / path), expected=None, mode=PRIVATE_FILE)
 
     def _mended(self, flush: Flush) -> tuple[tuple[str, ...], list[Reason]]:
         """The entries that are new in the log, once what is missing is back and what is there twice is out."""
