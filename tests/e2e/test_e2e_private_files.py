@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +15,9 @@ from memoriter.app import sessions_of, surroundings
 from memoriter.chat._transcript import Transcript
 from memoriter.permissions import make_private_file, make_private_folder
 from watched_modes import day, loose, watched, work
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are the modes of POSIX")
 
@@ -131,7 +134,7 @@ def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permi
     for file in (note, own):
         file.write_text("# A note\n", encoding="utf-8")
     opened(desk)
-    os.chmod(desk.home / "workspace", 0o755)
+    (desk.home / "workspace").chmod(0o755)
 
     desk.run("index")
 
@@ -180,6 +183,6 @@ def test_private_files_and_folders_are_made_once(tmp_path: Path) -> None:
 
     assert [mode(path) for path in (tmp_path / "a", folder, folder / "f")] == [0o700, 0o700, 0o600]
     assert (folder / "f").read_text(encoding="utf-8") == "kept"
-    assert os.listdir(folder) == ["f"]
+    assert list(folder.iterdir()) == [folder / "f"]
     with pytest.raises(FileExistsError):
         make_private_folder(folder / "f")

@@ -41,7 +41,7 @@ def loose(folder: Path, but: str = "") -> Iterator[str]:
     """The files and folders below a folder, itself included, that others than the owner may use, with their modes."""
     for inside, names, files in os.walk(folder):
         names[:] = [name for name in names if name != but]
-        for path in (inside, *(os.path.join(inside, name) for name in files)):
+        for path in (inside, *(f"{inside}/{name}" for name in files)):
             try:
                 found = os.lstat(path)
             except OSError:
