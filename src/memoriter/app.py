@@ -15,16 +15,19 @@ from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, 
 from memoriter.config import (
     agent_name,
     cache_of,
+    check_home,
     expand,
     find_workspace,
     in_home,
     index_path,
     load,
+    notices_of,
     place_index,
 )
 from memoriter.embed import Address, Outside, ProviderSettings
 from memoriter.errors import ConfigError, WorkspaceNotFound
-from memoriter.index import Ledger, network_of
+from memoriter.index import Ledger, index_files, network_of
+from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.surroundings import Surroundings, surroundings
 from memoriter.sync import Cutting, SessionRules, SyncSettings
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from memoriter.plugins import Installed, Plugins
     from memoriter.sync import Watch, WatchEvent
     from memoriter.tools import MemoryLike
+    from memoriter.types import Reason
     from memoriter.workspace import Transcripts
 
 RECALL_CHARS = 4_000
@@ -64,6 +68,8 @@ class Assembly:
     """Whether a folder is on a network file system."""
     again: Callable[[], Assembly]
     """The same once more, for another thread."""
+    notices: tuple[Reason, ...] = ()
+    """What a person should know of files that are not trusted, or that others could read."""
 
     def watch(self, stop: Event, told: Callable[[WatchEvent], None]) -> Watch:
         """What keeps the index true to the files until `stop` is set."""
@@ -87,6 +93,7 @@ def settle(
     around: Surroundings, workspace: str | Path | None, config: str | Path | None, agent: str | None
 ) -> tuple[Place, Configuration, str]:
     """Which workspace, which configuration, which agent. Raises ConfigError."""
+    check_home(around.home, owners_of(around.environ, root=True))
     file = Path(config) if config is not None else None
     written = load(file, home=around.home, environ=around.environ)
     chosen = agent or written.default_agent
@@ -144,6 +151,9 @@ def assemble(
         around,
         remote=lambda folder: bool(network_of(folder, around.mounts)),
         again=lambda: assemble(workspace, config=config, agent=agent, around=around),
+        notices=notices_of(
+            place, configuration, home=around.home, user_home=around.user_home, index=index_files(index.path)
+        ),
     )
 
 
@@ -304,6 +314,7 @@ def _workspace(
     place: Place, settings: MemorySearch, around: Surroundings, *, transcripts: Transcripts | None
 ) -> Workspace:
     if place.reason == "default":
+        make_private_folder(around.home)
         place.workspace.mkdir(parents=True, exist_ok=True)
     extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
     try:

@@ -74,6 +74,11 @@ class Memory:
         return self._assembly.place
 
     @property
+    def notices(self) -> tuple[Reason, ...]:
+        """Files that are not trusted because of their owner, and files that other users of the machine could read."""
+        return self._assembly.notices
+
+    @property
     def configuration(self) -> Configuration:
         return self._assembly.configuration
 
@@ -304,7 +309,7 @@ class Memory:
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is and whether it works; `deep` searches for known passages."""
-        status = self._backend.status(deep=deep)
+        status = replace(self._backend.status(deep=deep), notices=self.notices)
         if self.settings.enabled:
             return status
         off = Reason(

@@ -355,6 +355,8 @@ class Status:
     """What is indexed of each kind that is searched."""
     index_reason: str = ""
     """Why the index is where it is, if it is not simply in the home."""
+    notices: tuple[Reason, ...] = ()
+    """Files that are not trusted, or that other users could read."""
 
 
 @dataclass(frozen=True, slots=True)

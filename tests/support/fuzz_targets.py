@@ -24,6 +24,7 @@ from memoriter.agent import read_hook
 from memoriter.config import load
 from memoriter.embed.remote._remote import RemoteSettings, remote_names, vendor_of
 from memoriter.errors import ConfigError, EmbeddingError, UsageError
+from memoriter.masking import mask
 from memoriter.mcp_server import server_of
 from memoriter.workspace import (
     TranscriptFolder,
@@ -32,7 +33,6 @@ from memoriter.workspace import (
     blocks_with,
     chunk_lines,
     chunk_markdown,
-    mask,
     without_injected,
 )
 

@@ -30,6 +30,7 @@ from memoriter.agent._snapshots import KEPT_SECONDS, remove_old
 from memoriter.agent._store import OURS, SessionStore
 from memoriter.errors import MemoriterError, PathRefused, WriteConflict
 from memoriter.ids import bytes_hash, content_hash
+from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.plain_file import read_plain
 from memoriter.types import Reason
 from memoriter.workspace import MAX_BYTES, local_time, replace
@@ -254,7 +255,8 @@ class Flushing:
         digest = content_hash(f"{self.key} {path} {cycle} {self.wall()} {bytes_hash(content)}")
         name = f"{Path(path).stem}-{digest[:16]}.md"
         with suppress(WriteConflict):  # two processes ask at once: the log is the same to both
-            replace(self.folder / name, content, expected=None, mode=0o600)
+            make_private_folder(self.folder)
+            replace(self.folder / name, content, expected=None, mode=PRIVATE_FILE)
         return name
 
     def _change(self, flush: Flush) -> Growth | Reason:

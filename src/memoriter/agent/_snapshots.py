@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.agent._again import until_written
 from memoriter.ids import bytes_hash, content_hash
+from memoriter.permissions import PRIVATE_FILE, make_private_folder, owners_of
 from memoriter.plain_file import read_plain
 from memoriter.workspace import MAX_BYTES
 from memoriter.workspace import replace as write
@@ -78,7 +79,8 @@ class Snapshots:
                 return fresh
             if expected is None:
                 remove_old(self._folder, self._wall())
-            write(file, _text(session, fresh), expected=expected)
+            make_private_folder(self._folder)
+            write(file, _text(session, fresh), expected=expected, mode=PRIVATE_FILE)
             return fresh
 
         return until_written(once)
@@ -89,6 +91,8 @@ class Snapshots:
             content = read_plain(file, MAX_BYTES)
         except FileNotFoundError:
             return None, None
+        if owners_of({}, root=True).complaint(file):  # planted: what it says is not told to the model
+            return None, bytes_hash(content)
         try:
             return _snapshot(json.loads(content)), bytes_hash(content)
         except (ValueError, RecursionError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.agent._again import until_written
 from memoriter.errors import WriteError
 from memoriter.ids import bytes_hash
+from memoriter.permissions import PRIVATE_FILE, make_private_folder, owners_of
 from memoriter.plain_file import read_plain
 from memoriter.workspace import replace
 
@@ -55,12 +56,15 @@ class SessionStore:
             now = self._wall()
             entries = {name: entry for name, entry in entries.items() if not _is_old(entry, now)}
             entries[key] = {**fresh, "updatedAt": round(now * 1000)}
-            replace(self._file, _text(entries), expected=expected)
+            make_private_folder(self._file.parent)
+            replace(self._file, _text(entries), expected=expected, mode=PRIVATE_FILE)
             return fresh
 
         return until_written(once)
 
     def _load(self) -> tuple[Entry, str | None]:
+        if complaint := owners_of({}, root=True).complaint(self._file):
+            raise self._unreadable(complaint)
         try:
             content = read_plain(self._file, LONGEST)
         except FileNotFoundError:

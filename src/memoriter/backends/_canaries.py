@@ -189,15 +189,20 @@ class _Look:
         return self._fresh
 
     def _embedded(self) -> dict[int, NDArray[np.float32]]:
-        from memoriter.embed import embed_in_batches
+        from memoriter.embed import SendsTexts, embed_in_batches
         from memoriter.sync import BATCH_TOKENS
 
-        texts = [row.chunk.contextual for row in self.rows]
         known: dict[int, NDArray[np.float32]] = {}
         try:
             provider = self.backend.embedding.open()
+            rows = [(row, row.chunk.contextual) for row in self.rows]
+            if isinstance(
+                provider, SendsTexts
+            ):  # an older version sent secrets too, and its vectors are of those texts
+                rows = [(row, text) for row, text in rows if provider.outgoing(text) is text]
+            texts = [text for _, text in rows]
             for done in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
-                known |= {self.rows[at].id: row for at, row in zip(done.positions, done.vectors, strict=True)}
+                known |= {rows[at][0].id: row for at, row in zip(done.positions, done.vectors, strict=True)}
         except EmbeddingError as error:
             self.told.append(Reason(error.code, error.message, error.remedy))
         return known

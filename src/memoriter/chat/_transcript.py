@@ -6,6 +6,7 @@ import json
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from memoriter.permissions import make_private_folder, open_private
 from memoriter.workspace import without_injected
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class Transcript:
             )
         name = f"{self._count + 1:08x}"
         rows.append({"type": kind, "id": name, "parentId": self._last, "timestamp": moment, **fields})
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.file.parent)
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        with self.file.open("ab") as opened:
+        with open(self.file, "ab", opener=open_private) as opened:
             opened.write(text.encode("utf-8", "replace"))
         self._count, self._last = self._count + 1, name

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from memoriter.memory import Memory
 
+STANDING = {"home_open"}
+"""Notices about what cannot be changed: `status` and `doctor` alone repeat them."""
 GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
 
 
@@ -45,12 +47,19 @@ class Asked:
     def screen(self) -> Screen:
         return Screen(as_json=self.json, quiet=self.quiet, verbose=self.verbose)
 
-    def memory(self) -> Memory:
-        """The memory that is meant. Raises ConfigError and WorkspaceNotFound."""
+    def memory(self, *, spare: bool = True) -> Memory:
+        """The memory that is meant, after its notices were printed. Raises ConfigError and WorkspaceNotFound."""
+        memory = self.opened(spare=spare)
+        self.screen.reasons([notice for notice in memory.notices if notice.code not in STANDING])
+        return memory
+
+    def opened(self, *, spare: bool = True) -> Memory:
+        """The memory that is meant, with few threads for a process that ends soon. Raises as `memory` does."""
         from memoriter.app import spare_threads
         from memoriter.memory import Memory
 
-        spare_threads()
+        if spare:
+            spare_threads()
         return Memory.open(self.workspace, config=self.config, agent=self.agent)
 
     def told(self, memory: Memory) -> Memory:

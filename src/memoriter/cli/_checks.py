@@ -153,11 +153,13 @@ def _broken(check: str, reason: Reason | None) -> Finding:
 def _memory(asked: Asked, *, deep: bool) -> Iterator[Finding]:
     """The index; `deep` also searches it, which a service would be asked for."""
     try:
-        with asked.memory() as memory:
+        with asked.opened() as memory:
             status = memory.status(deep=deep)
     except MemoriterError as error:
         yield Finding("index", "broken", error.message, error.remedy)
         return
+    for notice in status.notices:
+        yield Finding(notice.code, "note", notice.message, notice.remedy)
     yield from _index(status)
     if deep:
         yield _canaries(status)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._asked import STANDING, Asked, Command
 from memoriter.cli._failure import failure_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _own(asked: Asked, event: str, typed: bytes, *, shared: bool, attended: bool
     from memoriter.agent import answer_hook, read_hook
 
     given = read_hook(event, typed.decode("utf-8", "replace"))
-    memory = asked.memory()
+    memory = asked.opened()
     try:
         session = memory.session(given.session, audience="shared" if shared else "private")
         if given.event == "user-prompt":
@@ -108,7 +108,8 @@ def _own(asked: Asked, event: str, typed: bytes, *, shared: bool, attended: bool
         answer = answer_hook(given, session, interactive=attended)
         if given.event == "session-start":
             memory.session_started(given.session)
-        return _Answer(answer.output, tuple(f"{reason.message} {reason.remedy}" for reason in answer.reasons))
+        reasons = (*(notice for notice in memory.notices if notice.code not in STANDING), *answer.reasons)
+        return _Answer(answer.output, tuple(f"{reason.message} {reason.remedy}" for reason in reasons))
     finally:
         with suppress(Exception):  # a recall that is late may still be at the index; the answer is not lost for it
             memory.close()

@@ -35,10 +35,8 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]) ->
     """
     if not http and (host, port, allow_host) != (HOST, PORT, ()):
         raise click.UsageError("--host, --port and --allow-host go with --http.")
-    from memoriter.memory import Memory
-
     asked, screen = Asked.now(), Asked.now().screen
-    memory = asked.told(Memory.open(asked.workspace, config=asked.config, agent=asked.agent))
+    memory = asked.told(asked.memory(spare=False))
     if http:
         _serve(memory, screen, host, port, allow_host)
         return

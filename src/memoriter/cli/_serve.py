@@ -43,11 +43,10 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], no_watch: bool
     memoriter mcp --http; notes are indexed while they change, as with memoriter watch. One server has one workspace.
     Ctrl-C ends it, and everything goes on without it. Next: memoriter install --help.
     """
-    from memoriter.memory import Memory
     from memoriter.surroundings import surroundings
 
     asked, around = Asked.now(), surroundings()
-    memory = asked.told(Memory.open(asked.workspace, config=asked.config, agent=asked.agent))
+    memory = asked.told(asked.memory(spare=False))
     from memoriter.mcp_server import listen
 
     listening = listen(host, port)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._asked import STANDING, Asked, Command
 from memoriter.cli._failure import FAILED
 from memoriter.cli._render import counted
 from memoriter.tools import status_json
@@ -42,7 +42,8 @@ def command(*, deep: bool) -> None:
     else:
         for number, state in enumerate(states):
             screen.show([*([()] if number else []), *_lines(state, everything=screen.verbose)])
-            screen.reasons(state.health.reasons)
+            standing = [notice for notice in state.notices if notice.code in STANDING]
+            screen.reasons([*standing, *state.health.reasons])
     if any(not canary.found for state in states for canary in state.canaries):
         click.get_current_context().exit(FAILED)
 

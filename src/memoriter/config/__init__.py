@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from memoriter.config._check import as_file
     from memoriter.config._configuration import Configuration
     from memoriter.config._document import Origin, OriginKind
+    from memoriter.config._home import check_home, notices_of
     from memoriter.config._index_place import IndexPlace, cache_of, place_index
     from memoriter.config._load import load, with_values
     from memoriter.config._places import (
@@ -106,6 +107,7 @@ __all__ = [
     "agent_name",
     "as_file",
     "cache_of",
+    "check_home",
     "chosen_file",
     "expand",
     "find_workspace",
@@ -113,6 +115,7 @@ __all__ = [
     "in_home",
     "index_path",
     "load",
+    "notices_of",
     "place_index",
     "plan_qmd",
     "qmd_limits",
@@ -128,6 +131,7 @@ def __getattr__(name: str) -> Any:
         "_check": "as_file",
         "_configuration": "Configuration",
         "_document": "Origin OriginKind",
+        "_home": "check_home notices_of",
         "_index_place": "IndexPlace cache_of place_index",
         "_load": "load with_values",
         "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",

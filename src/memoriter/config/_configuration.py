@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memoriter.config._document import Document
     from memoriter.config._search import MemorySearch
     from memoriter.config._section import Key
+    from memoriter.types import Reason
 
 DEFAULT = Origin("default")
 
@@ -38,6 +39,8 @@ class Configuration:
     """Dotted keys of the files that only OpenClaw knows and that have no effect here."""
     documents: tuple[Document, ...] = field(default=(), repr=False)
     """What was written, the weakest first."""
+    refused: tuple[Reason, ...] = ()
+    """Files whose settings do not count, because they cannot be trusted."""
 
     @property
     def origins(self) -> Mapping[str, Origin]:

@@ -14,6 +14,8 @@ from memoriter.config._places import PROJECT_FILE, chosen_file
 from memoriter.config._project import forbidden
 from memoriter.config._tree import merged, table, without
 from memoriter.errors import ConfigError
+from memoriter.permissions import owners_of
+from memoriter.types import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +33,7 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
         path: The file; None: `MEMORITER_CONFIG`, or `memoriter.json5` in `home` if it is there, else only defaults.
         home: Memoriter's home.
         environ: The environment.
-        project: The workspace, for its own `.memoriter.json5`.
+        project: The workspace, for its own `.memoriter.json5`, which is not obeyed if it belongs to another user.
 
     Raises:
         ConfigError: A file is missing, cannot be read, or holds something that is not allowed; all mistakes of a file
@@ -40,14 +42,23 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     chosen = chosen_file(path, home, environ)
     own = project / PROJECT_FILE if project else None
     own = own if own and os.path.lexists(own) else None  # what is there and is no file is an error, not silence
+    refused: tuple[Reason, ...] = ()
+    if own and project and (complaint := owners_of(environ, root=True).complaint(own)):
+        own, refused = None, (not_obeyed(own, complaint),)
     if chosen is None and own is None:
-        return Configuration()
+        return Configuration(refused=refused)
     documents: list[Document] = []
     if chosen:
         documents.append(checked(read("file", chosen)))
     if own and project:
         documents.append(checked(read("project", own), workspace=project))
-    return replace(combined(documents), path=chosen, project_path=own)
+    return replace(combined(documents), path=chosen, project_path=own, refused=refused)
+
+
+def not_obeyed(file: Path, complaint: str) -> Reason:
+    """What a person is told of a workspace's settings that do not count."""
+    message = f"The settings of {str(file)!r} are not obeyed: {complaint}."
+    return Reason("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
 
 
 def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:
@@ -70,7 +81,8 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     given = document(kind, tree)
     checked(document(kind, merged({"models": {"providers": custom}}, tree)) if custom else given)
     result = combined([*configuration.documents, given])
-    return replace(result, path=configuration.path, project_path=configuration.project_path)
+    kept = configuration
+    return replace(result, path=kept.path, project_path=kept.project_path, refused=kept.refused)
 
 
 def checked(given: Document, *, workspace: Path | None = None) -> Document:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import ConfigError
+from memoriter.permissions import Owners, owners_of
+from memoriter.types import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memoriter.config._search import MemorySearch
 
+HOME_NAME = ".memoriter"
 FILE = "memoriter.json5"
 PROJECT_FILE = ".memoriter.json5"
 DEFAULT_AGENT = "main"
+SIGNS = ("MEMORY.md", "memory", PROJECT_FILE)
+"""What makes a folder a workspace that is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +35,14 @@ class Place:
     """Absolute; it may not exist yet."""
     reason: str
     """For people: `-w`, `MEMORITER_WORKSPACE`, `found MEMORY.md above the current folder`, `configured`, `default`."""
+    refused: tuple[Reason, ...] = ()
+    """Folders that would have been the workspace if they could be trusted."""
 
 
 def home_of(environ: Mapping[str, str], user_home: Path) -> Path:
     """The folder of memoriter's own files: `MEMORITER_HOME`, or `.memoriter` in the user's home."""
     given = environ.get("MEMORITER_HOME", "").strip()
-    return in_home(given, user_home).absolute() if given else user_home / ".memoriter"
+    return in_home(given, user_home).absolute() if given else user_home / HOME_NAME
 
 
 def in_home(path: str, user_home: Path) -> Path:
@@ -48,11 +56,16 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
     """The configuration file in force: the one given, `MEMORITER_CONFIG`, or the usual one; None: there is none.
 
     Raises:
-        ConfigError: The file that is named is not there.
+        ConfigError: The file that is named is not there, or the usual one belongs to another user.
     """
     named = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
     if named is None:
         usual = home / FILE
+        if complaint := owners_of(environ, root=True).complaint(usual):
+            raise ConfigError(
+                f"{str(usual)!r} is not obeyed: {complaint}.",
+                remedy="Remove it, or name it with --config FILE if you trust it.",
+            )
         return usual if os.path.lexists(usual) else None
     named = in_home(str(named), user_home_of(environ, home))
     if not named.is_file():
@@ -70,12 +83,18 @@ def user_home_of(environ: Mapping[str, str], home: Path) -> Path:
 
 
 def find_workspace(
-    flag: Path | None, *, environ: Mapping[str, str], cwd: Path, configured: str | None, home: Path
+    flag: Path | None,
+    *,
+    environ: Mapping[str, str],
+    cwd: Path,
+    configured: str | None,
+    home: Path,
+    owners: Owners | None = None,
 ) -> Place:
     """The folder whose notes are meant.
 
     The first that is given wins: the flag, the environment, a folder with memory around `cwd`, the configuration, the
-    default.
+    default. A folder that is named counts whoever owns it; one that is only found around `cwd` must be the user's own.
 
     Args:
         flag: What the caller asks for, relative to `cwd`.
@@ -83,19 +102,42 @@ def find_workspace(
         cwd: The current folder, absolute.
         configured: The workspace of the configuration, if it has one.
         home: Memoriter's home.
+        owners: Whose folders may be found; None: those of this process' user.
     """
     user_home = user_home_of(environ, home)
     if flag is not None:
         return Place(cwd / in_home(str(flag), user_home), "-w")
     if named := environ.get("MEMORITER_WORKSPACE", "").strip():
         return Place(cwd / in_home(named, user_home), "MEMORITER_WORKSPACE")
+    owners, refused = owners or owners_of(environ), list[Reason]()
     for folder in upwards(cwd, user_home):
-        if sign := sign_of_memory(folder):
-            where = "in the current folder" if folder == cwd else "above the current folder"
-            return Place(folder, f"found {sign} {where}")
+        if not (sign := sign_of_memory(folder)):
+            continue
+        if found := distrusted(folder, owners):
+            refused.append(refusal_of(folder, *found))
+            continue
+        where = "in the current folder" if folder == cwd else "above the current folder"
+        return Place(folder, f"found {sign} {where}", tuple(refused))
     if configured:
-        return Place(home / in_home(configured, user_home), "configured")
-    return Place(home / "workspace", "default")
+        return Place(home / in_home(configured, user_home), "configured", tuple(refused))
+    return Place(home / "workspace", "default", tuple(refused))
+
+
+def distrusted(folder: Path, owners: Owners) -> tuple[Path, str] | None:
+    """What keeps a folder that looks like a workspace from being taken for one, and why; None where nothing does.
+
+    Where everybody may create files, as in `/tmp`, somebody else can put notes beside the user's own at any time.
+    """
+    for path in (folder, *(folder / name for name in SIGNS)):
+        if complaint := owners.complaint(path):
+            return path, complaint
+    return (folder, "every user of this machine can put files there") if owners.open_to_all(folder) else None
+
+
+def refusal_of(folder: Path, path: Path, complaint: str) -> Reason:
+    """What a person is told of a folder that was passed over."""
+    message = f"{str(path)!r} is not used: {complaint}."
+    return Reason("workspace_refused", message, f"If you trust it, name the folder: -w {shlex.quote(str(folder))}")
 
 
 def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:

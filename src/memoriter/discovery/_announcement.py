@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from memoriter.discovery._tickets import remove_old_tickets
+from memoriter.permissions import make_private_folder, owners_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ def folder_of(home: Path) -> Path:
 
 def announce(folder: Path, server: Announcement) -> None:
     """Write the file, for nobody else to read; files of servers that are gone are removed. Raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     remove_old_tickets(folder, server.started)
     for _ in announced(folder):
         pass  # each that is gone is removed on the way
@@ -89,6 +90,8 @@ def withdraw(folder: Path, server: Announcement) -> None:
 
 
 def _read(file: Path) -> Announcement | None:
+    if owners_of({}).complaint(file):
+        return None  # planted by another user
     try:
         found: dict[str, Any] = json.loads(file.read_bytes())
         server = Announcement(**found)

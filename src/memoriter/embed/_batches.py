@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memoriter.embed._limits import group_by_budget, split_within
+from memoriter.embed._provider import SendsTexts
 from memoriter.embed._vectors import normalise
 from memoriter.errors import BadVector, EmbeddingError, InputRejected, InputTooLarge
 
@@ -73,6 +74,8 @@ def embed_in_batches(
     """
     if texts and role == "document":
         provider.expect(len(texts))
+    if isinstance(provider, SendsTexts):  # before a text is cut: the half of a secret is not known to be one
+        texts = [provider.outgoing(text) for text in texts]
     sizes = [provider.count_tokens(text) for text in texts]
     for group in group_by_budget(sizes, budget):
         items = [_item(provider, position, texts[position], sizes[position]) for position in group]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,4 +39,13 @@ class EmbeddingProvider(Protocol):
 
     def close(self) -> None:
         """Let go of the model. Closing twice is harmless."""
+        ...
+
+
+@runtime_checkable
+class SendsTexts(Protocol):
+    """A provider that sends texts out of this process."""
+
+    def outgoing(self, text: str) -> str:
+        """Return what of a text may be sent: all but its secrets. The same object if it has none."""
         ...

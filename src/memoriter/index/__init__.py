@@ -1,6 +1,7 @@
 """The disposable index: the only room that speaks SQL. Everything in it can be made again from the notes."""
 
 from memoriter.index._engines import ENGINES, EngineName
+from memoriter.index._home import index_files
 from memoriter.index._index import Index
 from memoriter.index._ledger import Ledger
 from memoriter.index._network import network_of
@@ -17,5 +18,6 @@ __all__ = [
     "KindCount",
     "Ledger",
     "Row",
+    "index_files",
     "network_of",
 ]

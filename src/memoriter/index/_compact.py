@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.index import _keywords
 from memoriter.index._connection import connect, set_counter
 from memoriter.index._engines import load_sqlite_vec
+from memoriter.permissions import make_private_file
 
 if TYPE_CHECKING:
     from memoriter.index._database import Database
@@ -74,6 +75,7 @@ def rewrite(home: Home, *, after: int, network: bool) -> None:
             return
         fresh = home.next_generation(after)
         try:
+            make_private_file(fresh)
             connection.execute("VACUUM INTO ?", (str(fresh),)).fetchall()
             home.publish(fresh)
         except BaseException:

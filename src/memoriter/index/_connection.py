@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, cast
 
 from memoriter.index._schema import APPLICATION_ID, PAGE_SIZE, VERSION
+from memoriter.permissions import make_private_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,10 +27,14 @@ Nature = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
 def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = True) -> Database:
     """Open a database that exists (or make it, if asked), tuned; `apsw` errors pass through.
 
+    A new file can be read by its owner only; SQLite gives its logs the permissions of the database.
+
     One that is not `trusted` is looked at first, and stays as it is if it is not ours.
     """
     import apsw
 
+    if create:
+        make_private_file(path)
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = cast("Database", apsw.Connection(str(path), flags=flags))
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index._lease import Lease, identity
+from memoriter.permissions import PRIVATE_FILE, make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 _COMPANIONS = ("-wal", "-shm", "-journal")
 _LOCK_SECONDS = 10.0
 """Creating and swapping take milliseconds; whoever holds this lock longer is stuck."""
+
+
+def index_files(path: Path) -> list[Path]:
+    """The files of the index at a path that are there: generations, logs, locks, and those that were set aside."""
+    generation, name = _generation_pattern(path), re.escape(path.name)
+    own = re.compile(rf"\.?{name}(?:$|[.-])")
+    with suppress(OSError):
+        names = os.listdir(path.parent)  # noqa: PTH208 (names are all that is needed)
+        return [path.with_name(each) for each in names if own.match(each) or generation.match(each)]
+    return []
 
 
 class Home:
@@ -50,7 +61,7 @@ class Home:
 
     def create(self, build: Callable[[Path], None], *, after: int = 0) -> None:
         """Unless there is an index already, let `build` make one and put it in place; its number is over `after`."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.path.parent)
         with self._held():
             if self.target() is not None:
                 return
@@ -127,7 +138,7 @@ class Home:
         """The lock of the one watcher."""
         from filelock import FileLock
 
-        return FileLock(self.path.with_name(f"{self.path.name}.watch"))
+        return FileLock(self.path.with_name(f"{self.path.name}.watch"), mode=PRIVATE_FILE)
 
     @contextmanager
     def _held(self) -> Generator[None]:
@@ -135,7 +146,8 @@ class Home:
         from filelock import FileLock, Timeout
 
         try:
-            with FileLock(self.path.with_name(f"{self.path.name}.lock"), timeout=_LOCK_SECONDS):
+            lock = self.path.with_name(f"{self.path.name}.lock")
+            with FileLock(lock, timeout=_LOCK_SECONDS, mode=PRIVATE_FILE):
                 yield
         except Timeout as error:
             message = f"Another process holds {str(self.path)!r} for longer than it should"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy
+from memoriter.permissions import PRIVATE_FILE
 from memoriter.plain_file import read_plain
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Lease:
         if self._made is None:
             from filelock import FileLock
 
-            self._made = FileLock(self._path)
+            self._made = FileLock(self._path, mode=PRIVATE_FILE)
         return self._made
 
     def _acquire(self, wait: float) -> None:

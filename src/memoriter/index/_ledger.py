@@ -12,6 +12,7 @@ from memoriter.errors import IndexDamaged, IndexUnavailable, ProviderUnavailable
 from memoriter.index import _connection
 from memoriter.index._errors import translated
 from memoriter.index._network import on_network
+from memoriter.permissions import make_private_folder
 from memoriter.types import Spending, Spent
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Ledger:
                 self._connection = None
         with self._turn, _named(self._path), translated(self._path):
             if self._connection is None and (create or self._path.exists()):
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self._path.parent)
                 network = on_network(self._path.parent) if self._network is None else self._network
                 connection = _connection.connect(self._path, network=network, create=True)
                 connection.execute(_SCHEMA).fetchall()

@@ -15,6 +15,7 @@ from memoriter.index._home import Home
 from memoriter.index._lease import identity
 from memoriter.index._network import on_network
 from memoriter.index._vectors import Vectors
+from memoriter.permissions import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -63,7 +64,7 @@ class OpenFile:
         """
         with translated(path):
             home = Home(path, clock)
-            home.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(home.path.parent)
             index = cls(home, path, clock=clock, network=on_network(home.path.parent) if network is None else network)
             with suppress(OSError):
                 home.clean()

@@ -299,6 +299,8 @@ def status_json(status: Status) -> dict[str, Any]:
         "health": health_json(status.health),
         "skipped": [skipped_json(skipped) for skipped in status.skipped],
     }
+    if status.notices:
+        answer["notices"] = [reason_json(reason) for reason in status.notices]
     if status.index_reason:
         answer["indexReason"] = status.index_reason
     if status.oversampling is not None:

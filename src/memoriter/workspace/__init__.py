@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
     from memoriter.workspace._open_transcript import OpenTranscript
-    from memoriter.workspace._secrets import Secret, find_secrets, mask
     from memoriter.workspace._transcript_folders import transcripts_of
     from memoriter.workspace._transcripts import TranscriptFolder, Transcripts
 
@@ -32,7 +31,6 @@ __all__ = [
     "Raw",
     "Removal",
     "Scan",
-    "Secret",
     "TranscriptFolder",
     "Transcripts",
     "Workspace",
@@ -43,14 +41,12 @@ __all__ = [
     "chunk_markdown",
     "estimate_tokens",
     "extra_files",
-    "find_secrets",
     "holds",
     "in_ignored_folder",
     "injected",
     "is_memory_path",
     "lines_of",
     "local_time",
-    "mask",
     "normalise_path",
     "replace",
     "take_out",
@@ -68,7 +64,6 @@ def __getattr__(name: str) -> Any:
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
         "_open_transcript": {"OpenTranscript"},
-        "_secrets": {"Secret", "find_secrets", "mask"},
         "_transcript_folders": {"transcripts_of"},
         "_transcripts": {"TranscriptFolder", "Transcripts"},
     }

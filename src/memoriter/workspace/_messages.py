@@ -134,7 +134,7 @@ def _said(message: Fields, time: float | None) -> Said:
 
 def spoken(content: object, speaker: Speaker) -> str:
     """What a message's content says in one line: without what nobody said, secrets masked."""
-    from memoriter.workspace._secrets import mask
+    from memoriter.masking import mask
 
     texts = (without_injected(text) for text in _texts(content))
     masked = [mask(without_harness(text) if speaker == "user" else text) for text in texts]

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.permissions import make_private_folder
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -40,7 +42,7 @@ def write_whole(file: Path, content: bytes) -> None:
 
     part: Path | None = None
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(file.parent)
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         part = Path(name)
         with os.fdopen(handle, "wb") as stream:

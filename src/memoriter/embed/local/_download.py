@@ -17,6 +17,7 @@ from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
 from memoriter.embed.local._hub import HUB, HubModel, chosen_from, file_url, listing_url, parse_model_uri, place_of
 from memoriter.embed.local._stream import Interrupted, Reply, opened
 from memoriter.errors import ProviderUnavailable
+from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,7 +65,7 @@ def download_model(
     if file.is_file():
         return file
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(file.parent)
         _Download(model, file, file_url(model, hub), link, progress).run(patience)
     except OSError as error:
         raise _unwritable(file, error) from error
@@ -170,7 +171,7 @@ class _Download:
         import filelock
 
         try:
-            with filelock.FileLock(f"{self._file}.lock", timeout=patience):
+            with filelock.FileLock(f"{self._file}.lock", timeout=patience, mode=PRIVATE_FILE):
                 if not self._file.is_file():
                     self._link.require(self._model)
                     self._link.patiently(self._attempt)
@@ -193,7 +194,8 @@ class _Download:
                 self._discard()
                 raise Interrupted("the file has changed on the server")
             self._check_room(facts, start)
-            self._note.write_text(json.dumps(asdict(facts)), "utf-8")
+            with open(self._note, "w", encoding="utf-8", opener=open_private) as note:
+                json.dump(asdict(facts), note)
             have, broken = self._received(reply, start, facts)
         if broken:
             if have > before:
@@ -220,7 +222,7 @@ class _Download:
 
     def _written(self, reply: Reply, start: int) -> Iterator[int]:
         """Append the pieces to the part, each with its size once it is written."""
-        with self._part.open("r+b" if start else "wb") as stream:
+        with open(self._part, "r+b" if start else "wb", opener=open_private) as stream:
             stream.seek(start)
             stream.truncate()
             for number, piece in enumerate(reply.pieces):

@@ -120,11 +120,10 @@ class BatchRun:
         fresh = [key for key in texts if key not in under_way]
         if any(len(key) > _LONGEST_KEY for key in fresh):
             raise ValueError(f"keys may have {_LONGEST_KEY} characters")
-        limit = self._provider.spec.max_tokens
-        long = tuple(key for key in fresh if self._provider.count_tokens(texts[key]) > limit)
-        if long:
-            yield self._nothing(again=long)
-        queue = deque((group, 1) for group in self._groups([key for key in fresh if key not in set(long)], texts))
+        alone = tuple(key for key in fresh if self._goes_alone(texts[key]))
+        if alone:
+            yield self._nothing(again=alone)
+        queue = deque((group, 1) for group in self._groups([key for key in fresh if key not in set(alone)], texts))
         refused: OverBudget | None = None
         while jobs or queue:
             ended = False
@@ -158,6 +157,15 @@ class BatchRun:
                 self._sleep(max(self._rules.poll_seconds, 0.01))
         if refused is not None:
             raise refused
+
+    def _goes_alone(self, text: str) -> bool:
+        """Whether a text cannot be part of a job: it is too long for one vector, or a secret was taken out of it.
+
+        A job names its texts by keys, which are hashes of the whole texts. Whoever has a text without its password
+        and the hash of the text with it can try passwords.
+        """
+        provider = self._provider
+        return provider.count_tokens(text) > provider.spec.max_tokens or provider.outgoing(text) is not text
 
     def _groups(self, keys: Sequence[str], texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
         """Keys in order, as many as fit into one job."""

@@ -223,9 +223,16 @@ class RemoteProvider:
         templates = (self._model.query_template, self._model.document_template)
         return max(self.count_tokens(template.replace("{text}", "")) for template in templates)
 
+    def outgoing(self, text: str) -> str:
+        """Return what of a text may leave this process: all but its secrets. The same object if it has none."""
+        from memoriter.masking import mask_outgoing
+
+        return mask_outgoing(text)
+
     def framed(self, text: str, role: Role) -> str:
-        """The text as it is sent: cleaned, cut at the limit, with the model's words around it."""
+        """The text as it is sent: without secrets, cleaned, cut at the limit, with the model's words around it."""
         limit = self._model.max_tokens - self._overhead
+        text = self.outgoing(text)
         # No character is more than four tokens here, nor a token more than three characters and the space before them.
         text = sendable(text[: 8 * limit])
         if len(text) * 4 > limit and self.count_tokens(text) > limit:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoriter.workspace import _secret_formats as formats
-from memoriter.workspace._secret_looks import (
+from memoriter.masking import _formats as formats
+from memoriter.masking._looks import (
     is_identifier,
     is_password,
     is_placeholder,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.workspace import find_secrets, mask
+from memoriter.masking import find_secrets, mask
 from secret_samples import BASE64, FORMATS, HEX, MIXED, LookAlikes, Secrets
 
 ROOT = Path(__file__).parents[2]

@@ -85,6 +85,11 @@ def is_random(value: str, shortest: int) -> bool:
     return _share(value) >= RANDOM_SHARE and not any(_is_name(part) for part in _PARTS.split(value))
 
 
+def is_mixed(value: str) -> bool:
+    """Letters of both cases and digits in a long run, as in base64, and not words."""
+    return all(kind.search(value) for kind in (*_CASES, _DIGITS)) and _share(value) >= RANDOM_SHARE
+
+
 def _share(value: str) -> float:
     return (len(_RUNS.findall(value)) - 1) / max(1, len(value) - 1)
 

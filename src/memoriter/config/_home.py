@@ -1,0 +1,153 @@
+"""Memoriter's own folder: whose it must be, and that nobody but its owner can read it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.config._places import FILE, HOME_NAME, in_home
+from memoriter.errors import ConfigError
+from memoriter.permissions import Exposure, is_loose
+from memoriter.types import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from memoriter.config._configuration import Configuration
+    from memoriter.config._places import Place
+    from memoriter.permissions import Owners
+
+STATE = ("memory", "agents", "models", "serve")
+"""The folders of a home in which everything is memoriter's."""
+CACHE = ("memoriter", "index")
+"""The names of the folders in the user's cache that hold indexes."""
+NAMES_A_KEY = (b"apiKey", b"api_key", b"headers")
+"""What a configuration with a key in it holds."""
+MINE = "Set MEMORITER_HOME to a folder of your own, or have the owner of these files changed (chown)."
+
+
+def check_home(home: Path, owners: Owners) -> None:
+    """Refuse a home in which another user has planted state or settings.
+
+    Raises:
+        ConfigError: The home, its configuration file or one of its folders belongs to another user.
+    """
+    for path in (home, home / FILE, *(home / name for name in STATE)):
+        if complaint := owners.complaint(path):
+            raise ConfigError(f"{str(path)!r} is not used: {complaint}.", remedy=MINE)
+
+
+def notices_of(
+    place: Place, configuration: Configuration, *, home: Path, user_home: Path, index: Collection[Path]
+) -> tuple[Reason, ...]:
+    """Take what is memoriter's away from other users, and return what a person should know.
+
+    Args:
+        place: The workspace in use.
+        configuration: The settings in force, which name other workspaces.
+        home: Memoriter's home.
+        user_home: The user's own home.
+        index: The files of the index, wherever they are.
+    """
+    agents = [agent.id for agent in configuration.settings.agents.list] or [configuration.default_agent]
+    written = filter(None, map(configuration.workspace_for, agents))
+    keep = {place.workspace, *(home / in_home(each, user_home) for each in written)}
+    exposure = close_home(home, user_home=user_home, keep=keep, index=index)
+    return (*place.refused, *configuration.refused, *_exposure_reasons(exposure))
+
+
+def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), index: Collection[Path] = ()) -> Exposure:
+    """Take what is memoriter's away from other users where an older version left it open to them.
+
+    Where nothing is open this costs six `lstat`, and one for each file of the index.
+
+    Args:
+        home: Memoriter's home.
+        user_home: The user's own home, which is never changed.
+        keep: Workspaces, whose notes keep the permissions that their owner gave them.
+        index: The files of the index, wherever they are.
+
+    Returns:
+        The files that others could read, and the files and folders that are open still.
+    """
+    exposure, file = Exposure(), home / FILE
+    if is_loose(home) and _is_own(home, user_home):
+        exposure.close(home)
+    for folder in (home / name for name in STATE):
+        if is_loose(folder) and folder not in keep:
+            _close_state(folder, keep, exposure)
+    if is_loose(file):
+        exposure.close(file)
+        if not _holds_key(file):
+            exposure.mended = [path for path in exposure.mended if path != file]
+    for path in (*_cache_folders(index), *index):
+        exposure.close(path)
+    # That others could list a folder says nothing of what they could read.
+    exposure.mended = [path for path in exposure.mended if not path.is_dir()]
+    return exposure
+
+
+def _cache_folders(index: Collection[Path]) -> Iterator[Path]:
+    """The folders of the local cache, if the index of a home on a network is kept there."""
+    for folder in {path.parent for path in index}:
+        if (folder.parent.name, folder.name) == CACHE:
+            yield from (folder.parent, folder)
+
+
+def _exposure_reasons(exposure: Exposure) -> list[Reason]:
+    """What a person should know of files that others could read."""
+    reasons: list[Reason] = []
+    if count := len(exposure.mended):
+        files = f"{str(exposure.mended[0])!r}" + (f" and {count - 1} more files of memoriter" if count > 1 else "")
+        message = f"Other users of this machine could read {files}; now only you can."
+        remedy = "If others use this machine, replace the keys and passwords that your notes and settings hold."
+        reasons.append(Reason("home_was_open", message, remedy))
+    if exposure.open:
+        others = f" and {len(exposure.open) - 1} more" if len(exposure.open) > 1 else ""
+        message = f"Other users of this machine may read {str(exposure.open[0])!r}{others}, and that cannot be changed."
+        remedy = "Set MEMORITER_HOME to a folder of your own, on a file system that keeps permissions."
+        reasons.append(Reason("home_open", message, remedy))
+    return reasons
+
+
+def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> None:
+    """Close a folder of state; notes in a folder that is also a workspace's `memory/` are left alone."""
+    if folder.name != "memory":
+        exposure.close_tree(folder, keep=keep)
+        return
+    notes = any(name.lower().endswith(".md") for name in _names(folder))
+    if not notes:
+        exposure.close_tree(folder, keep=keep)
+        return
+    for name in _names(folder):
+        path = folder / name
+        if path.is_file() and not name.lower().endswith(".md"):
+            exposure.close(path)
+
+
+def _is_own(home: Path, user_home: Path) -> bool:
+    """Whether the folder is memoriter's alone, by its name or by what is in it."""
+    try:
+        found = os.lstat(home)
+    except OSError:
+        return False
+    shared = bool(found.st_mode & stat.S_ISVTX)
+    if shared or not stat.S_ISDIR(found.st_mode) or home in {user_home, Path(home.anchor)}:
+        return False
+    ours = {FILE, *STATE}
+    return home.name == HOME_NAME or all(name in ours or name.startswith("workspace") for name in _names(home))
+
+
+def _names(folder: Path) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(folder)  # noqa: PTH208 (names are all that is needed)
+    return []
+
+
+def _holds_key(file: Path) -> bool:
+    with suppress(OSError):
+        return any(word in file.read_bytes() for word in NAMES_A_KEY)
+    return True
