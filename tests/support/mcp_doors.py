@@ -68,9 +68,11 @@ def authorised(address: str, desk: Desk, **options: Any) -> Client:
 
 @asynccontextmanager
 async def _transport(address: str, headers: dict[str, str]) -> AsyncIterator[Any]:
-    async with create_mcp_http_client(headers=headers) as http:
-        async with streamable_http_client(address, http_client=http) as streams:
-            yield streams
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        streamable_http_client(address, http_client=http) as streams,
+    ):
+        yield streams
 
 
 def token_of(desk: Desk) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8377
 THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
-TOKEN_FILE_HELP = "Read the token that clients send from this file."
+FROM_FILE = "Read the token that clients send from this file."
 UNENCRYPTED = "Requests to this address are not encrypted, their token included: put a proxy with TLS in front."
 
 
@@ -26,7 +26,7 @@ UNENCRYPTED = "Requests to this address are not encrypted, their token included:
 @click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen, with --http.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
-@click.option("--token-file", metavar="FILE", help=TOKEN_FILE_HELP)
+@click.option("--token-file", metavar="FILE", help=FROM_FILE)
 def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None) -> None:
     """Serve this memory to agents over MCP.
 
@@ -47,7 +47,7 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     token = usable_token(surroundings(), screen, token_file) if http else ""
     memory = asked.told(Memory.open(asked.workspace, config=asked.config, agent=asked.agent))
     if http:
-        _serve(memory, screen, token, host, port, allow_host)
+        _serve(memory, screen, token, address=(host, port), names=allow_host)
         return
     from memoriter.mcp_server import serve_stdio
 
@@ -66,17 +66,17 @@ def usable_token(around: Surroundings, screen: Screen, file: str | None) -> str:
     return token.value
 
 
-def _serve(memory: Memory, screen: Screen, token: str, host: str, port: int, names: tuple[str, ...]) -> None:
+def _serve(memory: Memory, screen: Screen, token: str, *, address: tuple[str, int], names: tuple[str, ...]) -> None:
     from memoriter.mcp_server import listen, serve_http
 
-    listening = listen(host, port)
+    host, listening = address[0], listen(*address)
     shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/mcp"
+    url = f"http://{shown}:{listening.getsockname()[1]}/mcp"
 
     def ready() -> None:
         if host not in THIS_MACHINE:
             screen.note(((UNENCRYPTED, "yellow"),))
-        screen.show([((f"Serving {address}", ""),)])
+        screen.show([((f"Serving {url}", ""),)])
         sys.stdout.flush()
 
     hosts = (*((shown,) if host not in THIS_MACHINE else ()), *names)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
-from memoriter.cli._mcp import HOST, PORT, THIS_MACHINE, TOKEN_FILE_HELP, UNENCRYPTED, usable_token
+from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, usable_token
 
 if TYPE_CHECKING:
     import socket
@@ -31,7 +31,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 @click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
-@click.option("--token-file", metavar="FILE", help=TOKEN_FILE_HELP)
+@click.option("--token-file", metavar="FILE", help=FROM_FILE)
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of the notes; searches still find them.")
 def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
     """Keep one memory open for MCP clients and for hooks.

@@ -1,9 +1,9 @@
 """How a hook and a server prove to each other that both hold the secret of one announcement, without sending it.
 
-The hook sends a random number. The server answers with another one and with an HMAC-SHA256 over both, its process number
-and the address of the connection. Only then does the hook send its request, with an HMAC over the same values and the
-request. The address is that of the socket itself, so that a program on another port gains nothing by passing messages
-on to the real server. This is the challenge-response form of ISO/IEC 9798-4, with a label for each direction.
+The hook sends a random number. The server answers with another one and with an HMAC-SHA256 over both, its process
+number and the address of the connection. Only then does the hook send its request, with an HMAC over the same values
+and the request. The address is that of the socket itself, so that a program on another port gains nothing by passing
+messages on to the real server. This is the challenge-response form of ISO/IEC 9798-4, with a label for each direction.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ import re
 import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.discovery._private import HAS_OWNERS, LONGEST, fault_of, read_private, write_new
@@ -15,6 +14,7 @@ from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
+    from pathlib import Path
 
 VARIABLE = "MEMORITER_TOKEN"
 FILE = "token"
