@@ -24,7 +24,7 @@ DIGEST = "memoriter-digest"
 """The header with the SHA-256 of the request's body, in hexadecimal."""
 SCHEME = "Memoriter"
 """The scheme of the `Authorization` header that carries the proof of the hook."""
-SERVER_LABEL, CLIENT_LABEL = "memoriter server 1", "memoriter client 1"
+SERVER_LABEL, CLIENT_LABEL = "memoriter-server-1", "memoriter-client-1"
 
 
 @dataclass(frozen=True, slots=True)
