@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 import pytest
-from mcp import Client
 
 from desk import Desk
 from hook_inputs import write_transcript
+from mcp_doors import authorised, bearer
 from memoriter.discovery import announced, take_ticket
-from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, serving, started
+from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, proven, serving, started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def health(server: Serving) -> dict[str, Any]:
     place = urlsplit(server.url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LIMIT)
     try:
-        connection.request("GET", "/health")
+        connection.request("GET", "/health", headers=bearer(server.token))
         return json.loads(connection.getresponse().read())
     finally:
         connection.close()
@@ -156,7 +156,7 @@ def test_the_server_tells_where_it_is_to_its_owner_alone(desk: Desk, server: Ser
 @pytest.mark.anyio
 async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_while_they_are_there(desk: Desk) -> None:
     with serving(desk) as server:
-        async with Client(f"{server.url}/mcp", read_timeout_seconds=LIMIT) as client:
+        async with authorised(f"{server.url}/mcp", desk) as client:
             found: Any = (await client.call_tool("memory_search", {"query": "train to Osaka"})).structured_content
             assert found["results"][0]["path"] == "memory/2026-03-05.md"
             server.process.send_signal(signal.SIGTERM)
@@ -212,12 +212,19 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: Desk, 
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
     desk: Desk, server: Serving
 ) -> None:
-    server.process.send_signal(signal.SIGSTOP)
-    with started(desk, "pre-compact") as process:
-        while not list(server.folder.glob("*.ticket")) and process.poll() is None:
-            os.sched_yield()
+    told, waiting = server.told, threading.Event()
+
+    def wait_and_die(connection: socket.socket) -> None:
+        proven(connection, told["secret"], told["pid"])
+        assert list(server.folder.glob("*.ticket"))
+        waiting.set()
         server.end(signal.SIGKILL)
-        assert process.communicate(timeout=LIMIT) == ("", "")
+
+    with answering(wait_and_die) as url:
+        pointed(server, url)
+        with started(desk, "pre-compact") as process:
+            assert process.communicate(timeout=LIMIT) == ("", "")
+    assert waiting.is_set()
     assert compactions(desk) == 1
     assert not list(server.folder.glob("*.ticket"))
 
@@ -228,8 +235,10 @@ def pointed(server: Serving, url: str) -> None:
 
 
 def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: Desk, server: Serving) -> None:
+    told = server.told
+
     def take_and_die(connection: socket.socket) -> None:
-        request = connection.recv(1 << 16).decode()
+        request = proven(connection, told["secret"], told["pid"]).decode()
         ticket = re.findall(r"idempotency-key: (\w+)", request)[0]
         assert take_ticket(server.folder, ticket)
 
@@ -242,10 +251,18 @@ def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: Desk, ser
         assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
 
 
+@pytest.mark.parametrize("proves", [False, True])
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 500 no\r\n\r\n", b"hello\r\n\r\n", b"\xff" * 99, b"HTTP/1.1 401"])
-def test_whatever_else_listens_there_the_hook_does_its_work_once(desk: Desk, server: Serving, answer: bytes) -> None:
+def test_whatever_else_listens_there_the_hook_does_its_work_once(
+    desk: Desk, server: Serving, answer: bytes, *, proves: bool
+) -> None:
+    told = server.told
+
     def answer_so(connection: socket.socket) -> None:
-        connection.recv(1 << 16)
+        if proves:
+            proven(connection, told["secret"], told["pid"])
+        else:
+            connection.recv(1 << 16)
         connection.sendall(answer)
 
     with answering(answer_so) as url:
@@ -320,7 +337,7 @@ def test_two_servers_answer_for_a_workspace_each(desk: Desk, tmp_path: Path) -> 
 
 def test_a_hook_shows_the_token_and_names_this_machine(desk: Desk, server: Serving) -> None:
     body = json.dumps({"session_id": "s", "hook_event_name": "Stop"})
-    token = {"Authorization": f"Bearer {server.told['token']}"}
+    token = bearer(server.token)
     assert post(server, "/hook/stop", body, **token) == (204, b"")
     assert post(server, "/hook/stop", body)[0] == 401
     assert post(server, "/hook/stop", body, Authorization="Bearer wrong")[0] == 401

@@ -202,6 +202,94 @@ def test_the_hooks_can_be_left_out(desk: Desk) -> None:
     assert not (desk.home / ".claude").exists()
 
 
+def mode(file: Path) -> int:
+    return stat.S_IMODE(file.stat().st_mode)
+
+
+def authorization(entry: dict[str, Any]) -> str:
+    return (entry.get("headers") or entry["http_headers"])["Authorization"]
+
+
+OVER_HTTP = ("claude-code", "codex", "cursor")
+
+
+@linux
+@pytest.mark.parametrize("client", OVER_HTTP)
+@pytest.mark.parametrize("there", [False, True])
+def test_a_client_can_connect_to_the_server_with_its_token_and_nobody_else_reads_it(
+    desk: Desk, client: str, *, there: bool
+) -> None:
+    file = written(desk, client) if there else desk.home / FILES[client]
+    before = file.read_bytes() if there else None
+    if there:
+        file.chmod(0o644)
+    outcome = run(desk, "install", client, "--http", "--port", "9000", "--no-hooks")
+    token = (desk.home / "token").read_text(encoding="ascii").strip()
+    entry = servers(file)["memoriter"]
+    assert entry["url"] == "http://127.0.0.1:9000/mcp"
+    assert authorization(entry) == f"Bearer {token}"
+    assert "command" not in entry
+    assert "holds the token" in outcome.out
+    assert token not in outcome.out + outcome.err
+    assert mode(file) == 0o600
+
+    file.chmod(0o640)
+    assert "as it should be" in run(desk, "install", client, "--http", "--port", "9000", "--no-hooks").out
+    assert mode(file) == 0o600
+    run(desk, "token", "--renew")
+    renewed = run(desk, "--json", "install", client, "--http", "--no-hooks")
+    assert token not in renewed.out
+    assert renewed.json["files"][0]["holdsToken"] is True
+    backup = file.with_name(f"{file.name}.memoriter-backup")
+    assert token in backup.read_text(encoding="utf-8")
+    assert mode(backup) == 0o600
+    run(desk, "install", client, "--remove")
+    assert file.read_bytes() == before if there else file.read_text(encoding="utf-8") in {"{}\n", ""}
+
+
+@linux
+@pytest.mark.parametrize("client", OVER_HTTP)
+def test_an_entry_of_one_kind_takes_the_place_of_the_other(desk: Desk, client: str) -> None:
+    file = written(desk, client)
+    run(desk, "install", client, "--no-hooks")
+    started = servers(file)["memoriter"]
+    run(desk, "install", client, "--http", "--no-hooks")
+    connected = servers(file)["memoriter"]
+    assert not {"command", "args", "env"} & connected.keys()
+    run(desk, "install", client, "--no-hooks")
+    assert servers(file)["memoriter"] == started
+
+
+def test_headers_of_the_owner_stay_beside_the_token(desk: Desk) -> None:
+    headers = {"X-Trace": "1", "Authorization": "Bearer of-another-time"}
+    file = written(desk, "cursor", json.dumps({"mcpServers": {"memoriter": {"url": "http://x", "headers": headers}}}))
+    outcome = run(desk, "--json", "install", "cursor", "--http")
+    assert "of-another-time" not in outcome.out
+    entry = servers(file)["memoriter"]
+    assert entry["headers"]["X-Trace"] == "1"
+    assert "another" not in authorization(entry)
+
+
+def test_a_project_s_file_names_the_variable_and_not_the_token(desk: Desk) -> None:
+    names = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "cursor": ".cursor/mcp.json"}
+    for client, name in names.items():
+        outcome = run(desk, "install", client, "--scope", "project", "--http", "--no-hooks")
+        text = (desk.notes / name).read_text(encoding="utf-8")
+        assert "MEMORITER_TOKEN" in text
+        assert (desk.home / "token").read_text(encoding="ascii").strip() not in text
+        assert "MEMORITER_TOKEN" in outcome.err
+
+
+def test_a_dry_run_makes_no_token_and_a_client_that_cannot_connect_is_told_so(desk: Desk) -> None:
+    shown = run(desk, "install", "cursor", "--http", "--dry-run").out
+    assert "Bearer …" in shown
+    assert not (desk.home / "token").exists()
+    refused = run(desk, "install", "claude-desktop", "--http")
+    assert refused.exit_code == 2
+    assert "Leave out --http" in refused.err
+    assert run(desk, "install", "cursor", "--port", "1").exit_code == 2
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_what_was_installed_starts_and_answers(desk: Desk) -> None:

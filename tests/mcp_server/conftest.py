@@ -33,4 +33,4 @@ def door(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Door]:
         yield over_stdio(desk)
         return
     with served(desk) as address:
-        yield over_http(address)
+        yield over_http(address, desk)

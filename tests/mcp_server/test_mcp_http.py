@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from mcp import Client
 
-from mcp_doors import LIMIT, served
+from mcp_doors import LIMIT, authorised, bearer, served, token_of
 
 if TYPE_CHECKING:
     from desk import Desk
@@ -43,19 +42,20 @@ def post(address: str, **headers: str) -> int:
 def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk: Desk) -> None:
     with served(desk, "--allow-host", "memory.example") as address:
         assert address.startswith("http://127.0.0.1:")
-        assert post(address) == 200
-        assert post(address, Origin="http://localhost:3000") == 200
-        assert post(address, Host="memory.example", Origin="https://memory.example") == 200
-        assert post(address, Origin="https://evil.example") == 403
-        assert post(address, Origin="http://127.0.0.1.evil.example") == 403
-        assert post(address, Host="evil.example") == 421
-        assert post(address, Host="127.0.0.1.evil.example:80") == 421
+        token = bearer(token_of(desk))
+        assert post(address, **token) == 200
+        assert post(address, **token, Origin="http://localhost:3000") == 200
+        assert post(address, **token, Host="memory.example", Origin="https://memory.example") == 200
+        assert post(address, **token, Origin="https://evil.example") == 403
+        assert post(address, **token, Origin="http://127.0.0.1.evil.example") == 403
+        assert post(address, **token, Host="evil.example") == 421
+        assert post(address, **token, Host="127.0.0.1.evil.example:80") == 421
 
 
 @pytest.mark.anyio
 async def test_a_connector_searches_and_fetches_documents(desk: Desk) -> None:
     with served(desk) as address:
-        async with Client(address, read_timeout_seconds=LIMIT) as client:
+        async with authorised(address, desk) as client:
             found: Any = (await client.call_tool("search", {"query": "train to Osaka"})).structured_content
             first = found["results"][0]
             assert first["id"] == "memory/2026-03-05.md#L1-L3"
@@ -97,5 +97,5 @@ def test_the_options_of_http_are_refused_without_it(desk: Desk) -> None:
 async def test_there_are_no_tools_where_memory_search_is_off(desk: Desk) -> None:
     desk.configure(provider="fake", enabled=False)
     with served(desk) as address:
-        async with Client(address, read_timeout_seconds=LIMIT) as client:
+        async with authorised(address, desk) as client:
             assert (await client.list_tools()).tools == []

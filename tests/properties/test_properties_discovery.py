@@ -24,7 +24,7 @@ from memoriter.discovery import (
 )
 from memoriter.surroundings import Surroundings
 from odd_files import KINDS, link_to_a_secret, posix_only
-from serving import answering
+from serving import answering, proven
 
 if TYPE_CHECKING:
     import socket
@@ -38,8 +38,8 @@ ANSWERS = st.binary(max_size=40) | st.lists(LINES | REASONS, max_size=6).map(b"\
 
 
 @settings(max_examples=60)
-@given(answer=ANSWERS, takes=st.booleans())
-def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool) -> None:
+@given(answer=ANSWERS, takes=st.booleans(), proves=st.booleans())
+def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: bool) -> None:
     with TemporaryDirectory() as named:
         home = Path(named)
         around = Surroundings({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
@@ -47,9 +47,13 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool) -> None:
         took = list[bool]()
 
         def act(connection: socket.socket) -> None:
-            (ticket,) = re.findall(r"idempotency-key: (\w+)", connection.recv(1 << 16).decode())
-            if takes:
-                took.append(take_ticket(home / "serve", ticket))
+            if proves:
+                request = proven(connection, "secret", os.getpid()).decode()
+                (ticket,) = re.findall(r"idempotency-key: (\w+)", request)
+                if takes:
+                    took.append(take_ticket(home / "serve", ticket))
+            else:
+                assert b"idempotency-key" not in connection.recv(1 << 16)
             connection.sendall(answer)
 
         with answering(act) as url:
@@ -57,14 +61,14 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool) -> None:
             digest = settings_digest(None, place, around)
             announce(
                 home / "serve",
-                Announcement(url, "token", os.getpid(), 0.0, place, False, "main", True, digest),
+                Announcement(url, "secret", os.getpid(), 0.0, place, False, "main", True, digest),
             )
             try:
                 reply = hand_over(meant_by(None, None, None, around), home / "serve", Call("/hook/stop", b"{}"))
             except Unanswered:
                 assert took == [True]
             else:
-                assert reply is not None or not takes
+                assert reply is not None or not (takes and proves)
                 assert reply is None or reply.status in {200, 204}
         assert list((home / "serve").glob("*.ticket")) == []
 

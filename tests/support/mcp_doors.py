@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from desk import Desk
 
@@ -54,6 +56,30 @@ def over_stdio(desk: Desk) -> Door:
     return Door("stdio", start)
 
 
-def over_http(address: str) -> Door:
+def over_http(address: str, desk: Desk) -> Door:
     """All clients have one server."""
-    return Door("http", lambda **options: Client(address, read_timeout_seconds=LIMIT, **options))
+    return Door("http", lambda **options: authorised(address, desk, **options))
+
+
+def authorised(address: str, desk: Desk, **options: Any) -> Client:
+    """The official client, which sends the token of the desk's home with each request."""
+    return Client(_transport(address, bearer(token_of(desk))), read_timeout_seconds=LIMIT, **options)
+
+
+@asynccontextmanager
+async def _transport(address: str, headers: dict[str, str]) -> AsyncIterator[Any]:
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        streamable_http_client(address, http_client=http) as streams,
+    ):
+        yield streams
+
+
+def token_of(desk: Desk) -> str:
+    """The token of the servers of a home that has one."""
+    return (desk.home / "token").read_text(encoding="ascii").strip()
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header that shows a token."""
+    return {"Authorization": f"Bearer {token}"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -12,6 +13,7 @@ from socket import create_server
 from typing import TYPE_CHECKING, Any
 
 from hook_inputs import hook_input
+from memoriter.discovery import Exchange, address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,6 +44,11 @@ class Serving:
     def file(self) -> Path:
         (file,) = self.folder.glob("*.json")
         return file
+
+    @property
+    def token(self) -> str:
+        """What clients have to send."""
+        return (self.folder.parent / "token").read_text(encoding="ascii").strip()
 
     @property
     def told(self) -> dict[str, Any]:
@@ -101,6 +108,34 @@ def started(
     process.stdin.close()
     process.stdin = None
     return process
+
+
+def proven(connection: socket, secret: str, pid: int) -> bytes:
+    """Prove to be the server with this secret, as a real one does, and return the request that follows."""
+    challenge = whole(connection).decode()
+    (asked,) = re.findall(r"memoriter-nonce: ([0-9a-f]{64})", challenge)
+    exchange = Exchange(pid, address_of(*connection.getsockname()[:2]), asked, "1" * 64)
+    answer = f"{exchange.answered} {exchange.server_proof(secret)}".encode()
+    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(answer), answer))
+    return whole(connection)
+
+
+def whole(connection: socket) -> bytes:
+    """One request, with its body."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += _more(connection)
+    (length,) = re.findall(rb"Content-Length: (\d+)", received)
+    while len(received.partition(b"\r\n\r\n")[2]) < int(length):
+        received += _more(connection)
+    return received
+
+
+def _more(connection: socket) -> bytes:
+    part = connection.recv(1 << 16)
+    if not part:
+        raise ConnectionResetError("the request ends too early")
+    return part
 
 
 @contextmanager

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._asked import Asked, Command
+from memoriter.cli._mcp import HOST, PORT, usable_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from memoriter.cli._render import Line
+    from memoriter.cli._render import Line, Screen
     from memoriter.integrations import ClientName, Outcome, Scope
+    from memoriter.surroundings import Surroundings
 
 CLIENTS: dict[ClientName, str] = {
     "claude-code": "Claude Code",
@@ -34,10 +36,14 @@ STYLES = {"+": "green", "-": "red"}
     show_default=True,
     help="For all that you do there, or for the current folder.",
 )
+@click.option("--http", is_flag=True, help="Connect to memoriter serve, instead of starting a program for each client.")
+@click.option("--port", metavar="N", type=click.IntRange(1, 65535), help="Where it listens, with --http: 8377.")
 @click.option("--no-hooks", is_flag=True, help="Only the tools: nothing is put before a turn.")
 @click.option("--remove", is_flag=True, help="Take it out again.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-def command(client: ClientName, scope: Scope, *, no_hooks: bool, remove: bool, dry_run: bool) -> None:
+def command(
+    client: ClientName, scope: Scope, *, http: bool, port: int | None, no_hooks: bool, remove: bool, dry_run: bool
+) -> None:
     """Put this memory into a client's configuration, or take it out.
 
         memoriter install claude-code --dry-run
@@ -47,15 +53,23 @@ def command(client: ClientName, scope: Scope, *, no_hooks: bool, remove: bool, d
 
     The client starts this very program. With -w it always opens that workspace, else the one around the folder it is
     used in. Everything else in the file stays as it is, and a copy of the file before is kept beside it. Claude Code
-    and Codex also get the hooks that recall notes and have them written down. Next: start the client anew.
+    and Codex also get the hooks that recall notes and have them written down.
+
+    With --http the file holds the address and the token of the server, and only you can read it; with --scope project
+    it names the variable MEMORITER_TOKEN instead. Next: start the client anew.
     """
+    if port is not None and not http:
+        raise click.UsageError("--port goes with --http.")
     from memoriter.app import surroundings
-    from memoriter.integrations import Launch, Machine, apply, changes
+    from memoriter.integrations import Launch, Machine, Remote, apply, changes
 
     asked, screen = Asked.now(), Asked.now().screen
     around = surroundings()
     machine = Machine(around.user_home, around.cwd, around.environ, sys.platform)
-    launch = Launch(_program(), _options(asked), _passed_on(around.environ))
+    remote = None
+    if http and not remove:
+        remote = Remote(f"http://{HOST}:{port or PORT}/mcp", _token(around, screen, made=not dry_run))
+    launch = Launch(_program(), _options(asked), _passed_on(around.environ), remote)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
     outcomes = apply(planned, dry_run=dry_run)
     if screen.as_json:
@@ -63,6 +77,9 @@ def command(client: ClientName, scope: Scope, *, no_hooks: bool, remove: bool, d
         return
     for outcome in outcomes:
         screen.show(list(_lines(outcome, around.user_home, dry_run=dry_run)))
+    if http and scope == "project" and not remove:
+        told = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
+        screen.note(((told, ""),))
     if not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes):
         screen.note(((f"Start {CLIENTS[client]} anew to make it so.", ""),))
 
@@ -74,6 +91,12 @@ def _program() -> tuple[str, ...]:
     if own.stem == "memoriter" and own.is_file():
         return (str(own.absolute()),)
     return (str(beside),) if beside.is_file() else (sys.executable, "-m", "memoriter")
+
+
+def _token(around: Surroundings, screen: Screen, *, made: bool) -> str:
+    """The token of the servers; one is made if there is none, unless nothing is to be written."""
+    there = made or (around.home / "token").exists() or around.environ.get("MEMORITER_TOKEN", "").strip()
+    return usable_token(around, screen, None) if there else "not-made-yet"
 
 
 def _options(asked: Asked) -> tuple[str, ...]:
@@ -92,9 +115,10 @@ def _passed_on(environ: Mapping[str, str]) -> dict[str, str]:
     return {"MEMORITER_HOME": str(Path(home).expanduser().absolute())} if home else {}
 
 
-def _json(outcome: Outcome) -> dict[str, str | None]:
+def _json(outcome: Outcome) -> dict[str, str | bool | None]:
     backup = str(outcome.backup) if outcome.backup else None
-    return {"file": str(outcome.file), "outcome": outcome.kind, "diff": outcome.diff, "backup": backup}
+    told = {"file": str(outcome.file), "outcome": outcome.kind, "diff": outcome.diff, "backup": backup}
+    return told | ({"holdsToken": True} if outcome.holds_token else {})
 
 
 def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line]:
@@ -110,3 +134,5 @@ def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line
     else:
         kept = f" As it was before: {outcome.backup.name}" if outcome.backup else ""
         yield ((f"{where} was {outcome.kind}.", ""), (kept, "dim"))
+    if outcome.holds_token and not dry_run:
+        yield (("It holds the token of the server, so only you can read it; do not pass it on.", "yellow"),)

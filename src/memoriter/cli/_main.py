@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SECTIONS = {
     "Find": ("search", "get"),
     "Keep": ("remember", "index", "watch", "forget"),
-    "For agents": ("mcp", "serve", "install", "hook", "chat"),
+    "For agents": ("mcp", "serve", "token", "install", "hook", "chat"),
     "Look after it": ("status", "doctor", "cost", "compact", "config", "eval"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,9 +13,12 @@ from memoriter.cli._asked import Asked, Command
 if TYPE_CHECKING:
     from memoriter.cli._render import Screen
     from memoriter.memory import Memory
+    from memoriter.surroundings import Surroundings
 
 HOST, PORT = "127.0.0.1", 8377
 THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
+FROM_FILE = "Read the token that clients send from this file."
+UNENCRYPTED = "Requests to this address are not encrypted, their token included: put a proxy with TLS in front."
 
 
 @click.command(cls=Command, name="mcp")
@@ -22,7 +26,8 @@ THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 @click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen, with --http.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
-def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]) -> None:
+@click.option("--token-file", metavar="FILE", help=FROM_FILE)
+def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None) -> None:
     """Serve this memory to agents over MCP.
 
         memoriter mcp -w ~/notes
@@ -30,15 +35,18 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]) ->
 
     MCP is the Model Context Protocol; the client of an agent starts the server by itself. The agent gets the tools
     memory_search, memory_get and memory_append; notes are resources, recall and flush are prompts. Over HTTP, ChatGPT's
-    search and fetch come on top; whoever reaches the port may read and write the notes, so only this machine may,
-    unless another --host is given. Next: memoriter install --help.
+    search and fetch come on top, and each request must carry the token that memoriter token prints.
+    Next: memoriter install --help.
     """
-    if not http and (host, port, allow_host) != (HOST, PORT, ()):
-        raise click.UsageError("--host, --port and --allow-host go with --http.")
+    if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
+        raise click.UsageError("--host, --port, --allow-host and --token-file go with --http.")
+    from memoriter.surroundings import surroundings
+
     asked, screen = Asked.now(), Asked.now().screen
+    token = usable_token(surroundings(), screen, token_file) if http else ""
     memory = asked.told(asked.memory(spare=False))
     if http:
-        _serve(memory, screen, host, port, allow_host)
+        _serve(memory, screen, token, address=(host, port), names=allow_host)
         return
     from memoriter.mcp_server import serve_stdio
 
@@ -47,19 +55,28 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]) ->
     serve_stdio(memory)
 
 
-def _serve(memory: Memory, screen: Screen, host: str, port: int, names: tuple[str, ...]) -> None:
+def usable_token(around: Surroundings, screen: Screen, file: str | None) -> str:
+    """Return the token that clients of a server have to send. Raises ConfigError."""
+    from memoriter.discovery import token_for
+
+    token = token_for(around.home, around.environ, Path(file) if file else None)
+    if token.told:
+        screen.note(((token.told, "yellow"),))
+    return token.value
+
+
+def _serve(memory: Memory, screen: Screen, token: str, *, address: tuple[str, int], names: tuple[str, ...]) -> None:
     from memoriter.mcp_server import listen, serve_http
 
-    listening = listen(host, port)
+    host, listening = address[0], listen(*address)
     shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/mcp"
+    url = f"http://{shown}:{listening.getsockname()[1]}/mcp"
 
     def ready() -> None:
         if host not in THIS_MACHINE:
-            screen.note(
-                (("Whoever reaches this address may read and write the notes: there is no password.", "yellow"),)
-            )
-        screen.show([((f"Serving {address}", ""),)])
+            screen.note(((UNENCRYPTED, "yellow"),))
+        screen.show([((f"Serving {url}", ""),)])
         sys.stdout.flush()
 
-    serve_http(memory, listening, hosts=(*((shown,) if host not in THIS_MACHINE else ()), *names), ready=ready)
+    hosts = (*((shown,) if host not in THIS_MACHINE else ()), *names)
+    serve_http(memory, listening, token=token, hosts=hosts, ready=ready)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from memoriter.cli._asked import Asked, Command
-from memoriter.cli._mcp import HOST, PORT, THIS_MACHINE
+from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, usable_token
 
 if TYPE_CHECKING:
     import socket
@@ -31,21 +31,24 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 @click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
+@click.option("--token-file", metavar="FILE", help=FROM_FILE)
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of the notes; searches still find them.")
-def command(*, host: str, port: int, allow_host: tuple[str, ...], no_watch: bool) -> None:
+def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
     """Keep one memory open for MCP clients and for hooks.
 
         memoriter serve
         memoriter serve -w ~/notes --port 0 &
-        curl http://127.0.0.1:8377/health
+        curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
 
     The hooks of coding agents find it by themselves and answer sooner; MCP clients connect to /mcp, as with
     memoriter mcp --http; notes are indexed while they change, as with memoriter watch. One server has one workspace.
+    Each request must carry the token that memoriter token prints; hooks need no setting for that.
     Ctrl-C ends it, and everything goes on without it. Next: memoriter install --help.
     """
     from memoriter.surroundings import surroundings
 
     asked, around = Asked.now(), surroundings()
+    token = usable_token(around, asked.screen, token_file)
     memory = asked.told(asked.memory(spare=False))
     from memoriter.mcp_server import listen
 
@@ -53,7 +56,7 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], no_watch: bool
     shown = f"[{host}]" if ":" in host else host
     names = (*((shown,) if host not in THIS_MACHINE else ()), *allow_host)
     watched = memory.settings.sync.watch and not no_watch
-    _Desk(asked, around, memory, listening, host, names, watched).open()
+    _Desk(asked, around, memory, listening, host, names, watched, token).open()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class _Desk:
     host: str
     names: tuple[str, ...]
     watched: bool
+    token: str = field(repr=False)
 
     @property
     def screen(self) -> Screen:
@@ -81,7 +85,8 @@ class _Desk:
         server = self.announcement()
         # Another name than the one listened on is how a client on this machine gets here.
         reached = server.url.removeprefix("http://").rpartition(":")[0]
-        app = serve_app(self.memory, token=server.token, tickets=folder, hosts=(*self.names, reached))
+        hosts = (*self.names, reached)
+        app = serve_app(self.memory, token=self.token, secret=server.secret, tickets=folder, hosts=hosts)
         try:
             with self.memory.watching(self.hear) if self.watched else nullcontext():
                 serve(app, self.listening, ready=lambda: self.begin(folder, server))
@@ -93,8 +98,7 @@ class _Desk:
         from memoriter.discovery import announce
 
         if self.host not in THIS_MACHINE:
-            warning = "Whoever reaches this address may read and write the notes over MCP: there is no password."
-            self.screen.note(((warning, "yellow"),))
+            self.screen.note(((UNENCRYPTED, "yellow"),))
         try:
             announce(folder, server)
         except OSError as error:
@@ -133,7 +137,7 @@ class _Desk:
         shown = f"[{address}]" if ":" in address else address
         return Announcement(
             url=f"http://{shown}:{self.listening.getsockname()[1]}",
-            token=secrets.token_urlsafe(32),
+            secret=secrets.token_urlsafe(32),
             pid=os.getpid(),
             started=around.wall(),
             workspace=place,

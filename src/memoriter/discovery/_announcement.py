@@ -1,17 +1,19 @@
-"""The file in which a server says where it is, whom it serves, and the token that it wants to be shown."""
+"""The file in which a server says where it is, whom it serves, and the secret by which hooks recognise it."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from memoriter.discovery._private import HAS_OWNERS, is_own_folder, read_private, write_new
 from memoriter.discovery._tickets import remove_old_tickets
-from memoriter.permissions import make_private_folder, owners_of
+from memoriter.permissions import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,8 @@ class Announcement:
 
     url: str
     """`http://HOST:PORT`."""
-    token: str
+    secret: str = field(repr=False)
+    """What both sides prove to know; it never leaves this file."""
     pid: int
     started: float
     """Seconds since 1970."""
@@ -55,18 +58,23 @@ def folder_of(home: Path) -> Path:
 def announce(folder: Path, server: Announcement) -> None:
     """Write the file, for nobody else to read; files of servers that are gone are removed. Raises OSError."""
     make_private_folder(folder)
+    if HAS_OWNERS and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
+        folder.chmod(0o700)  # an earlier version, or somebody's umask, may have made it
+    if not is_own_folder(folder):
+        raise PermissionError(errno.EPERM, "the folder belongs to another user or is a link")
     remove_old_tickets(folder, server.started)
     for _ in announced(folder):
         pass  # each that is gone is removed on the way
     part = folder / f"{server.name}.{server.pid}.part"
     part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-        json.dump(asdict(server), file)
+    write_new(part, json.dumps(asdict(server)).encode("utf-8"))
     part.replace(folder / server.name)
 
 
 def announced(folder: Path) -> Iterator[Announcement]:
-    """The servers that may still be there."""
+    """The servers that may still be there; a file that another user may have written is passed over."""
+    if not is_own_folder(folder):
+        return
     try:
         names = [name for name in os.listdir(folder) if name.endswith(ENDING)]  # noqa: PTH208 - half the time
     except OSError:
@@ -84,32 +92,33 @@ def announced(folder: Path) -> Iterator[Announcement]:
 def withdraw(folder: Path, server: Announcement) -> None:
     """Remove the file, unless it is another server's by now."""
     found = _read(folder / server.name)
-    if found is not None and found.token == server.token:
+    if found is not None and found.secret == server.secret:
         with suppress(OSError):
             (folder / server.name).unlink()
 
 
 def _read(file: Path) -> Announcement | None:
-    if owners_of({}).complaint(file):
-        return None  # planted by another user
     try:
-        found: dict[str, Any] = json.loads(file.read_bytes())
+        found: dict[str, Any] = json.loads(read_private(file))
         server = Announcement(**found)
-    except (OSError, ValueError, TypeError):
-        return None  # gone, or of another version
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None  # gone, of another version, or not ours alone
     wanted = (str, str, int, float, str, bool, str, bool, str)
     values = (getattr(server, name) for name in Announcement.__slots__)
     return server if all(isinstance(value, kind) for value, kind in zip(values, wanted, strict=True)) else None
 
 
 def _alive(pid: int) -> bool:
-    """Whether there is such a process; True where that cannot be asked without harm."""
+    """Whether this user has such a process; True where that cannot be asked without harm."""
     if sys.platform == "win32":
         return True
+    if pid <= 0:
+        return False
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
+    except (OSError, OverflowError):
+        return False  # it is gone, or its number belongs to another user's process by now
+    try:
+        return os.stat(f"/proc/{pid}").st_uid == os.geteuid()  # noqa: PTH116 - root may signal everybody's
     except OSError:
-        return True
-    return True
+        return True  # a system without /proc

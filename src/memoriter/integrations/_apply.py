@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +25,10 @@ MARK = "\ufeff"
 BACKUP = ".memoriter-backup"
 LONGEST = 64 * 1024 * 1024
 """Bytes of a configuration file; Claude Code's has the history of every project."""
+SHOWN_TOKEN = re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]+")
+"""A token in a header, which a difference does not show."""
+OTHERS = 0o077
+"""The permissions of everybody but the owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class Outcome:
     """The lines that come and go, without those around them: other programs keep their keys there."""
     backup: Path | None
     """The file as it was before; None where it was not there, or is not changed."""
+    holds_token: bool = False
+    """Whether the file lets whoever reads it into the memory; only its owner can, once it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,8 @@ def apply(changes: Sequence[Change], *, dry_run: bool) -> list[Outcome]:
     """
     planned = [_plan(change) for change in changes]
     for each in planned if not dry_run else ():
+        if each.outcome.holds_token:
+            _keep_from_others(each.target)
         if each.outcome.kind != "unchanged":
             _write(each)
     return [each.outcome for each in planned]
@@ -74,10 +84,11 @@ def _plan(change: Change) -> _Planned:
     mark = MARK if text.startswith(MARK) else ""
     after = mark + change.edit(text.removeprefix(MARK))
     if after == text:
-        return _Planned(target, content, after, Outcome(change.file, "unchanged", "", None))
+        return _Planned(target, content, after, Outcome(change.file, "unchanged", "", None, change.holds_token))
     backup = target.with_name(target.name + BACKUP) if content is not None else None
     kind = "created" if content is None else "changed"
-    return _Planned(target, content, after, Outcome(change.file, kind, _diff(text, after, str(change.file)), backup))
+    diff = SHOWN_TOKEN.sub(r"\1…", _diff(text, after, str(change.file)))
+    return _Planned(target, content, after, Outcome(change.file, kind, diff, backup, change.holds_token))
 
 
 def _diff(before: str, after: str, name: str) -> str:
@@ -102,9 +113,28 @@ def _write(planned: _Planned) -> None:
         if backup is not None and before is not None:
             _keep(before, target, backup)
         target.parent.mkdir(parents=True, exist_ok=True)
+        if before is None and planned.outcome.holds_token:
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # a file keeps its permissions
+            before = b""
     except OSError as error:
-        raise WriteError(f"{target} could not be written: {error.strerror}", remedy="The file is as it was.") from error
+        raise _unwritten(target, error) from error
     replace(target, planned.after, expected=bytes_hash(before) if before is not None else None)
+
+
+def _keep_from_others(target: Path) -> None:
+    """Let nobody but its owner read a file that is about to hold a token. Raises WriteError."""
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+        if mode & OTHERS and os.name != "nt":
+            target.chmod(mode & ~OTHERS)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unwritten(target, error) from error
+
+
+def _unwritten(target: Path, error: OSError) -> WriteError:
+    return WriteError(f"{target} could not be written: {error.strerror}", remedy="The file is as it was.")
 
 
 def _keep(content: bytes, like: Path, backup: Path) -> None:

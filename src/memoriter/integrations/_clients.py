@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -27,6 +27,12 @@ HOOKS = {
     "PreCompact": "pre-compact",
 }
 """The events of Claude Code and of Codex, and our words for them."""
+VARIABLE = "MEMORITER_TOKEN"
+"""What a project's file names in place of the token, since such files are shared."""
+STARTS = frozenset({"command", "args", "env"})
+"""Keys of an entry that starts a server."""
+CONNECTS = frozenset({"url", "headers", "http_headers", "bearer_token_env_var"})
+"""Keys of an entry that connects to one that runs."""
 OURS = re.compile(r"\bmemoriter\b.*\bhook (?:session-start|user-prompt|stop|pre-compact)\s*\Z", re.DOTALL)
 
 
@@ -42,8 +48,16 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Remote:
+    """A server over HTTP, which a client connects to instead of starting one of its own."""
+
+    url: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
-    """How a client starts memoriter."""
+    """How a client starts memoriter, or reaches it."""
 
     program: tuple[str, ...]
     """Absolute path, and what must follow it."""
@@ -51,6 +65,8 @@ class Launch:
     """Global options: which workspace, which configuration."""
     environ: Mapping[str, str] | None = None
     """What the client may not pass on by itself."""
+    remote: Remote | None = None
+    """None: the client starts the program; hooks are started in either case."""
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -72,6 +88,8 @@ class Change:
     file: Path
     edit: Callable[[str], str]
     """The new text; raises ConfigError where the old one is malformed. A file that is missing has the text ""."""
+    holds_token: bool = False
+    """Whether the new text holds the token of a server, so that nobody else may read the file."""
 
 
 def changes(
@@ -88,13 +106,13 @@ def changes(
         hooks: whether memoriter is also called at the events of the client, where it has any.
 
     Raises:
-        UsageError: the client has no configuration of that scope.
+        UsageError: the client has no configuration of that scope, or cannot connect to a server that runs.
     """
     file = place_of(client, machine, scope)
-    if client == "codex":
-        made = [Change(file, lambda text: _codex(text, str(file), launch if install else None))]
-    else:
-        made = [Change(file, lambda text: _server(text, str(file), _entry(client, launch) if install else None))]
+    entry = _entry(client, launch, scope) if install else None
+    holds_token = install and launch.remote is not None and scope == "user"
+    edit = _codex if client == "codex" else _server
+    made = [Change(file, lambda text: edit(text, str(file), entry), holds_token)]
     settings = _hooks_place(client, machine, scope)
     if settings is not None and (hooks or not install):
         windows = machine.platform == "win32"
@@ -103,8 +121,26 @@ def changes(
     return made
 
 
-def _entry(client: ClientName, launch: Launch) -> dict[str, Any]:
-    return {"type": "stdio", **launch.entry} if client == "claude-code" else launch.entry
+def _entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str, Any]:
+    """The server in the form of a client. Raises UsageError where the client cannot connect to one that runs."""
+    if launch.remote is None:
+        return {"type": "stdio", **launch.entry} if client == "claude-code" else launch.entry
+    url, token = launch.remote.url, launch.remote.token
+    shared = scope == "project"
+    match client:
+        case "claude-code":
+            return {"type": "http", "url": url, "headers": _bearer(f"${{{VARIABLE}}}" if shared else token)}
+        case "cursor":
+            return {"url": url, "headers": _bearer(f"${{env:{VARIABLE}}}" if shared else token)}
+        case "codex":
+            return {"url": url} | ({"bearer_token_env_var": VARIABLE} if shared else {"http_headers": _bearer(token)})
+        case "claude-desktop":
+            message = "The configuration file of Claude Desktop only names programs to start."
+            raise UsageError(message, remedy="Leave out --http.")
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
 
 
 def place_of(client: ClientName, machine: Machine, scope: Scope) -> Path:
@@ -152,10 +188,20 @@ def _server(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
         return _json_text.remove(text, ("mcpServers", SERVER))
     if SERVER not in servers:
         return _json_text.put(text, ("mcpServers", SERVER), dict(entry))
-    _inside(servers, SERVER, name)
+    held = _inside(servers, SERVER, name)
     for key, value in entry.items():  # others are the owner's
-        text = _json_text.put(text, ("mcpServers", SERVER, key), value)
+        if key == "headers" and isinstance(held.get(key), dict):
+            text = _json_text.put(text, ("mcpServers", SERVER, key, "Authorization"), value["Authorization"])
+        else:
+            text = _json_text.put(text, ("mcpServers", SERVER, key), value)
+    for key in _superseded(entry) & held.keys():
+        text = _json_text.remove(text, ("mcpServers", SERVER, key))
     return text
+
+
+def _superseded(entry: Mapping[str, Any]) -> frozenset[str]:
+    """The keys that an entry of the other kind may have left, its token among them."""
+    return (STARTS | CONNECTS) - entry.keys() if "url" in entry else CONNECTS
 
 
 def _hooks(text: str, name: str, lines: Mapping[str, str]) -> str:
@@ -213,11 +259,11 @@ def _not(name: str, key: str, kind: str) -> ConfigError:
     return ConfigError(f"{name}: {key} is not {kind}", remedy="Nothing was written. Mend the file, and try again.")
 
 
-def _codex(text: str, name: str, launch: Launch | None) -> str:
+def _codex(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
     """Codex' TOML with our server, or without it."""
-    if launch is None:
+    if entry is None:
         return _toml_text.remove(text, name, ("mcp_servers", SERVER))
-    return _toml_text.put(text, name, ("mcp_servers", SERVER), launch.entry)
+    return _toml_text.put(text, name, ("mcp_servers", SERVER), entry, without=_superseded(entry))
 
 
 def shown(file: Path, user_home: Path) -> str:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 _HEADER = re.compile(r"[ \t]*\[")
 _IDLE = re.compile(r"[ \t]*(?:#.*)?\Z")
 
 
-def put(text: str, name: str, path: tuple[str, str], values: Mapping[str, Any]) -> str:
+def put(
+    text: str, name: str, path: tuple[str, str], values: Mapping[str, Any], *, without: Collection[str] = ()
+) -> str:
     """The text with these values in the table at a path; other keys of that table stay.
 
     Args:
@@ -23,6 +25,7 @@ def put(text: str, name: str, path: tuple[str, str], values: Mapping[str, Any]) 
         name: of the file, for messages.
         path: names of letters, digits, `-` and `_`.
         values: texts, lists of texts, and objects of texts.
+        without: keys that the table must not have.
 
     Raises:
         ConfigError: the text is no TOML, or something else is at the path.
@@ -42,6 +45,9 @@ def put(text: str, name: str, path: tuple[str, str], values: Mapping[str, Any]) 
     for key, value in values.items():
         if _plain(table.get(key)) != value:
             table[key] = _item(value)
+    for key in without:
+        if key in table:
+            del table[key]
     return _checked(tomlkit.dumps(document), name)
 
 

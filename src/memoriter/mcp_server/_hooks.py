@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.transport_security import TransportSecurityMiddleware
@@ -12,8 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memoriter.agent import LONGEST_INPUT, HookAnswer, answer_hook, read_hook
-from memoriter.discovery import REASONS, TICKET, take_ticket
+from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
 from memoriter.errors import MemoriterError, UsageError
+from memoriter.mcp_server._auth import PROVEN_DIGEST
 from memoriter.mcp_server._shared import Cancelled
 from memoriter.mcp_server._tools import wire_text
 from memoriter.tools import health_json
@@ -44,18 +44,16 @@ class Taken(Exception):
 class Hooks:
     """`POST /hook/{event}` and `GET /health`, for requests that name this machine."""
 
-    def __init__(self, shared: SharedMemory, security: TransportSecuritySettings, token: str, tickets: Path) -> None:
+    def __init__(self, shared: SharedMemory, security: TransportSecuritySettings, tickets: Path) -> None:
         """Serve one memory.
 
         Args:
             shared: the memory, asked by turns.
             security: which hosts and origins a request may name.
-            token: what a hook has to show.
             tickets: the folder in which commands leave the tickets of their work.
         """
         self._shared = shared
         self._security = TransportSecurityMiddleware(security)
-        self._token = token
         self._tickets = tickets
 
     @property
@@ -67,10 +65,12 @@ class Hooks:
 
     async def hook(self, request: Request) -> Response:
         """Answer what `memoriter hook` is asked, in the same words; reasons are in a header."""
-        if refused := await self._refusal(request):
+        if refused := await self._security.validate_request(request, is_post=True):
             return refused
         try:
             body = await _body(request)
+            if request.scope.get(PROVEN_DIGEST) not in {None, body_digest(body)}:
+                return _error(400, "digest", "The body is not the one that the hook has signed.", "Run the hook again.")
             given = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
             work = self._work(given, request)
         except UsageError as error:
@@ -97,15 +97,6 @@ class Hooks:
         except (MemoriterError, OSError) as error:
             return _error(503, "health", wire_text(str(error)), "Run: memoriter doctor")
         return _json(200, health_json(status.health))
-
-    async def _refusal(self, request: Request) -> Response | None:
-        if refused := await self._security.validate_request(request, is_post=True):
-            return refused
-        shown = request.headers.get("authorization", "").encode("latin-1")
-        if not secrets.compare_digest(shown, f"Bearer {self._token}".encode("ascii")):
-            remedy = "The token is in the server's file below serve/ of memoriter's home."
-            return _error(401, "token", "A hook needs the token of this server.", remedy)
-        return None
 
     def _work(self, given: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
         told = request.query_params

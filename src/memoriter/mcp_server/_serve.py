@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from memoriter.mcp_server._auth import Authentication, HookProof, Keeper
 from memoriter.mcp_server._hooks import Hooks
 from memoriter.mcp_server._server import server_of
 from memoriter.mcp_server._shared import SharedMemory
@@ -24,27 +26,36 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
 
 
-def serve_app(memory: Memory, *, token: str, tickets: Path, hosts: Sequence[str] = ()) -> Starlette:
-    """An ASGI application with `/mcp`, `/hook/{event}` and `/health`.
+def serve_app(memory: Memory, *, token: str, secret: str, tickets: Path, hosts: Sequence[str] = ()) -> Starlette:
+    """Return an ASGI application with `/mcp`, `/hook/{event}` and `/health`, for those who show the token.
 
     Args:
         memory: closed when the application ends.
-        token: what a hook has to show; a client of MCP needs none.
+        token: what a client has to send with every request.
+        secret: that of the announcement, by which this server and hooks recognise each other.
         tickets: the folder in which commands leave the tickets of their work.
         hosts: further names that requests may give for this machine.
     """
     shared, security = SharedMemory(memory), security_of(hosts)
-    routes = Hooks(shared, security, token, tickets).routes
+    routes = Hooks(shared, security, tickets).routes
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH, transport_security=security, custom_starlette_routes=routes
     )
+    app.add_middleware(Authentication, keeper=Keeper(token, HookProof(secret, os.getpid())))
+    return app
 
 
 def serve(app: Starlette, listening: socket.socket, *, ready: Callable[[], None]) -> None:
     """Serve on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
-    config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=CLOSING_SECONDS)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        ws="none",
+        proxy_headers=False,  # a client must not choose the address that its connection is known by
+        timeout_graceful_shutdown=CLOSING_SECONDS,
+    )
     server = _Server(config, ready)
     with _ended_by_signals(server):
         server.run(sockets=[listening])

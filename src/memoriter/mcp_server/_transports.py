@@ -39,16 +39,21 @@ def serve_stdio(memory: Memory) -> None:
     anyio.run(serve)
 
 
-def http_app(memory: Memory, *, hosts: Sequence[str] = ()) -> Starlette:
-    """An ASGI application that serves `/mcp`, for requests that name this machine only.
+def http_app(memory: Memory, *, token: str, hosts: Sequence[str] = ()) -> Starlette:
+    """Return an ASGI application that serves `/mcp`, for requests that show the token and name this machine.
 
     Args:
         memory: closed when the application ends.
+        token: what a client has to send with every request.
         hosts: further names that requests may give for this machine, with a port or without; a page of another site
             that makes a browser ask here gives none of them.
     """
+    from memoriter.mcp_server._auth import Authentication, Keeper
+
     server = server_of(memory, connector=True)
-    return server.streamable_http_app(streamable_http_path=PATH, transport_security=security_of(hosts))
+    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security_of(hosts))
+    app.add_middleware(Authentication, keeper=Keeper(token))
+    return app
 
 
 def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
@@ -61,14 +66,17 @@ def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
     return TransportSecuritySettings(allowed_hosts=allowed, allowed_origins=origins)
 
 
-def serve_http(memory: Memory, listening: socket.socket, *, hosts: Sequence[str], ready: Callable[[], None]) -> None:
+def serve_http(
+    memory: Memory, listening: socket.socket, *, token: str, hosts: Sequence[str], ready: Callable[[], None]
+) -> None:
     """Serve `/mcp` on a socket of `listen` until the process is told to end; `ready` is called before."""
     import uvicorn
 
     config = uvicorn.Config(
-        http_app(memory, hosts=hosts),
+        http_app(memory, token=token, hosts=hosts),
         log_level="warning",
         ws="none",
+        proxy_headers=False,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )
     ready()

@@ -1,0 +1,36 @@
+"""`memoriter token`."""
+
+from __future__ import annotations
+
+import click
+
+from memoriter.cli._asked import Asked, Command
+
+
+@click.command(cls=Command, name="token")
+@click.option("--renew", is_flag=True, help="Make a new one; the old one ends with the servers that run now.")
+def command(*, renew: bool) -> None:
+    """Print the token that memoriter serve and memoriter mcp --http require.
+
+        memoriter token
+        curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
+        memoriter token --renew
+
+    It stays the same, in the file token of memoriter's home, which only you can read; MEMORITER_TOKEN in the
+    environment comes first. Whoever knows it can read and write the notes while a server runs. After --renew, start
+    the servers anew and give the new token to their clients. Next: memoriter serve.
+    """
+    from memoriter.discovery import renewed_token, token_for
+    from memoriter.errors import UsageError
+    from memoriter.surroundings import surroundings
+
+    screen, around = Asked.now().screen, surroundings()
+    if renew and around.environ.get("MEMORITER_TOKEN", "").strip():
+        raise UsageError("The token comes from MEMORITER_TOKEN.", remedy="Change that variable, or unset it first.")
+    token = renewed_token(around.home) if renew else token_for(around.home, around.environ)
+    if token.told:
+        screen.note(((token.told, "yellow"),))
+    if screen.as_json:
+        screen.json({"token": token.value, "file": str(token.file) if token.file else None})
+    else:
+        screen.text(token.value)

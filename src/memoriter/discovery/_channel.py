@@ -1,0 +1,180 @@
+"""A connection to the server of an announcement, on which nothing private is said before the server has proven itself.
+
+The requests are written by hand, since `http.client` takes longer to load than all the rest of this room.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from memoriter.discovery._announcement import withdraw
+from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Exchange, address_of, body_digest, same
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from memoriter.discovery._announcement import Announcement
+
+TICKET = "idempotency-key"
+"""The header of a request that names its ticket."""
+REASONS = "memoriter-reasons"
+"""The header of an answer with what a person should know: a list of strings in JSON."""
+LONGEST_PROOF = 4_096
+"""Bytes that a server may send before it has proven itself."""
+NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
+"""What comes of reading an answer that is no answer of our server's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What to ask of a server."""
+
+    path: str
+    """With the query, if there is one."""
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a server answered."""
+
+    status: int
+    body: bytes
+    reasons: tuple[str, ...]
+
+
+class Channel:
+    """A connection to a server that has proven that it holds the secret of its announcement."""
+
+    def __init__(self, connection: socket.socket, server: Announcement, clock: Callable[[], float]) -> None:
+        self._connection = connection
+        self._server = server
+        self._clock = clock
+        self._until = 0.0
+        self._exchange: Exchange | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def allow(self, seconds: float) -> None:
+        """Let everything from now on take so long together, however slowly it comes in."""
+        self._until = self._clock() + seconds
+
+    def challenge(self) -> None:
+        """Have the server prove itself. Raises OSError, and `NOT_OURS` where it is another program."""
+        asked = os.urandom(32).hex()
+        self._send(CHALLENGE_PATH, [f"{NONCE}: {asked}"], b"")
+        answered, proof = self._receive(LONGEST_PROOF).body.decode("ascii").split(" ")
+        address = address_of(*self._connection.getpeername()[:2])
+        exchange = Exchange(self._server.pid, address, asked, answered)
+        if not same(proof, exchange.server_proof(self._server.secret)):
+            raise ValueError("the server does not hold the secret of its announcement")
+        self._exchange = exchange
+
+    def send(self, call: Call, ticket: str) -> None:
+        """Send a request to the server, which has proven itself. Raises OSError."""
+        assert self._exchange is not None, "the server has proven itself"
+        digest = body_digest(call.body)
+        proof = self._exchange.client_proof(self._server.secret, call.path, ticket, digest)
+        headers = [
+            f"Authorization: {SCHEME} {proof}",
+            f"{DIGEST}: {digest}",
+            f"{TICKET}: {ticket}",
+            "Content-Type: application/json",
+            "Connection: close",
+        ]
+        self._send(call.path, headers, call.body)
+
+    def answers_within(self, seconds: float) -> bool:
+        """Return whether something comes back in that time."""
+        import select
+
+        return bool(select.select([self._connection], [], [], seconds)[0])
+
+    def receive(self) -> Reply:
+        """Return the answer. Raises OSError and `NOT_OURS`."""
+        return self._receive(None)
+
+    def _send(self, path: str, headers: Sequence[str], body: bytes) -> None:
+        head = [
+            f"POST {path} HTTP/1.1",
+            f"Host: {self._server.url.removeprefix('http://')}",
+            *headers,
+            f"Content-Length: {len(body)}",
+        ]
+        self._limit()
+        self._connection.sendall("\r\n".join([*head, "", ""]).encode("ascii") + body)
+
+    def _receive(self, most: int | None) -> Reply:
+        """The answer, of which our server tells the length beforehand, if it is no longer than `most` bytes."""
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += self._more(received, most)
+        head, _, body = received.partition(b"\r\n\r\n")
+        status, *lines = head.decode("ascii").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        length = int(headers.get("content-length", "0"))
+        while len(body) < length:
+            body += self._more(body, most)
+        reasons = cast("list[object]", json.loads(headers.get(REASONS, "[]")))
+        return Reply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
+
+    def _more(self, received: bytes, most: int | None) -> bytes:
+        if most is not None and len(received) >= most:
+            raise ValueError("the answer is too long")
+        self._limit()
+        part = self._connection.recv(1 << 16 if most is None else most)
+        if not part:
+            raise ValueError("the answer ends too early")
+        return part
+
+    def _limit(self) -> None:
+        """Give the next step on the connection what is left of the time. Raises TimeoutError."""
+        left = self._until - self._clock()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+
+
+def reach(server: Announcement, folder: Path, clock: Callable[[], float], seconds: float) -> Channel | None:
+    """Connect with a server, and have it prove that it is the one that has announced itself.
+
+    Args:
+        server: what it has announced.
+        folder: where; the announcement of a server that is gone is removed.
+        clock: seconds that never go back.
+        seconds: how long it may take.
+
+    Returns:
+        The connection; None where there is no such server. Nothing but a random number has left then.
+    """
+    import socket
+
+    host, _, port = server.url.removeprefix("http://").rpartition(":")
+    try:
+        connection = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
+    except ConnectionRefusedError:
+        withdraw(folder, server)
+        return None
+    except (OSError, ValueError, OverflowError):
+        return None
+    channel = Channel(connection, server, clock)
+    try:
+        channel.allow(seconds)
+        channel.challenge()
+    except (OSError, *NOT_OURS):
+        connection.close()
+        return None
+    return channel

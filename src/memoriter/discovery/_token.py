@@ -1,0 +1,178 @@
+"""The token that a client of the server over HTTP has to send: where it is kept, and how it is made."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memoriter.discovery._private import HAS_OWNERS, LONGEST, fault_of, read_private, write_new
+from memoriter.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
+
+VARIABLE = "MEMORITER_TOKEN"
+FILE = "token"
+SHAPE = re.compile(rb"[A-Za-z0-9._~+/-]{16,512}=*")
+"""What RFC 6750 allows in a bearer token, and long enough that nobody guesses it."""
+SHAPE_WORDS = "16 to 512 characters out of A-Z a-z 0-9 . _ ~ + / -"
+ELSEWHERE = f"Name a file with --token-file, or set {VARIABLE}."
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, and where it comes from."""
+
+    value: str = field(repr=False)
+    file: Path | None
+    """None: it comes from the environment."""
+    told: str = ""
+    """What a person should know, such as that the token is a new one."""
+
+
+def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) -> Token:
+    """Return the token of this person's servers; the one in the home is made when it is first needed.
+
+    Args:
+        home: memoriter's own folder.
+        environ: `MEMORITER_TOKEN` comes before the file in the home.
+        file: a file to read instead of both; it is never written.
+
+    Raises:
+        ConfigError: the token cannot be read or kept, other users can read it, or it is too short.
+    """
+    if file is not None:
+        return Token(_named(file), file)
+    if given := environ.get(VARIABLE, "").strip():
+        return Token(_checked(given.encode("utf-8", "surrogateescape"), f"The variable {VARIABLE}"), None)
+    kept = home / FILE
+    try:
+        return _kept(kept) or _made(kept)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ConfigError(f"The token file {str(kept)!r} cannot be used: {why}.", remedy=ELSEWHERE) from error
+
+
+def renewed_token(home: Path) -> Token:
+    """Put a new token in place of the one in the home, and return it. Raises ConfigError."""
+    kept = home / FILE
+    try:
+        with _alone(home):
+            _put(kept, over=True)
+            return Token(_content(kept), kept)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ConfigError(f"The token file {str(kept)!r} cannot be written: {why}.", remedy=ELSEWHERE) from error
+
+
+def _kept(file: Path) -> Token | None:
+    """The token that is there; None: there is none, or one that others may have read. Raises ConfigError, OSError."""
+    try:
+        status = os.lstat(file)
+    except FileNotFoundError:
+        return None
+    if _was_readable(status):
+        return None
+    if fault := fault_of(status):
+        remedy = "Remove it; a new one is made at the next start."
+        raise ConfigError(f"The token file {str(file)!r} {fault}, so it is not used.", remedy=remedy)
+    return Token(_content(file), file)
+
+
+def _made(file: Path) -> Token:
+    """Make a token where there is none yet, or where others may have read the one that is there."""
+    with _alone(file.parent):
+        if there := _kept(file):  # another server has been quicker
+            return there
+        replaced = os.path.lexists(file)
+        _put(file, over=replaced)
+        told = (
+            f"Other users could read or change the token file {str(file)!r}, so it holds a new token now. "
+            "Give it to the clients of this server: memoriter token"
+        )
+        return Token(_content(file), file, told if replaced else "")
+
+
+def _put(file: Path, *, over: bool) -> None:
+    """Write a new token, whole or not at all; unless `over`, one that is there stays. Raises OSError."""
+    import secrets
+
+    part = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    try:
+        write_new(part, secrets.token_urlsafe(32).encode("ascii") + b"\n")
+        if over or not hasattr(os, "link"):
+            part.replace(file)
+            return
+        try:
+            file.hardlink_to(part)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without hard links
+            part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _was_readable(status: os.stat_result) -> bool:
+    """Whether it is a file of ours that other users can read or change."""
+    ours = HAS_OWNERS and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    return ours and bool(fault_of(status))
+
+
+def _content(file: Path) -> str:
+    return _checked(read_private(file), f"The token file {str(file)!r}")
+
+
+def _named(file: Path) -> str:
+    """The token in a file that somebody named, which may be a link, as where a container mounts its secrets."""
+    name = f"The token file {str(file)!r}"
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}.", remedy="Correct --token-file.") from error
+    try:
+        status = os.fstat(descriptor)
+        fault = "" if _is_given_by_root(status) else fault_of(status)
+        if fault:
+            remedy = f"Make it readable by this user only (chmod 600), or set {VARIABLE}."
+            raise ConfigError(f"{name} {fault}, so it is not used.", remedy=remedy)
+        return _checked(os.read(descriptor, LONGEST), name)
+    finally:
+        os.close(descriptor)
+
+
+def _is_given_by_root(status: os.stat_result) -> bool:
+    """Whether the administrator lets the group of this process read the file, and nobody else."""
+    return stat.S_ISREG(status.st_mode) and status.st_uid == 0 and not status.st_mode & 0o027
+
+
+def _checked(content: bytes, name: str) -> str:
+    """The token, which no message repeats. Raises ConfigError."""
+    value = content.strip()
+    if not SHAPE.fullmatch(value):
+        remedy = "Correct it there; memoriter token --renew makes a new one in memoriter's home."
+        raise ConfigError(f"{name} does not hold a token of {SHAPE_WORDS}.", remedy=remedy)
+    return value.decode("ascii")
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Hold a lock on the folder, so that servers that start at once agree on one token. Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # some network file systems have no such locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,154 @@
+"""Who may speak with the server over HTTP: whoever sends its token, and hooks that prove to know its announcement."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from memoriter.discovery import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, TICKET, Exchange, address_of, same
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PROVEN_DIGEST = "memoriter.digest"
+"""Where the scope of a request has the digest that its body must have, if a hook has proven itself for that body."""
+MOST_CHALLENGES = 1_024
+"""Connections that may be between a challenge and their request; the oldest one makes room."""
+HEX_64, HEX_32 = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
+REFUSAL = {
+    "error": {
+        "code": "token",
+        "message": "This server requires its bearer token.",
+        "remedy": "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints.",
+    }
+}
+
+
+class HookProof:
+    """The server's side of proving, to hooks, that it is the one that has announced itself, and of recognising them."""
+
+    def __init__(self, secret: str, pid: int) -> None:
+        """Prove the secret of one announcement.
+
+        Args:
+            secret: the secret.
+            pid: the process number in the announcement.
+        """
+        self._secret = secret
+        self._pid = pid
+        self._open: dict[object, Exchange] = {}
+
+    def answer(self, scope: Scope) -> str | None:
+        """Return what proves who we are; None where the request is no challenge.
+
+        The random numbers are good for one request on the same connection.
+        """
+        if (scope["method"], scope["path"]) != ("POST", CHALLENGE_PATH) or _header(scope, "origin") is not None:
+            return None
+        asked = _header(scope, NONCE) or ""
+        if not HEX_64.fullmatch(asked) or (address := _address(scope)) is None:
+            return None
+        exchange = Exchange(self._pid, address, asked, secrets.token_hex(32))
+        connection = _connection(scope)
+        self._open.pop(connection, None)
+        while len(self._open) >= MOST_CHALLENGES:
+            self._open.pop(next(iter(self._open)))
+        self._open[connection] = exchange
+        return f"{exchange.answered} {exchange.server_proof(self._secret)}"
+
+    def recognises(self, scope: Scope, shown: str) -> bool:
+        """Return whether a hook has proven itself for this request, whose body must then have the digest it names."""
+        exchange = self._open.pop(_connection(scope), None)
+        ticket, digest = _header(scope, TICKET) or "", _header(scope, DIGEST) or ""
+        target = _target(scope)
+        if exchange is None or not target.startswith("/hook/"):
+            return False
+        if not (HEX_32.fullmatch(ticket) and HEX_64.fullmatch(digest)):
+            return False
+        if not same(shown, exchange.client_proof(self._secret, target, ticket, digest)):
+            return False
+        scope[PROVEN_DIGEST] = digest
+        return True
+
+
+class Authentication:
+    """Pass on only requests that show who sends them; every other one is answered with 401 before its body is read."""
+
+    def __init__(self, app: ASGIApp, *, keeper: Keeper) -> None:
+        """Guard an application. Add it last, so that it comes before everything else."""
+        self._app = app
+        self._keeper = keeper
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        elif self._keeper.admits(scope):
+            await self._app(scope, receive, send)
+        elif (proof := self._keeper.challenged(scope)) is not None:
+            await Response(proof, 200, {"Cache-Control": "no-store"}, "text/plain")(scope, receive, send)
+        else:
+            await _refused()(scope, receive, send)
+
+
+class Keeper:
+    """Decides from the head of a request whether it may pass."""
+
+    def __init__(self, token: str, hooks: HookProof | None = None) -> None:
+        """Admit those who know a token.
+
+        Args:
+            token: what a client sends.
+            hooks: recognises hooks; None: there are none to be served.
+        """
+        self._token = token
+        self._hooks = hooks
+
+    def admits(self, scope: Scope) -> bool:
+        """Return whether the request shows the token, or a proof of a hook."""
+        scheme, _, shown = (_header(scope, "authorization") or "").partition(" ")
+        if scheme.lower() == "bearer":
+            return same(shown.strip(" "), self._token)
+        return scheme == SCHEME and self._hooks is not None and self._hooks.recognises(scope, shown)
+
+    def challenged(self, scope: Scope) -> str | None:
+        """Return what proves this server to a hook; None where the request does not ask for that."""
+        return None if self._hooks is None else self._hooks.answer(scope)
+
+
+def _refused() -> Response:
+    headers: Mapping[str, str] = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
+    return Response(json.dumps(REFUSAL), 401, headers, "application/json")
+
+
+def _header(scope: Scope, name: str) -> str | None:
+    """The value of a header; None where it is not there, or more than once."""
+    wanted = name.encode("ascii")
+    values: list[Any] = [value for key, value in scope["headers"] if key.lower() == wanted]
+    return values[0].decode("latin-1") if len(values) == 1 else None
+
+
+def _connection(scope: Scope) -> object:
+    """What tells the connections that are open at one time apart."""
+    return tuple(scope.get("client") or ())
+
+
+def _address(scope: Scope) -> str | None:
+    """Our own end of the connection, as its socket says; None where that is no network address."""
+    host, port = scope.get("server") or ("", None)
+    return None if port is None else address_of(host, port)
+
+
+def _target(scope: Scope) -> str:
+    raw: bytes = scope.get("raw_path") or scope["path"].encode("utf-8")
+    query: bytes = scope["query_string"]
+    return (raw + b"?" + query if query else raw).decode("latin-1")

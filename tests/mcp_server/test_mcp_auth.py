@@ -1,0 +1,229 @@
+"""Nobody without the token reads or writes anything over HTTP, on this machine either."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import socket
+import string
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+
+from desk import Desk
+from mcp_doors import LIMIT, authorised, bearer, served, token_of
+from memoriter.mcp_server._auth import Keeper
+from serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the servers are ended by signals")
+ROUTES = [
+    "/mcp",
+    "/mcp/",
+    "/health",
+    "/hook/stop",
+    "/hook/user-prompt",
+    "/hook",
+    "/",
+    "/nowhere",
+    "//mcp",
+    "/hook/../mcp",
+]
+METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"]
+SECRET = "The door code is Brumsel 4711."
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "memory_append", "arguments": {"text": "planted by a stranger"}},
+}
+KINDS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+@dataclass
+class House:
+    """A server of each kind, which share one home."""
+
+    desk: Desk
+    addresses: dict[str, str]
+    other: str
+    """The token of another home."""
+
+    @property
+    def token(self) -> str:
+        return token_of(self.desk)
+
+    @property
+    def notes(self) -> dict[str, bytes]:
+        return {str(file): file.read_bytes() for file in sorted(self.desk.notes.rglob("*")) if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("auth")
+    desk = Desk.at(folder / "one", {"MEMORY.md": f"# Door\n\n- {SECRET}\n"})
+    stranger = Desk.at(folder / "two")
+    desk.configure(provider="none")
+    other = stranger.run("token").out.strip()
+    with serving(desk, "--no-watch") as full, served(desk) as plain:
+        yield House(desk, {"serve": full.url, "mcp": plain.removesuffix("/mcp")}, other)
+
+
+@contextmanager
+def connected(url: str) -> Iterator[http.client.HTTPConnection]:
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LIMIT)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def asked(url: str, method: str, path: str, shown: list[tuple[str, str | bytes]]) -> tuple[int, bytes, Any]:
+    """The status, the body and the headers of an answer."""
+    with connected(url) as connection:
+        body = json.dumps(CALL).encode() if method in {"POST", "PUT", "PATCH"} else b""
+        connection.putrequest(method, path)
+        for name, value in [*KINDS.items(), *shown, ("Content-Length", str(len(body)))]:
+            connection.putheader(name, value)
+        connection.endheaders(body)
+        response = connection.getresponse()
+        return response.status, response.read(), response.headers
+
+
+def wrong(house: House) -> dict[str, list[tuple[str, str | bytes]]]:
+    """What somebody shows who does not know the token, or shows it where it does not count."""
+    token = house.token
+    told = json.loads(next((house.desk.home / "serve").glob("*.json")).read_text(encoding="utf-8"))
+    return {
+        "nothing": [],
+        "a wrong one": [("Authorization", "Bearer wrong-wrong-wrong-wrong")],
+        "that of another home": [("Authorization", f"Bearer {house.other}")],
+        "that of the announcement": [("Authorization", f"Bearer {told['secret']}")],
+        "its beginning": [("Authorization", f"Bearer {token[:-1]}")],
+        "more than it": [("Authorization", f"Bearer {token}x")],
+        "other capitals": [("Authorization", f"Bearer {token.swapcase()}")],
+        "an empty one": [("Authorization", "Bearer ")],
+        "only a scheme": [("Authorization", "Bearer")],
+        "no scheme": [("Authorization", token)],
+        "another scheme": [("Authorization", f"Basic {token}")],
+        "that of hooks": [("Authorization", f"Memoriter {token}")],
+        "letters of another script": [("Authorization", "Bearer 열쇠".encode())],
+        "bytes": [("Authorization", b"Bearer \xff\xfe\x80")],
+        "it twice": [("Authorization", f"Bearer {token}")] * 2,
+        "it and a wrong one": [("Authorization", f"Bearer {token}"), ("authorization", "Bearer wrong")],
+        "a wrong one and it": [("Authorization", "Bearer wrong"), ("authorization", f"Bearer {token}")],
+        "a list with it": [("Authorization", f"Bearer wrong, Bearer {token}")],
+        "another header": [("X-Authorization", f"Bearer {token}"), ("Proxy-Authorization", f"Bearer {token}")],
+        "a cookie": [("Cookie", f"Authorization=Bearer {token}; token={token}")],
+        "much": [("Authorization", f"Bearer {'a' * 30_000}")],
+    }
+
+
+@pytest.mark.parametrize("kind", ["serve", "mcp"])
+def test_every_route_and_method_is_refused_without_the_token(house: House, kind: str) -> None:
+    before, url = house.notes, house.addresses[kind]
+    for method, path in itertools.product(METHODS, ROUTES):
+        status, body, headers = asked(url, method, path, [])
+        assert (method, path, status) == (method, path, 401)
+        assert headers["WWW-Authenticate"] == "Bearer"
+        if method != "HEAD":
+            error = json.loads(body)["error"]
+            assert error["message"]
+            assert "memoriter token" in error["remedy"]
+    assert house.notes == before
+
+
+@pytest.mark.parametrize("kind", ["serve", "mcp"])
+def test_nothing_but_the_token_in_its_place_is_let_in(house: House, kind: str) -> None:
+    before, url = house.notes, house.addresses[kind]
+    for (name, shown), (method, path) in itertools.product(
+        wrong(house).items(), [("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/health"), ("POST", "/hook/stop")]
+    ):
+        status, body, _ = asked(url, method, path, shown)
+        assert (name, method, path, status) == (name, method, path, 401)
+        assert SECRET.encode() not in body
+        assert house.token.encode() not in body
+    for query in (f"?access_token={house.token}", f"?token={house.token}", f"?Authorization=Bearer%20{house.token}"):
+        assert asked(url, "POST", f"/mcp{query}", [])[0] == 401
+        assert asked(url, "GET", f"/health{query}", [])[0] == 401
+    assert house.notes == before
+
+
+def test_a_stranger_is_refused_before_the_body_is_read_or_the_host_is_looked_at(house: House) -> None:
+    for url in house.addresses.values():
+        place = urlsplit(url)
+        with socket.create_connection((place.hostname or "", place.port or 0), timeout=LIMIT) as connection:
+            connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 999\r\n\r\n{")
+            answer = b""
+            while part := connection.recv(1 << 16):  # the server closes, although the body is not complete
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.anyio
+async def test_the_official_client_works_with_the_token_and_not_without(house: House) -> None:
+    for url in house.addresses.values():
+        async with authorised(f"{url}/mcp", house.desk) as client:
+            found: Any = (await client.call_tool("memory_search", {"query": "door code"})).structured_content
+            assert SECRET in found["results"][0]["snippet"]
+        for mode in ("legacy", "auto"):
+            with pytest.raises(Exception) as raised:
+                async with Client(f"{url}/mcp", read_timeout_seconds=LIMIT, mode=mode) as client:
+                    await client.list_tools()
+            assert SECRET not in repr(raised.value)
+
+
+def test_with_the_token_each_route_does_what_it_is_for(house: House) -> None:
+    url, shown = house.addresses["serve"], list(bearer(house.token).items())
+    assert asked(url, "GET", "/health", shown)[0] == 200
+    assert asked(url, "GET", "/health", [("authorization", f"bearer  {house.token}")])[0] == 200
+    assert asked(url, "POST", "/hook/stop", shown)[0] == 400  # what is sent is no hook's input
+    assert asked(url, "GET", "/nowhere", shown)[0] == 404
+    assert asked(url, "GET", "/health", [*shown, ("Origin", "https://evil.example")])[0] == 403
+    assert asked(house.addresses["mcp"], "POST", "/hook/stop", shown)[0] == 404
+
+
+@given(
+    shown=st.lists(
+        st.tuples(
+            st.sampled_from([b"authorization", b"Authorization", b"x-token"]),
+            st.binary(max_size=60)
+            | st.text(string.printable, max_size=40).map(lambda text: b"Bearer " + text.encode("latin-1"))
+            | st.sampled_from([b"Bearer a-token-of-the-tests", b"Bearer a-token-of-the-test"]),
+        ),
+        max_size=3,
+    )
+)
+def test_no_headers_but_the_one_with_the_token_are_admitted(shown: list[tuple[bytes, bytes]]) -> None:
+    values = [value for name, value in shown if name.lower() == b"authorization"]
+    right = len(values) == 1 and values[0].partition(b" ")[2].strip(b" ") == b"a-token-of-the-tests"
+    assert Keeper("a-token-of-the-tests").admits({"type": "http", "headers": shown}) is (
+        right and values[0].lower().startswith(b"bearer ")
+    )
+
+
+def test_neither_server_says_its_token(tmp_path: Path) -> None:
+    desk = Desk.at(tmp_path)
+    desk.environ["MEMORITER_TOKEN"] = token = "a-token-that-nobody-says"
+    with serving(desk, "--no-watch") as server:
+        assert server.process.stdout
+        asked(server.url, "GET", f"/health?token={token}", [("Authorization", f"Bearer {token}x")])
+        assert asked(server.url, "GET", "/health", list(bearer(token).items()))[0] == 200
+        arguments = server.process.args
+        said = desk.run("status", "--json").out + desk.run("doctor").out + server.file.read_text(encoding="utf-8")
+        server.process.terminate()
+        out, err = server.process.communicate(timeout=LIMIT)
+    assert token not in f"{out} {err} {arguments} {said}"
+    assert not (desk.home / "token").exists()
