@@ -130,6 +130,8 @@ class EmbeddingError(MemoriterError):
     """Text could not be turned into vectors."""
 
     code = "embedding"
+    attempted: bool = True
+    """False where the provider was not asked, because it refused shortly before or there was no time for it."""
 
 
 class ProviderUnavailable(EmbeddingError):

@@ -172,6 +172,20 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to reach the provider of vectors."""
+
+    at: float
+    """Seconds since 1970."""
+    reason: Reason | None = None
+    """Why it failed; None: it succeeded."""
+
+    @property
+    def ok(self) -> bool:
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """The answer to a query: the hits, how sure they are, and the state they were found in."""
 
@@ -357,6 +371,8 @@ class Status:
     """Why the index is where it is, if it is not simply in the home."""
     notices: tuple[Reason, ...] = ()
     """Files that are not trusted, or that other users could read."""
+    last_attempt: Attempt | None = None
+    """The last attempt to reach the provider, by any process; None: none is known."""
 
 
 @dataclass(frozen=True, slots=True)

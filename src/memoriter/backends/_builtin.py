@@ -165,7 +165,8 @@ class BuiltinBackend:
         report = self._parts.surviving(act)
         self._indexing.looked_at()
         health = health_of(self._parts, [*report.reasons, *self.index.notices], serving=self._parts.serving)
-        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *self.index.notices))), health=health)
+        reasons = tuple(dict.fromkeys((*report.reasons, *self.index.notices)))
+        return replace(report, reasons=reasons, pending=health.pending, health=health)
 
     def warm(self) -> None:
         """Begin to load the model, in a thread of its own; words alone answer until it is there."""

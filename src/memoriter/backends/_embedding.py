@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from memoriter.backends._account import Account, Budget
+from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import EmbeddingError, InputRejected, InputTooLarge, MemoriterError, ProviderUnavailable
 from memoriter.types import Reason
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.backends._jobs import Batches
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, Outside, ProviderSettings
     from memoriter.index import Index, Ledger
-    from memoriter.types import ModelSpec
+    from memoriter.types import Attempt, ModelSpec
 
 REMEMBERED_QUERIES = 256
 STANDING_IN_SECONDS = 600.0
@@ -48,7 +50,7 @@ class _Slot:
     """When that was found."""
     spec: ModelSpec | None = None
     looked: bool = False
-    opened: EmbeddingProvider | None = None
+    opened: Observed | None = None
 
 
 @dataclass(slots=True)
@@ -74,6 +76,10 @@ class Embedding:
     _queries: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
         default_factory=OrderedDict["tuple[bool, str]", "NDArray[np.float32]"]
     )
+    _attempts: Attempts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._attempts = Attempts(self.ledger, self.outside.wall, self.settings.local_model)
 
     @property
     def choice(self) -> Choice | None:
@@ -96,6 +102,22 @@ class Embedding:
         """Why the provider that is meant to serve cannot."""
         _ = self.spec
         return self._slot.problem
+
+    @property
+    def configured(self) -> bool:
+        """Whether passages are meant to have vectors, even where the provider cannot be used."""
+        return self.choice is None or self.choice.kind != "none"
+
+    @property
+    def last_attempt(self) -> Attempt | None:
+        """The last attempt to reach the provider that serves now, by any process."""
+        choice = self.choice
+        return None if choice is None or choice.kind == "none" else self._attempts.last(choice)
+
+    @property
+    def trouble(self) -> Reason | None:
+        """Why the last attempt to reach the provider failed; None after one that succeeded."""
+        return reason_of(self.last_attempt, self.provider_name)
 
     @property
     def unknown(self) -> bool:
@@ -121,18 +143,28 @@ class Embedding:
             if self.problem is not None:
                 raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
             assert slot.choice is not None
+            asks = slot.choice.kind != "remote" or slot.spec is None
             try:
-                slot.opened = open_choice(slot.choice, self.settings, self._world, self.account(slot.choice))
+                slot.opened = self._observed(slot.choice)
                 slot.spec = slot.opened.spec
             except ProviderUnavailable as error:
+                self._attempts.note(slot.choice, error)
                 self._give_up(slot, error)
                 raise
-            except EmbeddingError:
+            except EmbeddingError as error:
+                self._attempts.note(slot.choice, error)
                 raise
             except MemoriterError as error:
                 self._give_up(slot, error)
                 raise ProviderUnavailable(error.message, remedy=error.remedy) from error
+            if asks:
+                self._attempts.note(slot.choice, None)
         return slot.opened
+
+    def _observed(self, choice: Choice, *, anew: bool = False) -> Observed:
+        """Open a provider whose attempts are recorded. Raises as `open_choice` does."""
+        opened = open_choice(choice, self.settings, self._world, self.account(choice), anew=anew)
+        return Observed(opened, partial(self._attempts.note, choice))
 
     def warm(self) -> None:
         """Begin to load a model of this machine, in a thread of its own; a service has nothing to load."""
@@ -162,7 +194,10 @@ class Embedding:
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
         try:
-            opened = open_choice(slot.choice, self.settings, self._world, self.account(slot.choice), anew=True)
+            opened = self._observed(slot.choice, anew=True)
+        except EmbeddingError as error:
+            self._attempts.note(slot.choice, error)
+            return
         except MemoriterError:
             return
         if slot.opened is not None:
@@ -252,7 +287,9 @@ class Embedding:
 
         if choice.vendor not in batch_vendors():
             return None
-        return Batches(index, provider, self.outside, self.rules, self.account(choice))
+        asked = provider.inner if isinstance(provider, Observed) else provider
+        note = partial(self._attempts.note, choice)
+        return Batches(index, asked, self.outside, self.rules, self.account(choice), note)
 
     def close(self) -> None:
         """Let go of models and connections."""

@@ -27,7 +27,7 @@ def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
     unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed", "unreadable"}
     if not index.corpus().chunks and unread.isdisjoint(reason.code for reason in reasons):
         reasons.append(_no_notes(parts))
-    pending = index.pending() if embedding.spec else 0
+    pending = pending_of(parts)
     if pending and embedding.problem is None:
         message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
@@ -36,6 +36,8 @@ def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
     if pending or not serving:
         refusal = embedding.refusal(_waiting(parts, pending))
         reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
+    for trouble in (embedding.problem, embedding.trouble):
+        reasons += [trouble] if trouble and trouble.code not in {reason.code for reason in reasons} else []
     if failed := (index.failures() if embedding.spec else 0):
         message = f"{failed} chunks could not be embedded; words alone find them."
         reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
@@ -45,6 +47,13 @@ def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
     reasons += undecoded_of(index)
     legs = {"keyword": True, "vector": serving}
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
+
+
+def pending_of(parts: Parts) -> int:
+    """Return how many chunks have no vector yet: all of them while the model, or its provider, is not known."""
+    if parts.embedding.spec is not None:
+        return parts.index.pending()
+    return parts.index.corpus().chunks if parts.embedding.configured else 0
 
 
 def _no_notes(parts: Parts) -> Reason:
@@ -58,7 +67,7 @@ def _no_notes(parts: Parts) -> Reason:
 
 def _waiting(parts: Parts, pending: int) -> int:
     """Tokens of the next request of indexing, about."""
-    texts = parts.index.missing(min(pending, REQUEST_TEXTS)) if pending else []
+    texts = parts.index.missing(min(pending, REQUEST_TEXTS)) if pending and parts.embedding.spec else []
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 

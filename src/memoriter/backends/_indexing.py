@@ -217,6 +217,7 @@ class Indexing:
 
         index, started = self.parts.index, self.parts.clocks.monotonic()
         self._follow_index()
+        self.parts.follow_provider()
         if not self._followed:
             job = replace(job, whole=True)
         seen, report = self._seen(job), None
@@ -231,8 +232,10 @@ class Indexing:
                 report = self.run(Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False))
         self._followed = True
         unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
-        waiting = bool(report is not None and report.pending and self.parts.embedding.spec is not None)
-        return Round(report, seen.again, seen.folders, unfinished, waiting, seconds)
+        embedding = self.parts.embedding
+        waiting = bool(report is not None and (report.pending if embedding.spec else embedding.unknown))
+        troubles = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
+        return Round(report, seen.again, seen.folders, unfinished, waiting, seconds, troubles)
 
     def _seen(self, job: Job) -> Seen:
         from memoriter.sync import look_for

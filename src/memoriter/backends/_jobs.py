@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memoriter.embed import BatchJob, BatchRules, batch_of, batch_vendors
+from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memoriter.backends._account import Account
     from memoriter.embed import Collected, EmbeddingProvider, Outside
@@ -50,6 +51,8 @@ class Batches:
     outside: Outside
     rules: BatchRules
     account: Account | None
+    note: Callable[[EmbeddingError | None], None] = lambda _: None
+    """Receives the error of a run, or None for each job that brought vectors."""
 
     @property
     def under_way(self) -> frozenset[str]:
@@ -62,7 +65,14 @@ class Batches:
         rules = replace(self.rules, wait=wait and self.rules.wait)
         run = batch_of(self.provider, store, self.outside, rules, self.account)
         assert run is not None
-        yield from run.run(texts)
+        try:
+            for done in run.run(texts):
+                if done.keys:
+                    self.note(None)
+                yield done
+        except EmbeddingError as error:
+            self.note(error)
+            raise
 
 
 def trim_jobs(index: Index) -> None:

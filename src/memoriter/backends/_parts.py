@@ -75,7 +75,7 @@ class Parts:
     @property
     def serving(self) -> bool:
         """Whether the vector leg would serve, without loading a model."""
-        able = not self.embedding.problem and not self.embedding.refusal(0)
+        able = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
         return self.embedding.spec is not None and able and self.index.vectors() > 0
 
     def surviving(self, act: Callable[[], _T]) -> _T:

@@ -41,6 +41,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
     index, spec, settings = backend.index, backend.embedding.spec, backend.settings
     corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
     plan = make_plan(scan.sources, index.files())
+    health = looked.seen_in(backend.health(scan, plan))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
@@ -51,7 +52,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         files=corpus.files,
         chunks=corpus.chunks,
         vectors=index.vectors() if spec else 0,
-        pending=index.pending() if spec else 0,
+        pending=health.pending,
         failed=index.failures() if spec else 0,
         provider=backend.embedding.provider_name,
         model=spec.model if spec else "",
@@ -61,13 +62,14 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         backend="builtin",
         leaves_machine=choice.leaves_machine if choice else False,
         background=background_of(index, spec).figures if spec else None,
-        health=looked.seen_in(backend.health(scan, plan)),
+        health=health,
         skipped=tuple(sorted((*scan.skipped, *skipped_in(index.files())), key=lambda skip: skip.path)),
         canaries=looked.canaries,
         stale=plan.size,
         oversampling=index.oversampling,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
+        last_attempt=backend.embedding.last_attempt,
         sources=tuple(SourceCount(kind, *index.kinds().get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
     )
 

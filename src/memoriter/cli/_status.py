@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -100,6 +101,9 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     model = f", {state.model}, {state.dimensions} dimensions" if state.model else ""
     key = f", key from {state.key_source}" if state.key_source else ""
     yield "provider", f"{state.provider}{model}{key}; {where}"
+    if (attempt := state.last_attempt) is not None:
+        at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        yield "asked", f"{at}: {'it answered' if attempt.reason is None else attempt.reason.message}"
     yield "search", f"{state.backend}, {state.scoring} scores"
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _SHORTEST = 1e-10
 """A vector shorter than this has no direction worth keeping."""
+_LARGE = 1e100
 
 
 def normalise(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -19,6 +20,9 @@ def normalise(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArr
     wide = np.array(vectors, dtype=np.float64)
     finite: NDArray[np.bool_] = np.all(np.isfinite(wide), axis=1)
     wide[~finite] = 0.0
+    # The squares of very large numbers are infinite; a row that has some is brought within -1..1 first.
+    peaks = np.abs(wide).max(axis=1, initial=0.0)
+    wide /= np.where(peaks > _LARGE, peaks, 1.0)[:, None]
     lengths = np.linalg.norm(wide, axis=1)
     usable = finite & (lengths >= _SHORTEST)
     return (wide / np.where(usable, lengths, np.inf)[:, None]).astype(np.float32), usable

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from memoriter.index import Index, IndexedFile
     from memoriter.sync._schedule import Job
-    from memoriter.types import Source, SyncReport
+    from memoriter.types import Reason, Source, SyncReport
     from memoriter.workspace import Workspace
 
 
@@ -45,6 +45,8 @@ class Round:
     """Whether chunks wait for a vector that could not be had now."""
     seconds: float = 0.0
     """Of the look at the files."""
+    troubles: tuple[Reason, ...] = ()
+    """What is wrong with the provider, whether or not anything was to be done."""
 
 
 def look_for(

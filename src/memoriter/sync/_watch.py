@@ -152,7 +152,7 @@ class Watch:
         report = result.report
         if report is not None and (report.added or report.changed or report.removed or report.embedded):
             self._tell("indexed", report=report)
-        self._trouble(report.reasons if report is not None else ())
+        self._trouble((*(report.reasons if report is not None else ()), *result.troubles))
 
     def _meant(self, heard: set[str], events: Events) -> Iterator[str]:
         """The paths that matter, of those that something happened to."""
@@ -189,7 +189,7 @@ class Watch:
 
     def _trouble(self, reasons: tuple[Reason, ...]) -> None:
         """Say each kind of trouble once, and when there is none any more."""
-        troubles = {reason.code: reason for reason in reasons if reason.code != "files_pending"}
+        troubles = {reason.code: reason for reason in reversed(reasons) if reason.code != "files_pending"}
         for code in troubles.keys() - self._troubled:
             self._tell("trouble", reason=troubles[code])
         if self._troubled and not troubles:

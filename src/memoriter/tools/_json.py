@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.types import (
+        Attempt,
         CompactReport,
         Estimate,
         Excerpt,
@@ -190,10 +191,7 @@ def sync_json(report: SyncReport) -> dict[str, Any]:
 
 def watch_json(event: Happening) -> dict[str, Any]:
     """One thing that a watcher did; the time as ISO 8601 in UTC, `report` and `reason` where there is one."""
-    answer: dict[str, Any] = {
-        "kind": event.kind,
-        "time": datetime.fromtimestamp(event.at, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-    }
+    answer: dict[str, Any] = {"kind": event.kind, "time": _time(event.at)}
     if event.folders:
         answer["folders"] = event.folders
     if event.report is not None:
@@ -301,6 +299,8 @@ def status_json(status: Status) -> dict[str, Any]:
     }
     if status.notices:
         answer["notices"] = [reason_json(reason) for reason in status.notices]
+    if status.last_attempt is not None:
+        answer["lastAttempt"] = attempt_json(status.last_attempt)
     if status.index_reason:
         answer["indexReason"] = status.index_reason
     if status.oversampling is not None:
@@ -311,6 +311,18 @@ def status_json(status: Status) -> dict[str, Any]:
             for canary in status.canaries
         ]
     return answer
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """When the provider was asked last, and why it failed if it did; the time as ISO 8601 in UTC."""
+    answer: dict[str, Any] = {"time": _time(attempt.at), "ok": attempt.ok}
+    if attempt.reason is not None:
+        answer["reason"] = reason_json(attempt.reason)
+    return answer
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def cost_json(rows: Sequence[Spending], today: Spent, budget: DayLimits) -> dict[str, Any]:

@@ -193,10 +193,10 @@ class _Download:
             if start and not (start == before and facts.same_file(known)):
                 self._discard()
                 raise Interrupted("the file has changed on the server")
-            self._check_room(facts, start)
+            most = self._check_room(facts, start)
             with open(self._note, "w", encoding="utf-8", opener=open_private) as note:
                 json.dump(asdict(facts), note)
-            have, broken = self._received(reply, start, facts)
+            have, broken = self._received(reply, start, facts, most)
         if broken:
             if have > before:
                 return False
@@ -204,12 +204,17 @@ class _Download:
         self._finish(facts, have, resumed=start > 0)
         return True
 
-    def _received(self, reply: Reply, start: int, facts: _Facts) -> tuple[int, str]:
+    def _received(self, reply: Reply, start: int, facts: _Facts, most: int) -> tuple[int, str]:
         """How long the part is at the end of the answer, and what broke it, if anything."""
         have = start
         try:
             for size in self._written(reply, start):
                 have += size
+                if have > most:
+                    raise ProviderUnavailable(
+                        f"the hub sends more than the {most:,} bytes that {self._model.name} has or there is room for",
+                        remedy="try again; if it stays so, set local.modelPath to a GGUF file",
+                    )
                 if self._progress is not None:
                     self._progress(have, facts.size)
         except Interrupted as error:
@@ -272,13 +277,15 @@ class _Download:
                 headers["if-range"] = known.etag
         return headers
 
-    def _check_room(self, facts: _Facts, have: int) -> None:
+    def _check_room(self, facts: _Facts, have: int) -> int:
+        """Return the most bytes that the whole file may have: those that are announced, or there is room for."""
         free = shutil.disk_usage(self._file.parent).free
         if facts.size is not None and facts.size - have + _SPARE_BYTES > free:
             raise ProviderUnavailable(
                 f"the model needs {(facts.size - have) >> 20:,} MB, and {self._file.parent} has {free >> 20:,} MB free",
                 remedy="make room, or set memorySearch.local.modelCacheDir to a folder on another disk",
             )
+        return facts.size if facts.size is not None else have + max(free - _SPARE_BYTES, 0)
 
     def _discard(self) -> None:
         self._part.unlink(missing_ok=True)
@@ -308,7 +315,7 @@ def _facts(reply: Reply) -> _Facts:
     hashes = [text.strip('"').lower() for text in (linked, etag)]
     total = headers.get("content-range", "").rpartition("/")[2]
     length = headers.get("content-length", "") if reply.status == 200 else ""
-    sizes = [text for text in (headers.get("x-linked-size", ""), total, length) if text.isdecimal()]
+    sizes = [text for text in (headers.get("x-linked-size", ""), total, length) if re.fullmatch(r"[0-9]{1,18}", text)]
     return _Facts(
         sha256=next((text for text in hashes if re.fullmatch("[0-9a-f]{64}", text)), ""),
         size=int(sizes[0]) if sizes else None,
@@ -318,7 +325,7 @@ def _facts(reply: Reply) -> _Facts:
 
 def _start(reply: Reply) -> int:
     """At which byte of the file the content begins."""
-    found = re.match(r"bytes (\d+)-", reply.headers.get("content-range", ""))
+    found = re.match(r"bytes ([0-9]{1,18})-", reply.headers.get("content-range", ""))
     return int(found[1]) if reply.status == 206 and found else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     import httpx2
 
@@ -19,6 +20,10 @@ _MOST_REDIRECTS = 5
 _KEPT_OF_REDIRECTS = "x-linked-"
 """What the hub says of a file, it says before it sends the client elsewhere for the content."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+LEAST_BYTES_A_SECOND = 1024
+"""A server that sends less has stalled."""
+_HUB = "check HF_ENDPOINT, or set local.modelPath to a GGUF file"
+_PROXY = "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY"
 
 
 class Interrupted(Exception):
@@ -36,63 +41,120 @@ class Reply:
     """The content as it comes, never decoded. Raises Interrupted."""
 
 
+class _Pace:
+    """How long is waited for a server: so many seconds for each part that is worth the name, in all."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._waited = self._bytes = 0.0
+        self._since: float | None = None
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        waiting = 0.0 if self._since is None else self._clock() - self._since
+        return self._seconds - self._waited - waiting
+
+    def begin(self) -> None:
+        """Begin to wait."""
+        self._since = self._clock()
+
+    def end(self, count: int) -> None:
+        """Stop waiting, since so many bytes came. What is done with them does not count."""
+        if self._since is not None:
+            self._waited += self._clock() - self._since
+            self._since = None
+        self._bytes += count
+        if self._bytes >= self._seconds * LEAST_BYTES_A_SECOND:
+            self._waited = self._bytes = 0.0
+
+
 @contextmanager
-def opened(url: str, headers: Mapping[str, str], *, seconds: float) -> Generator[Reply]:
-    """GET an address and follow where it leads; `seconds` is the longest wait for the next byte.
+def opened(
+    url: str, headers: Mapping[str, str], *, seconds: float, clock: Callable[[], float] = time.monotonic
+) -> Generator[Reply]:
+    """GET an address and follow where it leads.
 
     What authorises at the first address is sent nowhere else.
 
+    Args:
+        url: the address.
+        headers: sent with the request.
+        seconds: the longest wait for the headers, from the lookup of the name on, and then for each part of the
+            content that has `LEAST_BYTES_A_SECOND`. A server that sends a byte now and then has stalled.
+        clock: monotonic seconds.
+
     Raises:
         Interrupted: no connection, or none that lasts.
-        ProviderUnavailable: it leads in a circle, or from an encrypted to an open connection.
+        ProviderUnavailable: it leads in a circle, to no address, or from an encrypted to an open connection.
     """
-    import httpx2
-
-    near = urlsplit(url).hostname in _LOOPBACK
-    # No proxy may come between this machine and itself.
-    with httpx2.Client(follow_redirects=False, trust_env=not near, timeout=seconds) as client:
-        said: dict[str, str] = {}
-        sent = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
-        for _ in range(_MOST_REDIRECTS + 1):
-            with _answer(client, url, sent) as answer:
-                said |= {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)}
-                target = answer.headers.get("location") if answer.status_code in _REDIRECTS else None
-                if target is None:
-                    yield Reply(answer.status_code, {**answer.headers, **said}, _pieces(answer))
-                    return
-            url, before = _target(url, target), url
-            if _origin(url) != _origin(before):
-                sent = {name: text for name, text in sent.items() if name.lower() != "authorization"}
+    said: dict[str, str] = {}
+    sent = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
+    for _ in range(_MOST_REDIRECTS + 1):
+        with _answer(url, sent, pace := _Pace(seconds, clock)) as answer:
+            said |= {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)}
+            target = answer.headers.get("location") if answer.status_code in _REDIRECTS else None
+            if target is None:
+                yield Reply(answer.status_code, {**answer.headers, **said}, _pieces(answer, pace))
+                return
+        url, before = _target(url, target), url
+        if _origin(url) != _origin(before):
+            sent = {name: text for name, text in sent.items() if name.lower() != "authorization"}
     raise ProviderUnavailable(f"{_origin(url)[1]} redirects in a circle", remedy="try again later")
 
 
 @contextmanager
-def _answer(client: httpx2.Client, url: str, headers: Mapping[str, str]) -> Generator[httpx2.Response]:
-    import httpx2
+def _answer(url: str, headers: Mapping[str, str], pace: _Pace) -> Generator[httpx2.Response]:
+    """The answer of one server, whose connection lasts as long as the context."""
+    import memoriter.embed._network as network
 
+    host, limits = urlsplit(url).hostname, network.Limits()
     try:
-        answer = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
-    except httpx2.TransportError as error:
-        host = urlsplit(url).hostname
-        raise Interrupted(f"{host} does not answer: {error or type(error).__name__}") from error
-    try:
-        yield answer
-    finally:
-        answer.close()
+        # No proxy may come between this machine and itself.
+        client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))
+    except (ImportError, ValueError, *network.BROKEN) as error:
+        raise ProviderUnavailable(f"the proxy for {host} cannot be used: {error}", remedy=_PROXY) from error
+    with client, limits.of(pace.left):
+        pace.begin()
+        try:
+            answer = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
+        except network.UNUSABLE as error:
+            raise ProviderUnavailable(f"{host} is not an address that can be asked", remedy=_HUB) from error
+        except (*network.TIMED_OUT, *network.BROKEN, *network.NOT_CONNECTED) as error:
+            raise Interrupted(f"{host} does not answer: {error or type(error).__name__}") from error
+        pace.end(0)
+        try:
+            yield answer
+        finally:
+            answer.close()
 
 
-def _pieces(answer: httpx2.Response) -> Iterator[bytes]:
-    import httpx2
+def _pieces(answer: httpx2.Response, pace: _Pace) -> Iterator[bytes]:
+    import memoriter.embed._network as network
 
-    try:
-        # Not in pieces of one size: the beginning of the last one would be lost with the connection.
-        yield from answer.iter_raw()
-    except httpx2.TransportError as error:
-        raise Interrupted(f"the connection broke: {error or type(error).__name__}") from error
+    # Not in pieces of one size: the beginning of the last one would be lost with the connection.
+    content = answer.iter_raw()
+    while True:
+        pace.begin()
+        try:
+            piece = next(content, None)
+        except network.TIMED_OUT as error:
+            raise Interrupted("the server sends hardly anything any more") from error
+        except (*network.BROKEN, *network.UNUSABLE) as error:
+            raise Interrupted(f"the connection broke: {error or type(error).__name__}") from error
+        if piece is None:
+            return
+        pace.end(len(piece))
+        yield piece
 
 
 def _target(url: str, location: str) -> str:
-    target = urljoin(url, location)
+    try:
+        target = urljoin(url, location)
+        known = urlsplit(target).scheme in {"http", "https"} and bool(_origin(target)[1])
+    except ValueError:
+        target, known = "", False
+    if not known:
+        raise ProviderUnavailable(f"{urlsplit(url).hostname} redirects to an address that is none", remedy=_HUB)
     if urlsplit(url).scheme == "https" != urlsplit(target).scheme:
         raise ProviderUnavailable(
             f"{urlsplit(url).hostname} redirects to a connection that is not encrypted", remedy="try again later"

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed.remote._batch_state import Progress, Row
 from memoriter.embed.remote._remote_settings import headers_for
-from memoriter.embed.remote._wire import JSON_TYPE, Request, heard, json_body, json_object, json_post
+from memoriter.embed.remote._wire import (
+    JSON_TYPE,
+    Request,
+    heard,
+    heard_value,
+    json_body,
+    json_object,
+    json_post,
+    word_of,
+)
 from memoriter.errors import TransientFailure
 
 if TYPE_CHECKING:
@@ -146,13 +155,13 @@ def get_request(url: str, headers: Mapping[str, str]) -> Request:
 def progress_of(body: bytes, who: str) -> Progress:
     """How far a job of OpenAI's kind is: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
     job = json_object(body, who)
-    status = str(job.get("status", ""))
-    files = tuple(str(job[name]) for name in ("output_file_id", "error_file_id") if job.get(name))
+    status = word_of(job.get("status"))
+    files = tuple(filter(None, (word_of(job.get(name)) for name in ("output_file_id", "error_file_id"))))
     reason = "" if status == "completed" else status
     if job.get("errors"):
         errors: Any = job["errors"]
         listed = cast("dict[str, Any]", errors).get("data") if isinstance(errors, dict) else errors
-        reason = f"{status}: {heard(json_body(listed))}"
+        reason = f"{status}: {heard_value(listed)}"
     return Progress(status in _ENDED, files, reason if status in _ENDED else "")
 
 
@@ -177,7 +186,7 @@ def _row(key: str, entry: dict[str, Any]) -> Row:
     status = response.get("status_code", 200 if first else 500)
     if first.get("embedding") and status == 200:
         return Row(key, first["embedding"])
-    return Row(key, None, status if isinstance(status, int) else 500, heard(json_body(entry.get("error") or body)))
+    return Row(key, None, status if isinstance(status, int) else 500, heard_value(entry.get("error") or body))
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -190,5 +199,5 @@ def found_in(body: bytes, name: str, who: str) -> str | None:
     for job in cast("list[Any]", jobs) if isinstance(jobs, list) else []:
         entry = _object(job)
         if _object(entry.get("metadata")).get(MARK) == name and entry.get("id"):
-            return str(entry["id"])
+            return word_of(entry["id"]) or None
     return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.embed.remote._batch_api import BatchApi, get_request
 from memoriter.embed.remote._batch_state import Progress, Row
 from memoriter.embed.remote._gemini import VENDOR, entry, headers_of, model_path, url_of, values_of
-from memoriter.embed.remote._wire import Request, heard, json_body, json_object, json_post
+from memoriter.embed.remote._wire import Request, heard_value, json_object, json_post, word_of
 
 if TYPE_CHECKING:
     from memoriter.embed.remote._batch_api import Items
@@ -41,16 +41,16 @@ def _poll(settings: RemoteSettings, job_id: str) -> Request:
 
 def _progress(body: bytes, who: str) -> Progress:
     operation = json_object(body, who)
-    state = str(_object(operation.get("metadata")).get("state") or operation.get("state") or "")
+    state = word_of(_object(operation.get("metadata")).get("state") or operation.get("state"))
     ended = bool(operation.get("done")) or state.endswith(_ENDED)
     if not ended:
         return Progress(ended=False)
     output = _output(operation)
-    file = output.get("responsesFile")
-    outputs = (str(file),) if file else (_INLINE,) if _responses(output) else ()
+    file = word_of(output.get("responsesFile"))
+    outputs = (file,) if file else (_INLINE,) if _responses(output) else ()
     reason = "" if state.endswith("SUCCEEDED") or outputs else state
     if operation.get("error"):
-        reason = heard(json_body(operation["error"]))
+        reason = heard_value(operation["error"])
     return Progress(ended=True, outputs=outputs, reason=reason)
 
 
@@ -72,13 +72,13 @@ def _rows(body: bytes, job: BatchJob) -> list[Row]:
 
 
 def _row(item: dict[str, Any], job: BatchJob, place: int) -> Row:
-    key = str(_object(item.get("metadata")).get("key") or item.get("key") or job.keys[place])
+    key = word_of(_object(item.get("metadata")).get("key") or item.get("key")) or job.keys[place]
     values = values_of(_object(item.get("response")).get("embedding"))
     if values:
         return Row(key, values)
     error = _object(item.get("error"))
     # google.rpc codes: 3 is INVALID_ARGUMENT.
-    return Row(key, None, 400 if error.get("code") in {3, 400} else 500, heard(json_body(error)))
+    return Row(key, None, 400 if word_of(error.get("code")) in {"3", "400"} else 500, heard_value(error))
 
 
 def _output(operation: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _found(body: bytes, name: str, who: str) -> str | None:
     for item in cast("list[Any]", operations) if isinstance(operations, list) else []:
         operation = _object(item)
         if _object(operation.get("metadata")).get("displayName") == name and operation.get("name"):
-            return str(operation["name"])
+            return word_of(operation["name"]) or None
     return None
 
 

@@ -40,6 +40,8 @@ T = TypeVar("T")
 _APIS = {api.vendor.name: api for api in (_batch_gemini.API, _batch_openai.API, _batch_voyage.API)}
 _SECONDS, _FILE_SECONDS = 120.0, 600.0
 _LONGEST_KEY = 64
+_MOST_LISTING_BYTES = 64 << 20
+"""Of an answer that is not about one job; a list of jobs may have some of their results."""
 
 
 class BatchStore(Protocol):
@@ -224,7 +226,7 @@ class BatchRun:
                 moved = self._asked(job, now)
             case "cancel":
                 with suppress(EmbeddingError):
-                    self._sent(self._api.cancel(self._provider.settings, job.job_id), lambda _: None)
+                    self._sent(self._api.cancel(self._provider.settings, job.job_id), lambda _: None, job=job)
                 moved = job.after_cancel(now)
             case "abandon":
                 moved = job.given_up("it took too long")
@@ -247,6 +249,7 @@ class BatchRun:
             progress = self._sent(
                 self._api.poll(self._provider.settings, job.job_id),
                 lambda body: self._api.progress(body, self._provider.who),
+                job=job,
             )
         except _Gone:
             return job.given_up("the service does not know it any more")
@@ -260,7 +263,7 @@ class BatchRun:
         for output in job.outputs:
             request = self._api.results(self._provider.settings, job, output)
             with suppress(_Gone):
-                rows += self._sent(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS)
+                rows += self._sent(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS, job=job)
         outcome = applied(job, rows)
         failures: dict[str, EmbeddingError] = {
             row.key: InputRejected(f"{self._provider.who} refused this text: {row.message}") for row in outcome.failed
@@ -308,8 +311,17 @@ class BatchRun:
                 self._sent(request, lambda _: None)
 
     def _sent(
-        self, request: Request, read: Callable[[bytes], T], *, seconds: float = _SECONDS, once: bool = False
+        self,
+        request: Request,
+        read: Callable[[bytes], T],
+        *,
+        seconds: float = _SECONDS,
+        once: bool = False,
+        job: BatchJob | None = None,
     ) -> T:
+        """Send a request; `job` is the one whose results may be in the answer."""
+        most = self._provider.most_bytes(len(job.keys)) if job is not None else _MOST_LISTING_BYTES
+
         def error_of(response: Response) -> EmbeddingError:
             if response.status == 404 and request.method == "GET":
                 return _Gone("not found")
@@ -320,7 +332,12 @@ class BatchRun:
 
         def call() -> Any:
             return self._http.send(
-                request, timeout=seconds, read=lambda answer: read(answer.body), error_of=error_of, once=once
+                request,
+                timeout=seconds,
+                read=lambda answer: read(answer.body),
+                error_of=error_of,
+                once=once,
+                most_bytes=most,
             )
 
         return self._provider.guard.call(call)

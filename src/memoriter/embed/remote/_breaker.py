@@ -71,7 +71,9 @@ class Breaker:
         """The error that stands for a call which was not made."""
         kind = _REASONS.get(self.reason, OutOfQuota)
         minutes = max(1, round(self.opens_in(now) / 60))
-        return kind(f"not asked again for {minutes} min, because {self.message}", remedy=self.remedy)
+        error = kind(f"not asked again for {minutes} min, because {self.message}", remedy=self.remedy)
+        error.attempted = False
+        return error
 
     def of(self, owner: str) -> Breaker:
         """This breaker if it is about the same service and key, otherwise a closed one."""

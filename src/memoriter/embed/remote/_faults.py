@@ -28,22 +28,23 @@ _MOST_JUDGED = 4000
 _TOO_LARGE = re.compile(
     r"context (?:length|size|window)|too (?:long|large|big|many (?:tokens|inputs|texts|items|requests? in))"
     r"|max(?:imum)?[ _](?:number of )?(?:allowed )?(?:input[ _])?(?:tokens|sequence length|batch size)"
-    r"|exceed\w*.{0,60}(?:tokens?|length|batch)|(?:tokens?|length|batch).{0,60}exceed|must have less than \d+ tokens"
+    r"|exceed\w{0,9}.{0,60}(?:tokens?|length|batch)|(?:tokens?|length|batch).{0,60}exceed"
+    r"|must have less than \d+ tokens"
     r"|reduce.{0,30}(?:length|input)|split into more batches|at most \d+ (?:requests|inputs|texts)"
     r"|larger than.{0,30}(?:batch|context)|batch size.{0,40}(?:limit|at most|larger|invalid|>)",
     re.IGNORECASE | re.DOTALL,
 )
 _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|credits?|funds|balance)|exceeded your current quota|quota (?:is )?exhausted"
-    r"|out of credits?|no credits?|negative balance|(?:billing|spend\w*|usage|monthly|credit) (?:hard )?(?:limit|cap)"
-    r"|payment required",
+    r"|out of credits?|no credits?|negative balance"
+    r"|(?:billing|spend\w{0,9}|usage|monthly|credit) (?:hard )?(?:limit|cap)|payment required",
     re.IGNORECASE,
 )
 _SETTING = re.compile(
-    r"\b(?:model|dimensions?|output_?dimension\w*|encoding_format|input_type|task_?type)\b"
-    r".{0,60}\b(?:not|unknown|unsupported|invalid|exist\w*|unrecogni\w+|extra)\b"
-    r"|\b(?:unknown|unsupported|invalid|unrecogni\w+|extra|not support\w*)\b.{0,60}"
-    r"\b(?:model|dimensions?|output_?dimension\w*|encoding_format|input_type|parameter|field|argument)\b",
+    r"\b(?:model|dimensions?|output_?dimension\w{0,9}|encoding_format|input_type|task_?type)\b"
+    r".{0,60}\b(?:not|unknown|unsupported|invalid|exist\w{0,9}|unrecogni\w{1,9}|extra)\b"
+    r"|\b(?:unknown|unsupported|invalid|unrecogni\w{1,9}|extra|not support\w{0,9})\b.{0,60}"
+    r"\b(?:model|dimensions?|output_?dimension\w{0,9}|encoding_format|input_type|parameter|field|argument)\b",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -128,7 +129,7 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
     try:
         now = parsedate_to_datetime(headers.get("date", ""))
         return max((parsedate_to_datetime(said) - now).total_seconds(), 0.0)
-    except (TypeError, ValueError):
+    except (LookupError, OverflowError, TypeError, ValueError):
         return None
 
 

@@ -9,7 +9,7 @@ from memoriter.embed.remote._faults import Refusal, error_for, error_object, usu
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
-from memoriter.embed.remote._wire import json_object, json_post, listed, matrix
+from memoriter.embed.remote._wire import json_body, json_object, json_post, listed, matrix, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ _MODELS = {
     "gemini-embedding-2": _SECOND,
     "gemini-embedding-2-preview": _SECOND,
 }
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
 
 def _address(base_url: str) -> str:
@@ -115,7 +115,7 @@ def error_of(
     """What a refusal means. "You exceeded your current quota" is said of a minute and of a day: `details` tell."""
     refusal = Refusal(who, status, headers, body, secrets)
     details = _details(body)
-    waits = [match for detail in details if (match := _DURATION.fullmatch(str(detail.get("retryDelay", ""))))]
+    waits = [match for detail in details if (match := _DURATION.fullmatch(word_of(detail.get("retryDelay"))))]
     wait = float(waits[0][1]) if waits else None
     return error_for(refusal, _kind(refusal, details), retry_after=wait)
 
@@ -124,8 +124,8 @@ def _kind(refusal: Refusal, details: Sequence[Mapping[str, Any]]) -> Kind:
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or "API key" in refusal.whole:
         return "unauthorised"
     if refusal.status == 429:
-        violated = " ".join(str(detail.get("violations")) for detail in details)
-        spent = "PerDay" in violated or "credits are depleted" in refusal.whole
+        violated = b" ".join(_written(detail.get("violations")) for detail in details)
+        spent = b"PerDay" in violated or "credits are depleted" in refusal.whole
         return "quota" if spent else "throttled"
     return usual_kind(refusal.status, refusal.whole)
 
@@ -134,6 +134,13 @@ def _details(body: bytes) -> list[dict[str, Any]]:
     details = error_object(body).get("details")
     items = cast("list[Any]", details) if isinstance(details, list) else []
     return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def _written(value: Any) -> bytes:
+    try:
+        return json_body(value)
+    except RecursionError:
+        return b""
 
 
 def _others(settings: RemoteSettings) -> RemoteModel:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 from urllib.parse import urljoin, urlsplit
 
 from memoriter.embed.remote._remote_settings import is_loopback
-from memoriter.embed.remote._wire import Response
-from memoriter.errors import EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
+from memoriter.embed.remote._wire import Response, shown
+from memoriter.errors import BadVector, EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import httpx2
 
+    from memoriter.embed._network import Limits
     from memoriter.embed.remote._wire import Request
 
 T = TypeVar("T")
@@ -27,7 +28,13 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 JITTER = 0.2
 """Part of a wait that is added at random, so that many clients do not come back together."""
 _CONNECT_SECONDS = 10.0
-_MOST_BYTES = 256 << 20
+MOST_BYTES = 256 << 20
+"""Of any answer, decompressed."""
+_MOST_REFUSAL_BYTES = 64 << 10
+_MOST_HEADER_BYTES = 128 << 10
+_MOST_HEADERS = 200
+_CODINGS = frozenset({"gzip", "deflate"})
+_ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_METHOD = frozenset({307, 308})
@@ -45,16 +52,20 @@ class HttpClient:
         sleep: Callable[[float], object],
         random: Callable[[], float],
         offline: bool = False,
-        most_bytes: int = _MOST_BYTES,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
-        """`clock` gives monotonic seconds, `random` a number in 0..1; `offline` allows this machine only."""
+        """`clock` gives monotonic seconds, `random` a number in 0..1; `offline` allows this machine only.
+
+        No answer may be larger than `most_bytes`, whatever a call allows.
+        """
         self._clock = clock
         self._sleep = sleep
         self._random = random
         self._offline = offline
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._clients: dict[bool, httpx2.Client] = {}
+        self._clients: dict[str | None, httpx2.Client] = {}
+        self._own_limits: Limits | None = None
 
     def send(
         self,
@@ -65,25 +76,26 @@ class HttpClient:
         error_of: Callable[[Response], EmbeddingError],
         tries: int = TRIES,
         once: bool = False,
+        most_bytes: int | None = None,
     ) -> T:
         """What `read` makes of a success. Throttled calls and those that failed on the way are repeated.
 
         `once` is for what must not happen twice: then only calls that were surely refused are repeated.
 
-        `timeout` is for the whole of it, in seconds: tries, waits and the last byte. A wait that would not end in time
-        is not begun.
+        `timeout` is for the whole of it, in seconds: lookup of the name, connection, tries, waits and the last byte. A
+        wait that would not end in time is not begun. `most_bytes` is the largest success that is plausible.
 
         Raises:
             EmbeddingError: of `error_of` or `read`; `ProviderUnavailable` when the address is refused, answers too much
                 or points elsewhere; `TransientFailure` when nothing or only half an answer came.
         """
-        deadline = self._clock() + timeout
+        deadline, most = self._clock() + timeout, min(most_bytes or self._most_bytes, self._most_bytes)
         for number in range(1, tries + 1):
             try:
-                response = self._followed(request, deadline, timeout)
+                response = self._followed(request, deadline, timeout, most)
                 if 200 <= response.status < 300:
-                    return read(response)
-                raise error_of(response)
+                    return _judged(response, read, request.url)
+                raise _judged(response, error_of, request.url)
             except (Throttled, TransientFailure) as error:
                 wait = self._wait(number, error.retry_after)
                 lost = once and not isinstance(error, Throttled)
@@ -105,76 +117,150 @@ class HttpClient:
         wait = min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT) if said is None else said
         return wait * (1 + JITTER * self._random())
 
-    def _followed(self, request: Request, deadline: float, timeout: float) -> Response:
+    @property
+    def _limits(self) -> Limits:
+        with self._lock:
+            if self._own_limits is None:
+                from memoriter.embed._network import Limits
+
+                self._own_limits = Limits()
+            return self._own_limits
+
+    def _followed(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
         """The answer, after redirects that are safe to follow."""
         for _ in range(_MOST_REDIRECTS + 1):
-            response = self._attempt(request, deadline, timeout)
+            response = self._attempt(request, deadline, timeout, most)
             target = response.headers.get("location") if response.status in _REDIRECTS else None
             if target is None:
                 return response
-            request = _redirected(request, urljoin(request.url, target), response.status)
+            request = _redirected(request, _target(request.url, target), response.status)
         raise ProviderUnavailable(f"{_host(request.url)} redirects in a circle", remedy="check remote.baseUrl")
 
-    def _attempt(self, request: Request, deadline: float, timeout: float) -> Response:
+    def _attempt(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
         if self._offline and not is_loopback(request.url):
             raise ProviderUnavailable(
                 f"offline is set, so nothing is sent to {_host(request.url)}",
                 remedy="use the bundled model or a server on this machine, or turn offline off",
             )
-        import httpx2
+        import memoriter.embed._network as network
 
-        left = deadline - self._clock()
         slow = TransientFailure(
             f"{_host(request.url)} did not answer within {timeout:g} s", remedy="try again later, or with shorter texts"
         )
-        if left <= 0:
-            raise slow
         try:
-            return self._exchange(request, left, deadline)
-        except httpx2.TimeoutException as error:
+            return self._exchange(request, deadline, most)
+        except network.TIMED_OUT as error:
             raise slow from error
-        except TimeoutError as error:
-            raise slow from error
-        except httpx2.ConnectError as error:
+        except network.TooMuch as error:
+            raise self._too_much(request.url, most) from error
+        except network.UNUSABLE as error:
+            message = f"{_host(request.url)} is not an address that can be asked"
+            raise ProviderUnavailable(message, remedy=_ADDRESS) from error
+        except network.NOT_CONNECTED as error:
             raise _unreachable(request.url, error) from error
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
+        except network.BROKEN as error:
             raise TransientFailure(
-                f"the connection to {_host(request.url)} broke: {error or type(error).__name__}",
+                f"the connection to {_host(request.url)} broke: {shown(str(error)) or type(error).__name__}",
                 remedy="try again later",
             ) from error
 
-    def _exchange(self, request: Request, left: float, deadline: float) -> Response:
-        import httpx2
+    def _exchange(self, request: Request, deadline: float, most: int) -> Response:
+        """Send a request and receive the answer, all of it before the deadline."""
 
-        seconds = httpx2.Timeout(left, connect=min(left, _CONNECT_SECONDS))
-        headers = {**request.headers, "accept-encoding": "identity"}
-        content = request.body or None
-        with self._client(request.url).stream(
-            request.method, request.url, headers=headers, content=content, timeout=seconds
-        ) as answer:
-            body = bytearray()
-            for piece in answer.iter_bytes():
-                body += piece
-                if len(body) > self._most_bytes:
-                    raise ProviderUnavailable(
-                        f"{_host(request.url)} answered with more than {self._most_bytes >> 20} MiB",
-                        remedy="check remote.baseUrl: this is not an embedding service",
-                    )
-                if self._clock() > deadline:  # a server that sends a byte now and then would hold us for ever
-                    raise TimeoutError
-            return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, bytes(body))
+        def left() -> float:
+            return deadline - self._clock()
+
+        with self._limits.of(left, most_bytes=_MOST_HEADER_BYTES):
+            connect = self._limits.seconds(_CONNECT_SECONDS)
+            headers = {**request.headers, "accept-encoding": "identity"}
+            seconds = {"connect": connect, "pool": left()}
+            with self._client(request.url).stream(
+                request.method,
+                request.url,
+                headers=headers,
+                content=request.body or None,
+                extensions={"timeout": seconds},
+            ) as answer:
+                self._limits.allow(most + most // 4)
+                body = self._body(answer, request.url, most)
+                return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body)
+
+    def _body(self, answer: httpx2.Response, url: str, most: int) -> bytes:
+        """Receive the body of an answer; of a refusal only the beginning, which has its words.
+
+        A quarter more than `most` may be received, since each piece of a body can have a line before it.
+        """
+        if len(answer.headers) > _MOST_HEADERS:
+            raise TransientFailure(f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_ADDRESS)
+        codings = [each.strip().lower() for each in answer.headers.get("content-encoding", "").split(",")]
+        codings = [each for each in codings if each not in {"", "identity"}]
+        if len(codings) > 1 or not _CODINGS.issuperset(codings):
+            raise TransientFailure(
+                f"{_host(url)} answered in an encoding that was not asked for: {shown(', '.join(codings))!r}",
+                remedy="check remote.baseUrl, or what stands between here and the service",
+            )
+        most = most if answer.is_success else min(most, _MOST_REFUSAL_BYTES)
+        body = bytearray()
+        for piece in answer.iter_bytes():
+            body += piece
+            if len(body) > most and answer.is_success:
+                raise self._too_much(url, most)
+            if len(body) > most:
+                break
+            self._limits.seconds()
+        return bytes(body[:most])
+
+    def _too_much(self, url: str, most: int) -> ProviderUnavailable:
+        size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most:,} bytes"
+        return ProviderUnavailable(
+            f"{_host(url)} answered with more than {size}",
+            remedy="check remote.baseUrl: this is not an embedding service",
+        )
 
     def _client(self, url: str) -> httpx2.Client:
-        """One pool for this machine, which no proxy may see, and one for the rest, which heeds the usual variables."""
-        import httpx2
+        """Return the pool for an address. No proxy may see what is for this machine; else the usual variables hold."""
+        import memoriter.embed._network as network
 
-        near = is_loopback(url)
+        proxy, limits = None if is_loopback(url) else network.proxy_for(url), self._limits
         with self._lock:
-            if near not in self._clients:
-                self._clients[near] = httpx2.Client(
-                    follow_redirects=False, trust_env=not near, headers={"user-agent": "memoriter"}
-                )
-            return self._clients[near]
+            if proxy not in self._clients:
+                try:
+                    self._clients[proxy] = network.client_for(limits, proxy=proxy)
+                except (ImportError, ValueError, *network.BROKEN) as error:
+                    where = urlsplit(proxy or "").hostname
+                    raise ProviderUnavailable(
+                        f"the proxy {where!r} cannot be used: {shown(str(error))}",
+                        remedy="correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY",
+                    ) from error
+            return self._clients[proxy]
+
+
+def _target(url: str, location: str) -> str:
+    """Return where a redirect leads.
+
+    Raises:
+        ProviderUnavailable: it leads to nothing that can be asked.
+    """
+    try:
+        target = urljoin(url, location)
+        parts = urlsplit(target)
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return target
+    except ValueError:
+        pass
+    message = f"{_host(url)} redirects to an address that is none: {shown(location)!r}"
+    raise ProviderUnavailable(message, remedy=_ADDRESS)
+
+
+def _judged(response: Response, judge: Callable[[Response], T], url: str) -> T:
+    """Return what `judge` makes of an answer. Raises BadVector where the answer is such that it cannot be read."""
+    try:
+        return judge(response)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise BadVector(
+            f"{_host(url)} answered {response.status} with something that cannot be read: {type(error).__name__}",
+            remedy=_ADDRESS,
+        ) from error
 
 
 def _redirected(request: Request, url: str, status: int) -> Request:

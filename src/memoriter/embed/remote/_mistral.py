@@ -8,7 +8,7 @@ from memoriter.embed.remote._faults import Refusal, error_for, error_object, usu
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
-from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered
+from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ def error_of(
 ) -> EmbeddingError:
     """What a refusal means."""
     refusal = Refusal(who, status, headers, body, secrets)
-    too_much = str(error_object(body).get("code")) == _TOO_MUCH
+    too_much = word_of(error_object(body).get("code")) == _TOO_MUCH
     return error_for(refusal, "too_large" if too_much else usual_kind(status, refusal.whole))
 
 

@@ -11,7 +11,7 @@ from memoriter.embed.remote._faults import Refusal, error_for, error_object, usu
 from memoriter.embed.remote._remote_model import RemoteModel, open_model
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
-from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered
+from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _
     answer = json_object(body, who)
     if "data" not in answer and (error := error_object(body)) and "message" in error:
         status = error.get("code")
-        raise error_of(status if isinstance(status, int) and status >= 400 else 503, {}, body, who=who)
+        raise error_of(status if isinstance(status, int) and 400 <= status < 600 else 503, {}, body, who=who)
     return matrix(ordered(listed(answer, "data", who), count, who), count=count, dimensions=dimensions, who=who)
 
 
@@ -97,13 +97,13 @@ def error_of(
 
 def _kind(refusal: Refusal) -> Kind:
     error = error_object(refusal.body)
-    codes = {str(error.get("code")), str(error.get("type"))}
+    codes = {word_of(error.get("code")), word_of(error.get("type"))}
     if codes & _QUOTA_CODES:
         return "quota"
     if "invalid_api_key" in codes:
         return "unauthorised"
     kind = usual_kind(refusal.status, refusal.whole)
-    if kind == "rejected" and ("model_not_found" in codes or error.get("param") in _SETTING_PARAMS):
+    if kind == "rejected" and ("model_not_found" in codes or word_of(error.get("param")) in _SETTING_PARAMS):
         return "unavailable"
     return kind
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Protocol
@@ -15,11 +16,11 @@ from memoriter.embed.remote._guard import BreakerStore, Guard
 from memoriter.embed.remote._probe import PROBE, background_of
 from memoriter.embed.remote._remote_settings import RemoteSettings, is_near
 from memoriter.embed.remote._wire import sendable
-from memoriter.errors import BadVector, ConfigError, InputRejected, ProviderUnavailable
+from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -38,10 +39,19 @@ CONCURRENCY = 2
 """Calls at once. Few, so that no more than these can be lost when a quota ends."""
 _QUERY_SECONDS, _DOCUMENT_SECONDS = 60.0, 120.0
 _NEAR_QUERY_SECONDS, _NEAR_DOCUMENT_SECONDS = 300.0, 600.0
-_LEAST_QUERY_SECONDS, _LEAST_DOCUMENT_SECONDS = 0.05, 10.0
-"""However little time is left: documents that are sent are paid for, and not sent twice out of impatience."""
+_LEAST_SECONDS = 0.05
+"""However little time is left: an answer may be there at once."""
+_DOCUMENT_SECONDS_LEFT = 1.0
+"""Documents that are sent are paid for, so they are not sent where there is less time for the answer."""
+_MOST_DIMENSIONS = 16_384
+"""Assumed of a model that nobody knows."""
+_NUMBER_BYTES, _TEXT_BYTES, _ANSWER_BYTES = 32, 2048, 1 << 20
+"""The most that an answer has for each number, for each text, and for the rest."""
 _QUERY_TRIES, _DOCUMENT_TRIES = 2, 3
 """Somebody waits for a query."""
+_SURELY_SHORT = 100
+"""Tokens that every model can read: whoever finds them too many takes no text at all."""
+_NOT_EVEN_SHORT = "check memorySearch.model and remote.baseUrl: not even a plain sentence is taken"
 _NORMALISER = "control characters to spaces; '.' for nothing"
 _USAGE = re.compile(rb'"(?:total_tokens|totalTokenCount|promptTokenCount|prompt_eval_count)"\s*:\s*(\d{1,12})')
 _USAGE_BYTES = 1000
@@ -154,15 +164,21 @@ class RemoteProvider:
         Raises:
             EmbeddingError: the service does not answer with vectors.
         """
-        with self._asking:
+        with _held(self._asking, self._seconds("query"), self.who):
             spec, background = self._spec, self._settings.background
             if spec is None or background is None:
-                vectors = self._fetched([self.framed(text, "document") for text in PROBE], "document")
+                texts = [self.framed(text, "document") for text in PROBE]
+                vectors = self._fetched(texts, "document", seconds=self._seconds("document"))
                 background = background_of(vectors)
                 self._spec = spec = self._spec_with(vectors.shape[1], background)
                 assert spec is not None
                 self._settings = replace(self._settings, background=background)
             return Resolved(spec.dimensions, background)
+
+    def most_bytes(self, texts: int) -> int:
+        """Return the size of the largest plausible answer for so many texts."""
+        dimensions = self._spec.dimensions if self._spec is not None else _MOST_DIMENSIONS
+        return _ANSWER_BYTES + texts * (_TEXT_BYTES + dimensions * _NUMBER_BYTES)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         """Vectors (texts, dimensions), in as many requests as the vendor's limits want, two at a time.
@@ -180,7 +196,9 @@ class RemoteProvider:
         )
 
         def fetched(group: range) -> NDArray[np.float32]:
-            return self._fetched(framed[group.start : group.stop], role)
+            if role == "document" and self._left() < _DOCUMENT_SECONDS_LEFT:
+                raise _no_time(self.who)
+            return self._fetched(framed[group.start : group.stop], role, seconds=self._seconds(role))
 
         if len(groups) == 1:
             return fetched(groups[0])
@@ -242,10 +260,14 @@ class RemoteProvider:
         template = self._model.query_template if role == "query" else self._model.document_template
         return template.replace("{text}", text)
 
-    def _fetched(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+    def _fetched(self, texts: Sequence[str], role: Role, *, seconds: float) -> NDArray[np.float32]:
         """Unit vectors of one request."""
         try:
-            rows = self._asked(texts, role)
+            rows = self._asked(texts, role, seconds)
+        except InputTooLarge as error:
+            if len(texts) == 1 and self.count_tokens(texts[0]) <= _SURELY_SHORT:
+                raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
+            raise
         except InputRejected as error:
             self._blame(error, role)
             self._answered = False
@@ -265,13 +287,12 @@ class RemoteProvider:
         if self._answered:
             return
         try:
-            self._asked([self.framed(PROBE[0], role)], role)
+            self._asked([self.framed(PROBE[0], role)], role, self._seconds(role))
         except InputRejected:
-            remedy = "check memorySearch.model and remote.baseUrl: not even a plain sentence is taken"
-            raise ProviderUnavailable(error.message, remedy=remedy) from error
+            raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
         self._answered = True
 
-    def _asked(self, texts: Sequence[str], role: Role) -> NDArray[np.float64]:
+    def _asked(self, texts: Sequence[str], role: Role, seconds: float) -> NDArray[np.float64]:
         """The vectors of one request as they came."""
         request = self._vendor.build_request(texts, role, self._settings)
         dimensions = self._spec.dimensions if self._spec is not None else None
@@ -279,6 +300,9 @@ class RemoteProvider:
         def read(response: Response) -> NDArray[np.float64]:
             if self._account is not None:
                 self._account.add(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
+            most = len(texts) * ((dimensions or _MOST_DIMENSIONS) + _TEXT_BYTES) + _TEXT_BYTES
+            if response.body.count(b",") > most:  # each number would take more memory than its text
+                raise BadVector(f"{self.who} answered with more numbers than {len(texts)} vectors have")
             return self._vendor.parse_response(response.body, len(texts), dimensions, self.who)
 
         def error_of(response: Response) -> EmbeddingError:
@@ -287,20 +311,45 @@ class RemoteProvider:
 
         def call() -> NDArray[np.float64]:
             tries = _QUERY_TRIES if role == "query" else _DOCUMENT_TRIES
-            return self.http.send(request, timeout=self._seconds(role), read=read, error_of=error_of, tries=tries)
+            return self.http.send(
+                request,
+                timeout=seconds,
+                read=read,
+                error_of=error_of,
+                tries=tries,
+                most_bytes=self.most_bytes(len(texts)),
+            )
 
         if self._account is not None:
             self._account.check(sum(map(self.count_tokens, texts)))
-        with self._slots:
+        with _held(self._slots, seconds, self.who):
             return self.guard.call(call)
 
     def _seconds(self, role: Role) -> float:
         near = is_near(self._endpoint)
         if role == "query":
-            most, least = _NEAR_QUERY_SECONDS if near else _QUERY_SECONDS, _LEAST_QUERY_SECONDS
-            return min(self._settings.query_seconds or most, max(self._left(), least))
-        most, least = _NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS, _LEAST_DOCUMENT_SECONDS
-        return min(self._settings.document_seconds or most, max(self._left(), least))
+            most = self._settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
+        else:
+            most = self._settings.document_seconds or (_NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS)
+        return min(most, max(self._left(), _LEAST_SECONDS))
+
+
+@contextmanager
+def _held(lock: threading.Lock | threading.Semaphore, seconds: float, who: str) -> Generator[None]:
+    """Hold a lock that other calls may hold. Raises TransientFailure where it is not free in time."""
+    if not lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
+        raise _no_time(who)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _no_time(who: str) -> TransientFailure:
+    """Return the error for a call that was not made for want of time."""
+    error = TransientFailure(f"there was no time left to ask {who}", remedy="Run: memoriter index")
+    error.attempted = False
+    return error
 
 
 def tokens_in(body: bytes) -> int | None:

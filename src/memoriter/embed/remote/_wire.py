@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 JSON_TYPE = "application/json"
 MOST_SHOWN = 240
 """Characters of what a service says: enough for its sentence, too little for a note that it repeats."""
+_DEEPEST_WORDS = 8
+"""How deep in an answer its words are looked for."""
+_MOST_HEARD = 8_000
+"""Characters of an answer that are looked at for words."""
 _MASK = "***"
 _KEY_LIKE = re.compile(
-    r"\b(?:sk|pk|pa|al|gsk|xai|hf|rk|or)[-_][\w*.-]{6,}|\bAIza[\w*-]{6,}|\bBearer\s+[^\s\"',]+|[\w-]*\*{3,}[\w-]*"
+    r"\b(?:sk|pk|pa|al|gsk|xai|hf|rk|or)[-_][\w*.-]{6,}|\bAIza[\w*-]{6,}|\bBearer\s+[^\s\"',]+|(?<![\w*-])[\w-]*+\*{3,}[\w*-]*"
 )
-_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_MARKUP = re.compile(r"<(script|style)\b.{0,2000}?</\1\s{0,9}>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<title[^<>]*>(.{0,1000}?)</title", re.IGNORECASE | re.DOTALL)
 _UNSAID = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
 _UNSENT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NOTHING = "."
@@ -61,7 +65,7 @@ def sendable(text: str) -> str:
 
 def json_body(value: object) -> bytes:
     """A value as compact JSON in UTF-8."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def json_post(url: str, headers: Mapping[str, str], value: object) -> Request:
@@ -96,7 +100,7 @@ def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
     value = answer.get(name)
     if not isinstance(value, list):
         raise BadVector(
-            f"{who} answered without the list {name!r}: {heard(json_body(answer))!r}",
+            f"{who} answered without the list {name!r}: {heard_value(answer)!r}",
             remedy="check remote.baseUrl and the model's name: this may not be an embedding service",
         )
     return cast("list[Any]", value)
@@ -160,18 +164,18 @@ def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
         numbers = cast("list[Any]", row)
         return np.array([np.nan if number is None else _number(number) for number in numbers], np.float64)
     except (TypeError, ValueError, OverflowError, binascii.Error) as error:
-        raise BadVector(f"{who} gave something that is not a vector: {heard(json_body(row))!r}") from error
+        raise BadVector(f"{who} gave something that is not a vector: {heard_value(row)!r}") from error
 
 
 def _number(value: Any) -> float:
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError
     return float(value)
 
 
 def heard(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
     """What a service says, as one short line that is safe to show: without markup, control characters and keys."""
-    text = body[:20_000].decode("utf-8", "replace")
+    text = body[:_MOST_HEARD].decode("utf-8", "replace")
     try:
         spoken = _sentence(json.loads(body))
     except (ValueError, RecursionError):
@@ -182,8 +186,22 @@ def heard(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -
     return shown(spoken or text, secrets=secrets, most=most)
 
 
+def heard_value(value: object) -> str:
+    """What a part of an answer says, as `heard` shows it."""
+    try:
+        return heard(json_body(value))
+    except (RecursionError, TypeError, ValueError):
+        return f"a JSON {type(value).__name__}"
+
+
+def word_of(value: Any) -> str:
+    """A word or a number of an answer as text; empty for anything else."""
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
 def shown(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
     """One short line without anything that looks like a key, or like one of these secrets or its beginning."""
+    text = text.encode("utf-8", "replace").decode()  # JSON can hold half of a character, which nothing can print
     text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, masked(text, secrets))).strip()
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -198,13 +216,17 @@ def masked(text: str, secrets: Sequence[str]) -> str:
     return text
 
 
-def _sentence(value: Any) -> str:
+def _sentence(value: Any, depth: int = _DEEPEST_WORDS) -> str:
     """The words in an error object of any of the usual shapes, or nothing."""
     if isinstance(value, str):
         return value
+    if depth == 0:
+        return ""
     if isinstance(value, list):
-        return "; ".join(filter(None, map(_sentence, cast("list[Any]", value)[:3])))
+        parts = cast("list[Any]", value)[:3]
+        return "; ".join(filter(None, (_sentence(part, depth - 1) for part in parts)))
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        return next(filter(None, (_sentence(fields.get(name)) for name in ("error", "message", "detail", "msg"))), "")
+        names = ("error", "message", "detail", "msg")
+        return next(filter(None, (_sentence(fields.get(name), depth - 1) for name in names)), "")
     return ""

@@ -1,0 +1,139 @@
+"""The last attempt to reach a provider, kept so that every process and every surface reports the same state."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable
+from memoriter.types import Attempt, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed import Choice, EmbeddingProvider
+    from memoriter.errors import EmbeddingError
+    from memoriter.index import Ledger
+    from memoriter.types import ModelSpec, Role
+
+KEPT = frozenset({"remote", "local", "onnx"})
+"""Kinds of providers whose attempts the ledger keeps. The bundled model reaches nothing outside this process."""
+FRESH_SECONDS = 60.0
+"""A success is written again only after so long: most calls follow another success."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The last attempt for each provider, in the ledger where the provider is outside this process."""
+
+    ledger: Ledger
+    wall: Callable[[], float]
+    local_model: str = ""
+    _here: dict[str, Attempt] = field(default_factory=dict[str, Attempt])
+
+    def last(self, choice: Choice) -> Attempt | None:
+        """Return the last attempt by any process; None if there was none with these settings."""
+        name = self._name(choice)
+        if choice.kind in KEPT:
+            with suppress(ProviderUnavailable):  # without a ledger this process knows only its own attempts
+                kept = _from_json(self.ledger.get(name))
+                if kept is not None:
+                    return kept
+        return self._here.get(name)
+
+    def note(self, choice: Choice, error: EmbeddingError | None) -> None:
+        """Record an attempt that has just ended.
+
+        Args:
+            choice: the provider that was asked.
+            error: why it failed; None for a success.
+        """
+        now, last = self.wall(), self.last(choice)
+        if error is None:
+            if last is not None and last.ok and abs(now - last.at) < FRESH_SECONDS:
+                return
+            attempt = Attempt(now)
+        elif last is not None and not error.attempted:
+            return  # a call that was not made says nothing new
+        else:
+            attempt = Attempt(now, Reason(error.code, error.message, error.remedy))
+        name = self._name(choice)
+        self._here[name] = attempt
+        if choice.kind in KEPT:
+            with suppress(ProviderUnavailable):
+                self.ledger.set(name, _to_json(attempt))
+
+    def _name(self, choice: Choice) -> str:
+        """Return the key in the ledger; another address, model or key of the service begins anew."""
+        secrets = choice.remote.secrets if choice.remote is not None else ()
+        parts = (choice.kind, choice.name, choice.vendor, choice.endpoint, choice.model, self.local_model, *secrets)
+        return "attempt:" + hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Observed:
+    """A provider whose outcomes are recorded. Safe to share between threads, as the provider itself is."""
+
+    def __init__(self, inner: EmbeddingProvider, note: Callable[[EmbeddingError | None], None]) -> None:
+        """`note` receives the error of each call, or None for a success."""
+        self.inner = inner
+        self._note = note
+
+    @property
+    def spec(self) -> ModelSpec:
+        return self.inner.spec
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        """Embed as the provider does, and record the outcome. The refusal of one document says nothing about it."""
+        from memoriter.errors import EmbeddingError
+
+        try:
+            vectors = self.inner.embed(texts, role=role)
+        except EmbeddingError as error:
+            if role == "query" or not isinstance(error, InputRejected | InputTooLarge):
+                self._note(error)
+            raise
+        if texts:
+            self._note(None)
+        return vectors
+
+    def count_tokens(self, text: str) -> int:
+        return self.inner.count_tokens(text)
+
+    def expect(self, chunks: int) -> None:
+        self.inner.expect(chunks)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def reason_of(attempt: Attempt | None, name: str) -> Reason | None:
+    """Return why the last attempt failed, with its time; None after a success, or where nothing was tried."""
+    if attempt is None or attempt.reason is None:
+        return None
+    at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    message = f"The last attempt to reach {name} failed at {at} UTC: {attempt.reason.message}"
+    return Reason(attempt.reason.code, message, attempt.reason.remedy)
+
+
+def _to_json(attempt: Attempt) -> str:
+    reason = attempt.reason
+    kept = None if reason is None else [reason.code, reason.message, reason.remedy]
+    return json.dumps({"at": attempt.at, "reason": kept})
+
+
+def _from_json(text: str | None) -> Attempt | None:
+    """Return what was kept; None for anything else."""
+    try:
+        kept: Any = json.loads(text or "")
+        at, words = float(kept["at"]), kept["reason"]
+        datetime.fromtimestamp(at, tz=UTC)
+        return Attempt(at, None if words is None else Reason(*map(str, words)))
+    except (ValueError, TypeError, KeyError, OverflowError, OSError):
+        return None

@@ -1,0 +1,280 @@
+"""HTTP connections on which every operation ends in time and no answer is larger than allowed.
+
+The timeouts of httpx2 hold for one operation: a server that sends a byte now and then never exceeds them. Here each
+operation gets the time that is left for the whole exchange instead, from the lookup of the name to the last byte.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import contextmanager
+from importlib.util import find_spec
+from ipaddress import ip_address
+from math import inf
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore2
+import httpx2
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+TIMED_OUT = (TimeoutError, httpx2.TimeoutException, httpcore2.TimeoutException)
+NOT_CONNECTED = (httpx2.ConnectError, httpcore2.ConnectError, httpcore2.ProxyError)
+BROKEN = (
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+    OSError,
+)
+UNUSABLE = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpcore2.UnsupportedProtocol, ValueError)
+"""The address, not the server, is at fault."""
+_PIECE = 64 << 10
+_KEEP_SECONDS = 5.0
+"""How long an idle connection is kept."""
+
+
+class TooMuch(Exception):
+    """The server has sent more bytes than the exchange allows."""
+
+
+class Limits(threading.local):
+    """What the exchange of this thread may still use."""
+
+    def __init__(self) -> None:
+        self._left: Callable[[], float] = lambda: inf
+        self._bytes = inf
+
+    @contextmanager
+    def of(self, left: Callable[[], float], *, most_bytes: float = inf) -> Generator[None]:
+        """Let all connections of this thread end in time.
+
+        Args:
+            left: returns the seconds that are left.
+            most_bytes: of everything that is received: headers, framing and body, still compressed.
+        """
+        before = self._left, self._bytes
+        self._left, self._bytes = left, most_bytes
+        try:
+            yield
+        finally:
+            self._left, self._bytes = before
+
+    def seconds(self, timeout: float | None = None) -> float | None:
+        """Return how long the next operation may take, None for any time. Raises TimeoutError when nothing is left."""
+        left = self._left()
+        if left <= 0:
+            raise TimeoutError("the time for the whole exchange is over")
+        least = left if timeout is None else min(left, timeout)
+        return None if least == inf else least
+
+    def allow(self, count: int) -> None:
+        """Let so many more bytes be received."""
+        self._bytes += count
+
+    def take(self, count: int) -> None:
+        """Count bytes that were received. Raises TooMuch."""
+        self._bytes -= count
+        if self._bytes < 0:
+            raise TooMuch
+
+
+def client_for(limits: Limits, *, proxy: str | None = None) -> httpx2.Client:
+    """Return a client within limits, which follows no redirect and reads no variable of the environment but for TLS.
+
+    Raises:
+        ImportError: the proxy is of a kind that needs a package which is not installed.
+        ValueError: the address of the proxy is none.
+    """
+    return httpx2.Client(
+        transport=_Transport(limits, proxy),
+        follow_redirects=False,
+        trust_env=False,
+        timeout=None,
+        headers={"user-agent": "memoriter"},
+    )
+
+
+def proxy_for(url: str) -> str | None:
+    """Return the proxy that the environment names for an address, if it does."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    named = getproxies()
+    address = named.get(parts.scheme) or named.get("all")
+    return address if not address or "://" in address else f"http://{address}"
+
+
+class _Transport(httpx2.BaseTransport):
+    """A pool of connections whose operations are within limits."""
+
+    def __init__(self, limits: Limits, proxy: str | None) -> None:
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=httpx2.create_ssl_context(),
+            proxy=_proxy(proxy) if proxy else None,
+            keepalive_expiry=_KEEP_SECONDS,
+            network_backend=cast("httpcore2.NetworkBackend", _Backend(limits)),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url
+        answer = self._pool.handle_request(
+            httpcore2.Request(
+                method=request.method,
+                url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                headers=request.headers.raw,
+                content=cast("httpx2.SyncByteStream", request.stream),
+                extensions=cast("dict[str, Any]", request.extensions),
+            )
+        )
+        content = _Content(cast("Iterable[bytes]", answer.stream))
+        return httpx2.Response(answer.status, headers=answer.headers, stream=content, extensions=answer.extensions)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+def _proxy(address: str) -> httpcore2.Proxy:
+    named = httpx2.Proxy(address)
+    if named.url.scheme.startswith("socks") and find_spec("socksio") is None:
+        raise ImportError("a SOCKS proxy needs the package socksio")
+    url = httpcore2.URL(
+        scheme=named.url.raw_scheme, host=named.url.raw_host, port=named.url.port, target=named.url.raw_path
+    )
+    return httpcore2.Proxy(url, auth=named.raw_auth, headers=named.headers.raw)
+
+
+class _Content(httpx2.SyncByteStream):
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._pieces
+
+    def close(self) -> None:
+        close: Callable[[], None] | None = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()
+
+
+class _Backend:
+    """Opens connections; see `httpcore2.NetworkBackend`."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._inner = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> _Stream:
+        """Try each address of the host, each with an equal part of the time that is left."""
+        addresses = _addresses(host, port, self._limits.seconds(timeout))
+        failed: Exception = httpcore2.ConnectError(f"{host} has no address")
+        for number, address in enumerate(addresses):
+            left = self._limits.seconds(timeout)
+            share = None if left is None else left / (len(addresses) - number)
+            try:
+                stream = self._inner.connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failed = error
+            else:
+                return _Stream(stream, self._limits)
+        raise failed
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> _Stream:
+        stream = self._inner.connect_unix_socket(path, self._limits.seconds(timeout), socket_options)
+        return _Stream(stream, self._limits)
+
+    def sleep(self, seconds: float) -> None:
+        self._inner.sleep(seconds)
+
+
+class _Stream:
+    """One connection; see `httpcore2.NetworkStream`."""
+
+    def __init__(self, inner: httpcore2.NetworkStream, limits: Limits) -> None:
+        self._inner = inner
+        self._limits = limits
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        content = self._inner.read(max_bytes, self._limits.seconds(timeout))
+        self._limits.take(len(content))
+        return content
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), _PIECE):
+            self._inner.write(buffer[start : start + _PIECE], self._limits.seconds(timeout))
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> _Stream:
+        # Python counts the time of a handshake as a whole.
+        inner = self._inner.start_tls(ssl_context, server_hostname, self._limits.seconds(timeout))
+        return _Stream(inner, self._limits)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _Lookup(threading.Thread):
+    """The lookup of one name. The system offers no way to end one early, so it may outlive whoever waits for it."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(name="memoriter-lookup", daemon=True)
+        self._host, self._port = host, port
+        self.addresses: list[str] = []
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            self.addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+        except (OSError, UnicodeError) as error:
+            self.error = error
+
+
+_lookups: dict[tuple[str, int], _Lookup] = {}
+_turn = threading.Lock()
+
+
+def _addresses(host: str, port: int, seconds: float | None) -> list[str]:
+    """Look a name up within some seconds. One thread serves all who wait for the same name.
+
+    Raises:
+        httpcore2.ConnectError: there is no such host.
+        httpcore2.ConnectTimeout: the lookup is not done yet.
+    """
+    try:
+        return [str(ip_address(host))]
+    except ValueError:
+        pass
+    with _turn:
+        lookup = _lookups.get((host, port))
+        if lookup is None or not lookup.is_alive():
+            lookup = _lookups[host, port] = _Lookup(host, port)
+            lookup.start()
+    lookup.join(seconds)
+    if lookup.is_alive():
+        raise httpcore2.ConnectTimeout(f"the name {host!r} could not be looked up in time")
+    with _turn:
+        if _lookups.get((host, port)) is lookup:
+            del _lookups[host, port]
+    if lookup.error is not None:
+        raise httpcore2.ConnectError(str(lookup.error)) from lookup.error
+    return lookup.addresses

@@ -1,0 +1,192 @@
+"""A provider that fails at first contact: every surface reports it alike, until an attempt succeeds."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from desk import Desk, compatible
+from memoriter.tools import result_json, status_json, sync_json
+from servers import KEY
+from servers.compatible import CompatibleServer
+from servers.first_contact import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from memoriter import Memory
+
+NOTES = {"MEMORY.md": "# Ledger\n\nPostgreSQL keeps the ledger.\n", "memory/a.md": "# Router\n\nThe router is new.\n"}
+ASKED = "which database keeps the ledger"
+PENDING = "vectors_pending"
+LATER = ["status 413", "401 wrong key", "429 quota", "status 503", "malformed Location", "too few vectors", "reset"]
+"""Faults that are tried as well where the model is known from an earlier contact."""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk.at(tmp_path, NOTES)
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def server() -> Iterator[CompatibleServer]:
+    with CompatibleServer() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody wait between two tries."""
+    monkeypatch.setattr("memoriter.app.time.sleep", lambda _: None)
+
+
+def surfaces(memory: Memory) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What each way of asking says of the memory."""
+    yield "first search", result_json(memory.search(ASKED))["health"]
+    yield "second search", result_json(memory.search(ASKED))["health"]
+    yield "status", status_json(memory.status())["health"]
+    yield "index", sync_json(memory.sync())["health"]
+    yield "status after indexing", status_json(memory.status())["health"]
+
+
+def check(name: str, health: dict[str, Any], chunks: int = len(NOTES)) -> set[str]:
+    """Fail unless a surface says that the vector leg is off and why; return the codes of the reasons."""
+    told = name, health
+    assert not health["ok"], told
+    assert health["legs"] == {"keyword": True, "vector": False}, told
+    assert health["pending"] == chunks, told
+    assert all(reason["message"] and reason["remedy"] for reason in health["reasons"]), told
+    return {reason["code"] for reason in health["reasons"]} - {PENDING}
+
+
+def agree(desk: Desk, *, quiet: CompatibleServer | None = None) -> set[str]:
+    """Ask on every surface, then as the next process would; return the one set of codes that all report."""
+    with desk.open() as memory:
+        told = {name: check(name, health) for name, health in surfaces(memory)}
+    calls = len(quiet.calls) if quiet else 0
+    with desk.open() as memory:
+        status = status_json(memory.status())
+        told["status of the next process"] = check("next status", status["health"])
+        assert status["pending"] == len(NOTES)
+    if quiet:
+        assert len(quiet.calls) == calls, "a status asks nobody"
+    with desk.open() as memory:
+        told["search of the next process"] = check("next search", result_json(memory.search(ASKED))["health"])
+    (codes,) = {frozenset(codes) for codes in told.values()}
+    assert codes, told
+    return set(codes)
+
+
+@pytest.mark.parametrize(
+    ("fault", "known"),
+    [*((fault, False) for fault in FAULTS), *((fault, True) for fault in LATER)],
+    ids=lambda value: {False: "at first", True: "later"}.get(value, value),
+)
+def test_every_surface_reports_a_first_contact_that_fails(
+    desk: Desk, server: CompatibleServer, fault: str, *, known: bool
+) -> None:
+    if known:  # as an earlier contact left it
+        desk.configure(**compatible(server))
+        with desk.open() as memory:
+            memory.search(ASKED)
+        desk.write("memory/a.md", "# Router\n\nAnother router.\n")
+        desk.write("MEMORY.md", "# Ledger\n\nSQLite keeps the ledger.\n")
+        desk.wait()
+    else:
+        desk.configure(**compatible(server))
+    server.always = FAULTS[fault]
+    agree(desk, quiet=server)
+    server.always = None
+    desk.wait(4_000)  # past the hour in which a spent quota or a wrong key is not asked about
+    with desk.open() as memory:
+        found = memory.search(ASKED)
+        assert (found.mode, found.health.ok) == ("hybrid", True), found.health
+        status = memory.status()
+        assert (status.health.ok, status.pending) == (True, 0)
+        assert status.last_attempt is not None
+        assert (status.last_attempt.ok, status.last_attempt.at) == (True, desk.seconds)
+
+
+def refused_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        return f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+
+
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
+    def unknown(host: str, *_: Any, **__: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, f"{host} is not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    return "https://vectors.example/v1"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(lambda _, __: {"remote": {"baseUrl": refused_port(), "apiKey": KEY}}, id="refused"),
+        pytest.param(lambda _, patch: {"remote": {"baseUrl": nowhere(patch), "apiKey": KEY}}, id="unknown host"),
+        pytest.param(
+            lambda server, _: {"remote": {"baseUrl": server.base_url.replace("http", "https"), "apiKey": KEY}}, id="TLS"
+        ),
+        pytest.param(lambda server, _: {"remote": {"baseUrl": server.base_url, "apiKey": "sk-other-000000"}}, id="key"),
+        pytest.param(lambda server, _: {"remote": {"baseUrl": server.base_url, "apiKey": "${NO_KEY}"}}, id="variable"),
+        pytest.param(lambda _, __: {"provider": "openai", "remote": {}}, id="no key"),
+        pytest.param(lambda _, __: {"provider": "openai-compatible", "remote": {}}, id="no address"),
+        pytest.param(lambda server, _: {"provider": "ollama", "remote": {"baseUrl": server.root}}, id="no route"),
+        pytest.param(
+            lambda _, __: {"offline": True, "remote": {"baseUrl": "https://vectors.example/v1", "apiKey": KEY}},
+            id="offline",
+        ),
+        pytest.param(lambda _, __: {"provider": "local", "local": {"modelPath": "/nowhere/model.gguf"}}, id="no file"),
+        pytest.param(lambda _, __: {"provider": "onnx", "local": {"modelPath": "/nowhere/model"}}, id="no folder"),
+    ],
+)
+def test_every_surface_reports_a_provider_that_cannot_be_reached(
+    desk: Desk, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    told = settings(server, monkeypatch)
+    desk.configure(**{"provider": "openai-compatible", "model": server.model, **told})
+    agree(desk)
+
+
+def test_every_surface_reports_a_budget_that_is_spent(
+    desk: Desk, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_near", lambda _: False)
+    monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_loopback", lambda _: True)
+    desk.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1}}))
+    assert agree(desk) == {"over_budget"}
+
+
+def test_a_complete_index_is_not_well_while_the_last_question_failed(desk: Desk, server: CompatibleServer) -> None:
+    desk.configure(**compatible(server))
+    with desk.open() as memory:
+        memory.sync()
+        assert memory.search(ASKED).health.ok
+        server.always = FAULTS["status 503"]
+        answers = [memory.search("router"), memory.search("the ledger")]
+    with desk.open() as memory:
+        status = memory.status()
+    for health in (*(answer.health for answer in answers), status.health):
+        assert [reason.code for reason in health.reasons] == ["transient"]
+        assert health.legs == {"keyword": True, "vector": False}
+    assert "UTC" in status.health.reasons[0].message
+    assert status.last_attempt is not None
+    assert status.last_attempt.at == desk.seconds
+
+
+def test_another_key_address_or_model_begins_anew(desk: Desk, server: CompatibleServer) -> None:
+    server.always = FAULTS["status 503"]
+    desk.configure(**compatible(server))
+    with desk.open() as memory:
+        memory.sync()
+        assert memory.status().last_attempt is not None
+    desk.configure(**compatible(server, key="sk-another-0000000"))
+    with desk.open() as memory:
+        assert memory.status().last_attempt is None
+        assert memory.status().pending == len(NOTES)
