@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 from memoriter.types import Skipped
 from memoriter.workspace import _paths as paths
+from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
 from memoriter.workspace._ignore import Rules, built_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+TOO_MANY = (
+    f"the pattern of its extra path has more than {LONGEST_PATTERN:,} characters or {MOST_ALTERNATIVES} alternatives"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class Area:
     configured: bool = False
     """An extra path, not the workspace's own."""
     globs: tuple[tuple[str, ...], ...] = ()
+    refused: str = ""
+    """Why its pattern cannot be used; then it takes no file."""
 
     @property
     def single(self) -> bool:
@@ -48,7 +55,9 @@ class Area:
 
     def takes(self, names: Sequence[str]) -> bool:
         """Does a pattern, if there is one, take the file with these names below the place?"""
-        return not (self.globs and names) or any(paths.glob_matches(names, glob) for glob in self.globs)
+        if self.refused:
+            return False
+        return not (self.globs and names) or any(glob_matches(names, glob) for glob in self.globs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +83,10 @@ def _extra(root: str, extra: ExtraPath) -> Area:
     elif start is None:
         base, name = os.path.split(_real(at))
         start = (name,)
-    globs = tuple(tuple(glob.strip("/").split("/")) for glob in paths.spread_braces(extra.pattern or "") if glob)
-    return Area(at, base, start, paths.cite(root, at), configured=True, globs=globs)
+    found = spread_braces(extra.pattern or "")
+    globs = tuple(tuple(glob.strip("/").split("/")) for glob in found or () if glob)
+    refused = TOO_MANY if found is None else ""
+    return Area(at, base, start, paths.cite(root, at), configured=True, globs=globs, refused=refused)
 
 
 def _real(path: str) -> str:
@@ -115,7 +126,7 @@ def _within(area: Area, names: tuple[str, ...]) -> Place | Skipped:
     if not cited.endswith(paths.SUFFIX):
         return Skipped(cited, "not_markdown", "only files that end in .md are memory")
     if not area.takes(names):
-        return Skipped(cited, "outside", "the pattern of its extra path does not take it")
+        return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
     for depth, name in enumerate(names, 1):
         if why := built_in(name, folder=depth < len(names)):
             return Skipped(cited, "ignored", why)

@@ -6,17 +6,18 @@ from __future__ import annotations
 import errno
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memoriter.plain_file import open_plain, read_plain
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from memoriter.workspace._globs import LONGEST_PATTERN, ignore_pattern
 
 IGNORE_FILE = ".memoryignore"
+MOST_PATTERNS = 1_000
+"""Patterns that may hold for one path: each path is compared with all of them."""
 _LONGEST_IGNORE_FILE = 1 << 20
+_LEFT_OUT = "Everything below its folder is left out"
 _FOLDERS = frozenset(
     {".git", "node_modules", ".pnpm-store", ".venv", "venv", ".tox", "__pycache__", ".trash", ".obsidian"}
 )
@@ -47,58 +48,94 @@ def built_in(name: str, *, folder: bool) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Patterns:
+    """What one ignore file says."""
+
+    rules: tuple[tuple[re.Pattern[str], bool, bool], ...]
+    """Each pattern, whether it leaves out (or takes back in), and whether it is for folders only."""
+    anything: re.Pattern[str]
+    """All patterns as one: most paths match none of them."""
+
+    def decision(self, path: str, *, folder: bool) -> bool | None:
+        """Return whether the last pattern that matches leaves the path out, or `None` where none does."""
+        if self.anything.fullmatch(path) is None:
+            return None
+        for pattern, leaves_out, folders_only in reversed(self.rules):
+            if (folder or not folders_only) and pattern.fullmatch(path):
+                return leaves_out
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """The ignore files from the top folder down to here; a deeper one has the last word, as in git."""
 
-    chain: tuple[tuple[int, GitIgnoreSpec], ...] = ()
+    chain: tuple[tuple[int, Patterns], ...] = ()
     """How many characters of a path (from the top) lead to the ignore file's folder, and its patterns."""
+    refused: str = ""
+    """Why the last ignore file cannot be used. Then everything below its folder is left out: what its owner meant to
+    keep out must not get in because the file is too large."""
 
     def entering(self, folder: str, prefix: str) -> Rules:
         """The rules inside `folder` (on disk), which is `prefix` seen from the top: empty, or with a `/` at its end."""
-        spec = _read(os.path.join(folder, IGNORE_FILE))
-        return Rules((*self.chain, (len(prefix), spec))) if spec else self
+        if self.refused:
+            return self
+        lines = _read(os.path.join(folder, IGNORE_FILE))
+        if not lines:
+            return self
+        if sum(len(patterns.rules) for _, patterns in self.chain) + len(lines) > MOST_PATTERNS:
+            return replace(self, refused=f"there are more than {MOST_PATTERNS} patterns. {_LEFT_OUT}")
+        if any(len(line) > LONGEST_PATTERN for line in lines):
+            return replace(self, refused=f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_LEFT_OUT}")
+        patterns = _compile(lines)
+        return replace(self, chain=(*self.chain, (len(prefix), patterns))) if patterns else self
 
     def excludes(self, path: str, *, folder: bool) -> bool:
         """Is `path`, seen from the top, left out? Its own name only: ask for each folder above it first."""
-        asked = f"{path}/" if folder else path
-        for start, spec in reversed(self.chain):
-            decision = spec.check_file(asked[start:]).include
+        if self.refused:
+            return True
+        for start, patterns in reversed(self.chain):
+            decision = patterns.decision(path[start:], folder=folder)
             if decision is not None:
                 return decision
         return False
 
 
 def not_in_force(folder: str) -> str | None:
-    """Return why rules of the folder's ignore file do not count, or None: all do, or there is no such file."""
+    """Return why the folder's ignore file does not count, or None: it does, or there is no such file."""
     try:
         read_plain(Path(folder, IGNORE_FILE), _LONGEST_IGNORE_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        rest = "what follows does" if error.errno == errno.EFBIG else "its rules do"
-        return f"{error.strerror or error}, so {rest} not count"
+        return None if error.errno == errno.EFBIG else f"{error.strerror or error}, so its rules do not count"
     return None
 
 
-def _read(file: str) -> GitIgnoreSpec | None:
+def _read(file: str) -> tuple[str, ...]:
+    """The lines of an ignore file that may be patterns; of one that is too large, more than are allowed."""
     try:
         opened = open_plain(Path(file))
     except OSError:
-        return None
+        return ()
     with opened:
-        lines = opened.read(_LONGEST_IGNORE_FILE).decode("utf-8-sig", "replace").splitlines()
-    return _compile([line for line in lines if line.strip()])
+        content = opened.read(_LONGEST_IGNORE_FILE + 1)
+    lines = content.decode("utf-8-sig", "replace").splitlines()
+    found = tuple(line for line in lines if line.strip() and not line.startswith("#"))
+    return found if len(content) <= _LONGEST_IGNORE_FILE else ("*",) * (MOST_PATTERNS + 1)
 
 
-def _compile(lines: list[str]) -> GitIgnoreSpec | None:
+@lru_cache(maxsize=256)
+def _compile(lines: tuple[str, ...]) -> Patterns | None:
     """The patterns; a line that is none is left out, as git does."""
-    from pathspec import GitIgnoreSpec
-
-    good: list[str] = []
+    rules: list[tuple[re.Pattern[str], bool, bool]] = []
     for line in lines:
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError:
-            continue
-        good.append(line)
-    return GitIgnoreSpec.from_lines(good) if good else None
+        text = line if line.endswith("\\ ") else line.rstrip()
+        leaves_out = not text.startswith("!")
+        text = text.removeprefix("!")
+        folders_only = text.endswith("/")
+        if pattern := ignore_pattern(text.removesuffix("/")):
+            rules.append((pattern, leaves_out, folders_only))
+    if not rules:
+        return None
+    return Patterns(tuple(rules), re.compile("|".join(f"(?:{rule[0].pattern})" for rule in rules), re.DOTALL))

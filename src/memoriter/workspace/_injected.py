@@ -8,11 +8,12 @@ TAG = "memoriter-recall"
 _TAGS = (TAG, "relevant-memories")
 """Ours and OpenClaw's."""
 _NAMES = "|".join(_TAGS)
-_NAME = re.compile(rf"(?i)(<|&lt;)(?=\s*/?\s*(?:{_NAMES})\b)")
+_NAME = re.compile(rf"(?i)(<|&lt;)(?=\s*+/?\s*+(?:{_NAMES})\b)")
+# Blanks are taken possessively: between two runs of them that may both be long, a search would try every division.
 _EDGE = re.compile(
     rf"""(?ix)
     (?P<quote> ^[ \t>]*> [ \t]* | )                        # quoted back in Markdown
-    (?: < | &lt; ) \s* (?P<close> /? ) \s* (?: {_NAMES} ) \b
+    (?: < | &lt; ) \s*+ (?P<close> /? ) \s*+ (?: {_NAMES} ) \b
     (?P<attributes> (?: "[^"]*" | '[^']*' | (?! &gt; ) [^>"'] )* )
     (?P<end> > | &gt; )?
     """,

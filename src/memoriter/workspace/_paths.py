@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,25 +84,3 @@ def _windows_trap(name: str) -> bool:
     stem = name.partition(".")[0].rstrip().lower()
     dropped = name not in {"", ".", ".."} and name[-1:] in {".", " "}
     return stem in _DEVICES or dropped or (":" in name and not drive)
-
-
-def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
-    """Do the names of a path match the names of a glob? `**` stands for any number of folders."""
-    if not glob:
-        return not names
-    if glob[0] == "**":
-        return any(glob_matches(names[start:], glob[1:]) for start in range(len(names) + 1))
-    return bool(names) and fnmatchcase(names[0], glob[0]) and glob_matches(names[1:], glob[1:])
-
-
-def spread_braces(pattern: str) -> tuple[str, ...]:
-    """`a.{md,txt}` -> `a.md`, `a.txt`; innermost first, at most 64 of them."""
-    waiting, done = [pattern], list[str]()
-    while waiting and len(waiting) + len(done) <= 64:
-        head = waiting.pop()
-        found = re.search(r"\{([^{}]*,[^{}]*)\}", head)
-        if found is None:
-            done.append(head)
-        else:
-            waiting += [head[: found.start()] + choice + head[found.end() :] for choice in found[1].split(",")]
-    return tuple(sorted({*done, *waiting}))

@@ -67,7 +67,9 @@ class Walk:
         if place is None:
             return
         path, prefix, rules, found = place
-        if stat.S_ISDIR(found.st_mode) and not area.single:
+        if area.refused:
+            self._skip(area.cited, "too_large", area.refused)
+        elif stat.S_ISDIR(found.st_mode) and not area.single:
             self._tree(area, _Folder(path, (), prefix, rules), os.path.realpath(path))
         elif not stat.S_ISREG(found.st_mode):
             self._skip(area.cited, "special", "it is not a plain file")
@@ -85,6 +87,8 @@ class Walk:
         try:
             found = os.stat(path)
             self.folders[path] = found.st_ino
+            if rules.refused:
+                return self._unusable(area, "", rules)
             for depth, name in enumerate(area.start, 1):
                 path = os.path.join(path, name)
                 found = os.lstat(path)
@@ -98,11 +102,18 @@ class Walk:
                     prefix = f"{prefix}{name}/"
                     rules = rules.entering(path, prefix)
                     self._ignore_file(path, above + prefix)
+                    if rules.refused:
+                        return self._unusable(area, prefix, rules)
         except (FileNotFoundError, NotADirectoryError):
             return self._skip(area.cited, "missing", "nothing is there") if area.configured else None
         except (OSError, ValueError) as error:
             return self._skip(area.cited, "unreadable", getattr(error, "strerror", None) or str(error))
         return path, prefix, rules, found
+
+    def _unusable(self, area: Area, prefix: str, rules: Rules) -> None:
+        """Name the ignore file whose patterns cannot be used."""
+        folder = prefix if area.start else f"{area.cited}/"
+        self._skip(f"{folder}{IGNORE_FILE}", "too_large", rules.refused)
 
     def _tree(self, area: Area, top: _Folder, real: str) -> None:
         waiting = [top]
@@ -119,6 +130,9 @@ class Walk:
             if folder.names and any(entry.name == IGNORE_FILE for entry in entries):
                 rules = rules.entering(folder.path, folder.prefix)
                 self._ignore_file(folder.path, cited)
+                if rules.refused:
+                    self._skip(cited + IGNORE_FILE, "too_large", rules.refused)
+                    continue
             for entry in entries:
                 if self._left_out(area, entry, cited, folder.prefix, rules):
                     continue
