@@ -274,7 +274,7 @@ class Memory:
         >>> with Memory.open("~/notes") as memory, memory.watching():
         ...     memory.search("which database did we choose?")
 
-        While it keeps up, searches of this memory do not look at the files themselves.
+        Searches still compare the notes with the index first, so that none misses a note that was just written.
 
         Args:
             told: hears of each thing that is done, in that thread.
@@ -286,9 +286,7 @@ class Memory:
             another = self._assembly.again()
             return another.watch(stop, hears), another.backend
 
-        begun = Watching(opened, told or _nothing)
-        self._backend.watched_by(lambda: begun.settled)
-        return begun
+        return Watching(opened, told or _nothing)
 
     def warm(self) -> None:
         """Begin to load the model in the background; until it is there, words alone answer and `health` says so."""

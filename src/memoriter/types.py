@@ -32,6 +32,8 @@ class Source:
     size: int
     """Bytes."""
     mtime_ns: int
+    stamp: int = 0
+    """Differs whenever the inode or its time of change (`st_ctime_ns`) does; see `workspace.stamp_of`. 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,35 +41,25 @@ def test_where_searches_do_not_look_at_the_files_an_answer_names_what_it_does_no
     assert memory.search(QUESTION).health.ok
 
 
-def test_an_old_answer_is_compared_with_the_files_once_within_the_debounce_time(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_answer_is_compared_with_the_files(desk: Desk) -> None:
     memory = desk.open()
     memory.sync()
-    scans: list[int] = []
-    workspace = memory._workspace
-    scan = workspace.scan
-    monkeypatch.setattr(type(workspace), "scan", lambda _: scans.append(1) or scan())
-    for _ in range(3):
-        memory.search(QUESTION)
-    assert len(scans) == 1
-    desk.wait()
-    memory.search(QUESTION)
-    assert len(scans) == 2
+    for number in range(20):
+        assert memory.search(QUESTION).health.ok
+        desk.write("memory/fruit.md", f"Kiwi is fruit number {number:03}.\n")
+        assert codes(memory.search(QUESTION)) == ["stale"]
+        memory.sync()
 
 
-@pytest.mark.parametrize(("change", "told"), [("newest", True), ("oldest", False)])
-def test_of_very_many_notes_only_the_newest_are_compared(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, change: str, *, told: bool
-) -> None:
-    monkeypatch.setattr("memoriter.backends._behind.GLANCED_AT", 2)
-    by_age = list(NOTES)
-    for age, path in enumerate(by_age):
-        os.utime(desk.notes / path, (1_000_000 + age, 1_000_000 + age))
+@pytest.mark.parametrize("path", list(NOTES))
+def test_however_old_a_note_is_its_change_is_told(desk: Desk, path: str) -> None:
+    desk.many(30)
+    for age, note in enumerate(NOTES):
+        os.utime(desk.notes / note, (1_000_000 + age, 1_000_000 + age))
     memory = desk.open()
     memory.sync()
-    (desk.notes / by_age[-1 if change == "newest" else 0]).unlink()
-    assert ("stale" in codes(memory.search(QUESTION))) == told
+    (desk.notes / path).unlink()
+    assert "stale" in codes(memory.search(QUESTION))
 
 
 def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(desk: Desk) -> None:

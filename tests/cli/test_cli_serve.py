@@ -395,6 +395,18 @@ def test_what_is_written_while_the_server_runs_is_recalled(desk: Desk, server: S
     assert any("Brumsel" in answer for answer in answers)
 
 
+def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: Desk, server: Serving) -> None:
+    token = {"Authorization": f"Bearer {server.told['token']}"}
+    for number in range(25):
+        desk.write(
+            f"memory/kettle{number}.md", f"# Kettle\n\nFor kitchen {number:03} we bought the kettle Brum{number:03}.\n"
+        )
+        question = f"Which kettle did we buy for kitchen {number:03}, the Brum{number:03}?"
+        prompt = json.dumps({"session_id": f"s{number}", "prompt": question})
+        status, told = post(server, "/hook/user-prompt", prompt, **token)
+        assert (status, b"the kettle Brum%03d." % number in told) == (200, True)
+
+
 def test_servers_that_were_killed_are_cleared_away_by_the_next_one(desk: Desk, tmp_path: Path) -> None:
     other = Desk.at(tmp_path / "other")
     with serving(desk) as first:

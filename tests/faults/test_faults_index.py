@@ -155,7 +155,9 @@ def test_damaged_vectors_are_found_and_replaced_by_the_rebuild_that_every_remedy
     file.commit()
     file.close()
     report = follow(desk, "memoriter index --force")
-    assert (report["cached"], report["embedded"]) == (33, 1)
+    # The page that another program wrote is lost as a whole; the vectors of all others are taken over.
+    assert report["cached"] + report["embedded"] == 34
+    assert report["cached"] >= 24
     file = sqlite3.connect(index_of(desk).resolve())
     assert file.execute("SELECT vector FROM embedding_cache WHERE key = ?", (wanted,)).fetchone() == whole
     file.close()

@@ -6,7 +6,6 @@ import os
 import shutil
 import threading
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -45,24 +44,40 @@ def test_a_change_is_found_without_a_search_looking_for_it(yard):
     until(lambda: finds(memory, "quokka") == set())
 
 
-def test_while_a_watcher_keeps_up_a_search_does_not_look_at_the_files(yard, monkeypatch):
-    aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
+@pytest.mark.parametrize("watched", [True, False])
+def test_each_search_finds_what_was_written_before_it_began(yard, watched):
+    memory = yard.open(sync={"watchDebounceMs": 20_000})
+    if watched:
+        yard.watch(memory)
+    memory.search("quokka")
+    for number in range(25):
+        yard.write("memory/a.md", f"The quokka sleeps in bed {number:03}.\n")
+        yard.write(f"memory/new/{number}.md", f"The numbat digs in hole {number:03}.\n")
+        slept, dug = (
+            memory.search(f"quokka sleeps in bed {number:03}"),
+            memory.search(f"numbat digs in hole {number:03}"),
+        )
+        told = {reason.code for reason in (*slept.health.reasons, *dug.health.reasons)}
+        if "stale" not in told:
+            assert f"bed {number:03}" in slept.results[0].snippet
+            assert f"hole {number:03}" in dug.results[0].snippet
+        assert watched or "stale" not in told
+
+
+def test_an_edit_that_leaves_size_and_times_alone_is_found(yard):
     memory = yard.open()
-    watching = yard.watch(memory)
-    until(lambda: watching.settled)
-    scans, scan = Counter(), Workspace.scan
-    here = threading.get_ident()
-
-    def counted(self):
-        scans[threading.get_ident() == here] += 1
-        return scan(self)
-
-    monkeypatch.setattr(Workspace, "scan", counted)
-    assert finds(memory, "anchor") == {"MEMORY.md"}
-    assert scans[True] == 0
-    watching.close()
-    finds(memory, "anchor")
-    assert scans[True] == 1
+    file = yard.write("memory/a.md", "The quokka sleeps in bed 000.\n")
+    for number in range(1, 60):
+        assert f"bed {number - 1:03}" in memory.search("quokka").results[0].snippet
+        times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+        if number % 3 == 1:
+            other = yard.write("memory/a.part", f"The quokka sleeps in bed {number:03}.\n")
+            os.utime(other, ns=times)
+            other.replace(file)
+        else:
+            file.write_text(f"The quokka sleeps in bed {number:03}.\n", encoding="utf-8")
+            if number % 3:
+                os.utime(file, ns=times)
 
 
 @pytest.mark.parametrize("on_search", [True, False])
@@ -143,7 +158,8 @@ def test_a_note_that_is_back_at_the_second_look_was_never_gone(yard):
     again = follow(memory, Job(whole=True)).again
     file.with_suffix(".old").rename(file)
     yard.embedded.clear()
-    assert follow(memory, Job(again, again)).report is None
+    report = follow(memory, Job(again, again)).report
+    assert report is None or (report.added, report.changed, report.removed) == (0, 0, 0)
     assert (set(held(memory)), yard.embedded) == ({"memory/a.md"}, [])
 
 

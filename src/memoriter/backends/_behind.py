@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from memoriter.sync import Plan, make_plan
-from memoriter.types import Reason, Source
+from memoriter.types import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from memoriter.index import IndexedFile
     from memoriter.workspace import Workspace
 
-GLANCED_AT = 1_000
-"""Notes that are looked at before an answer where nothing else looks: a few hundredths of a second."""
 NAMED = 3
 
 
 def glance(workspace: Workspace, known: Mapping[str, IndexedFile]) -> Plan:
-    """How the notes differ from what is indexed; where there are very many, only what the newest of them say."""
-    if len(known) <= GLANCED_AT:
-        return make_plan(workspace.scan().sources, known)
-    newest = sorted(known, key=lambda path: -known[path].mtime_ns)[:GLANCED_AT]
-    some = {path: known[path] for path in newest}
-    return make_plan(_still_there(workspace.root, some), some)
-
-
-def _still_there(root: Path, known: Mapping[str, IndexedFile]) -> Iterator[Source]:
-    for path, file in known.items():
-        place = root / path
-        try:
-            found = os.lstat(place)
-        except OSError:
-            continue
-        yield Source(path, file.kind, place, found.st_size, found.st_mtime_ns)
+    """Return how the notes differ from what is indexed."""
+    return make_plan(workspace.scan().sources, known)
 
 
 def stale(plan: Plan, *, busy: bool = False) -> list[Reason]:

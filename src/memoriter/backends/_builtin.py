@@ -163,7 +163,6 @@ class BuiltinBackend:
             return report
 
         report = self._parts.surviving(act)
-        self._indexing.looked_at()
         health = health_of(self._parts, [*report.reasons, *self.index.notices], serving=self._parts.serving)
         reasons = tuple(dict.fromkeys((*report.reasons, *self.index.notices)))
         return replace(report, reasons=reasons, pending=health.pending, health=health)
@@ -179,10 +178,6 @@ class BuiltinBackend:
     def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
         """Hear that notes were written, so that the next search finds them; why it may not, if so."""
         return self._indexing.notes_changed(*paths)
-
-    def watched_by(self, settled: Callable[[], bool] | None) -> None:
-        """Hear of somebody in this process who tells whether the index is true to the files; None: nobody any more."""
-        self._indexing.watched_by(settled)
 
     def watch_lease(self) -> AbstractContextManager[None]:
         """The right to watch. Raises IndexBusy."""

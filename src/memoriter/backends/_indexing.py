@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._behind import glance, stale
-from memoriter.backends._freshness import Freshness
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
+CHANGED_WAIT_SECONDS = 0.25
+"""The same for notes that another program wrote."""
 OWN_WAIT_SECONDS = 1.0
 """How long another process' turn at indexing is waited for when there is something of ours to index."""
 SLICE_SECONDS, SLICE_LOOKS = 30.0, 10.0
@@ -39,14 +40,13 @@ class Indexing:
     """When the files are looked at, and what is done then."""
 
     parts: Parts
-    _freshness: Freshness = field(default_factory=Freshness)
+    _looked_at: float | None = None
+    """When the last look ended that would have asked for missing vectors, in monotonic seconds."""
     _renewals: int = 0
     _own: frozenset[str] = frozenset()
     """Absolute paths of notes that were written through us and are not indexed yet."""
-    _settled: Callable[[], bool] | None = None
     _followed: bool = False
     """Whether a watcher has compared all files with this very index."""
-    _glance: tuple[float, list[Reason]] | None = None
     _left_out: tuple[Reason, ...] = ()
     """What the last look at the files could not read."""
 
@@ -54,24 +54,21 @@ class Indexing:
         self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, asked: bool = False
     ) -> list[Reason]:
         """Index what is new before answering, as far as there is time: what was written through us in any case."""
-        index, now = self.parts.index, self.parts.clocks.monotonic()
+        index = self.parts.index
         self._follow_index()
         if index.read_only:
-            return [*self._acquainted(), *self._glanced(now)]
+            return [*self._acquainted(), *self._glanced()]
         own, first = self._own, not index.corpus().files
-        followed = self._settled is not None and self._settled()
-        due = asked or (not followed and self._freshness.due(now, self.parts.settings))
+        due = asked or self.parts.settings.on_search
         if not (first or own or due):
-            acquainted = self._acquainted() if self._freshness.looked_at is None else []
-            behind = [] if self.parts.settings.on_search or followed else self._glanced(now)
-            return [*acquainted, *self._left_out, *behind]
-        look = None if first or self.parts.embedding.unknown else self._look(own, whole=due)
+            return [*self._acquainted(), *self._left_out, *self._glanced()]
+        look = None if first or self.parts.embedding.unknown else self._look(own, whole=due, asked=asked)
         if look is not None and not look.needed:
             return self._looked(look.left_out, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic)
         try:
-            with self.parts.index.lease(wait=min(OWN_WAIT_SECONDS, left.left) if own else 0.0):
+            with self.parts.index.lease(wait=min(self._patience(own, look), left.left)):
                 task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False)
                 report = self.run(task, progress)
         except IndexDamaged:
@@ -80,15 +77,20 @@ class Indexing:
             busy = Reason(error.code, error.message, error.remedy)
             if first:
                 return [busy]
-            plan = look.plan if due and look and look.plan else glance(self.parts.workspace, index.files())
-            return [busy, *stale(plan, busy=True)]
+            return [busy, *stale(glance(self.parts.workspace, index.files()), busy=True)]
         except IndexUnavailable as error:
             return [Reason(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
         faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
         self._looked(faulty, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _look(self, own: frozenset[str], *, whole: bool) -> Look:
+    def _patience(self, own: frozenset[str], look: Look | None) -> float:
+        """Return how many seconds a search waits for another process that is indexing."""
+        if own:
+            return OWN_WAIT_SECONDS
+        return CHANGED_WAIT_SECONDS if look is not None and look.plan is not None and not look.plan.empty else 0.0
+
+    def _look(self, own: frozenset[str], *, whole: bool, asked: bool = True) -> Look:
         """At all files, or only at those that were written through us."""
         sync = self.errand()
         if not whole and not sync.outdated:
@@ -96,19 +98,26 @@ class Indexing:
 
             return look_for(Job(own, own), self.parts.workspace, self.parts.index, young=NEVER, due=sync.due).look
         found = (self.parts.workspace.find(path) for path in own)
-        return replace(sync.look(), first=frozenset(each[0] for each in found if each))
+        return replace(
+            sync.look(vectors=asked or self._vectors_due()), first=frozenset(each[0] for each in found if each)
+        )
+
+    def _vectors_due(self) -> bool:
+        """Return whether vectors that could not be had may be asked for again: once within the debounce time."""
+        now, last = self.parts.clocks.monotonic(), self._looked_at
+        return last is None or (now - last) * 1000 >= self.parts.settings.debounce_ms
 
     def _looked(self, faulty: tuple[Reason, ...], *, whole: bool) -> list[Reason]:
         self._own = frozenset()
         if whole:
-            self._freshness, self._left_out, self._glance = Freshness(self.parts.clocks.monotonic()), faulty, None
+            self._left_out = faulty
+            if self._vectors_due():
+                self._looked_at = self.parts.clocks.monotonic()
         return list(self._left_out)
 
-    def _glanced(self, now: float) -> list[Reason]:
-        """What this answer does not know, where searches do not look at the files; once within the debounce time."""
-        if not self._glance or (now - self._glance[0]) * 1000 >= self.parts.settings.debounce_ms:
-            self._glance = now, stale(glance(self.parts.workspace, self.parts.index.files()))
-        return self._glance[1]
+    def _glanced(self) -> list[Reason]:
+        """Return what this answer does not know, where searches do not index what changed."""
+        return stale(glance(self.parts.workspace, self.parts.index.files()))
 
     def _acquainted(self) -> list[Reason]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
@@ -190,7 +199,7 @@ class Indexing:
 
     def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
         """Let the next search take up these first; where searches do not look at the files, index their words now."""
-        self._freshness, self._glance = Freshness(), None
+        self._looked_at = None
         self._own |= {str(path) for path in paths}
         try:
             if closed := self.parts.closed:
@@ -200,10 +209,6 @@ class Indexing:
         except MemoriterError as error:  # the note is written, whatever comes of the index
             return (Reason(error.code, error.message, error.remedy),)
         return ()
-
-    def watched_by(self, settled: Callable[[], bool] | None) -> None:
-        """Let searches not look at the files themselves while somebody in this process says that all is indexed."""
-        self._settled = settled
 
     def follow(self, job: Job, clock: Callable[[], float]) -> Round:
         """Take up changes for a watcher, whose clock is infinite when it is time to stop.
@@ -255,17 +260,13 @@ class Indexing:
             index.remove_files(paths)
             self.errand().run(None)
             trim_jobs(index)
+            self._looked_at = None
             report = index.forget()
             if index.spec is not None and index.vectors():
                 learn_background(index, index.spec)
-        self._freshness = Freshness()
         return report
-
-    def looked_at(self) -> None:
-        """Hear that all files were just indexed."""
-        self._freshness, self._glance = Freshness(self.parts.clocks.monotonic()), None
 
     def _follow_index(self) -> None:
         """Look at the files again where another index serves than the one that they were indexed into."""
         if self._renewals != self.parts.renewals:
-            self._renewals, self._freshness, self._followed = self.parts.renewals, Freshness(), False
+            self._renewals, self._looked_at, self._followed = self.parts.renewals, None, False

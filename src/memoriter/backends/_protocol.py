@@ -39,10 +39,6 @@ class MemoryBackend(Protocol):
         """Hear that notes were written, so that the next search finds them; why it may not, if so."""
         ...
 
-    def watched_by(self, settled: Callable[[], bool] | None) -> None:
-        """Hear of somebody in this process who tells whether the index is true to the files; None: nobody any more."""
-        ...
-
     def watch_lease(self) -> AbstractContextManager[None]:
         """The right to watch. Raises IndexBusy."""
         ...

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.errors import EmbeddingError, IndexDamaged
+from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index import _files
 from memoriter.index._connection import advance
-from memoriter.index._errors import REBUILD
+from memoriter.index._sums import BrokenVectors, vector_sums
 from memoriter.index._text import storable
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class VectorSet:
 
 _HAVING = "FROM chunks CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 _SOME = (
-    "SELECT chunks.id, known.vector FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
 # A fresh index has its vectors in the order they were made, with few that nobody needs: reading them in that order is
 # a third faster than jumping from key to key.
 ALL_IN_ORDER = (
-    "SELECT chunks.id, known.vector FROM embedding_cache AS known NOT INDEXED"
+    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
 )
 ALL_BY_KEY = ALL_IN_ORDER.replace("NOT INDEXED", "")
@@ -85,18 +85,19 @@ def register(connection: Database, spec: ModelSpec, *, now: float) -> None:
     )
 
 
-def store(connection: Database, of: VectorSet, vectors: Iterable[tuple[bytes, bytes]], *, now: float) -> int:
+def store(connection: Database, of: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float) -> int:
     """Keep vectors under their keys, over what was there, and forget that they once failed; how many were there."""
-    pairs = list(vectors)
-    keys = [(of.id, key) for key, _ in pairs]
+    pairs = list(zip(keys, map(bytes, rows), strict=True))
+    sums = vector_sums(keys, rows)
+    places = [(of.id, key) for key in keys]
     exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
-    replaced = sum(connection.execute(exists, key).get is not None for key in keys)
+    replaced = sum(connection.execute(exists, place).get is not None for place in places)
     connection.executemany(
-        "INSERT INTO embedding_cache(set_id, key, used_at, vector) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT(set_id, key) DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector",
-        [(of.id, key, now, vector) for key, vector in pairs],
+        "INSERT INTO embedding_cache(set_id, key, used_at, vector, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT(set_id, key)"
+        " DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector, sum = excluded.sum",
+        [(of.id, key, now, vector, total) for (key, vector), total in zip(pairs, sums, strict=True)],
     )
-    connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", keys)
+    connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", places)
     if replaced:
         advance(connection, "overwritten", replaced)
     return replaced
@@ -153,16 +154,38 @@ def missing(connection: Database, of: VectorSet, *, limit: int, since: int) -> t
 def fetched(
     connection: Database, of: VectorSet, statement: str, values: tuple[Any, ...], *, batch: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """What a statement over (chunk id, vector) finds, `batch` rows at a time: (n,) and (n, dims)."""
+    """What a statement over (id, vector's id, key, checksum, vector) finds, `batch` rows at a time: (n,) and (n, dims).
+
+    Raises:
+        BrokenVectors: some of the vectors are not what was written.
+    """
     import numpy as np
 
     cursor = connection.execute(statement, values)
-    while rows := cast("list[tuple[int, bytes]]", list(islice(cursor, batch))):
-        blob = b"".join([vector for _, vector in rows])
-        if len(blob) != len(rows) * of.dimensions * 4:
-            raise IndexDamaged("The index holds a vector of a wrong length", remedy=REBUILD)
-        ids = np.fromiter((chunk_id for chunk_id, _ in rows), dtype=np.int64, count=len(rows))
-        yield ids, np.frombuffer(blob, dtype="<f4").reshape(len(rows), of.dimensions)
+    while rows := cast("list[Stored]", list(islice(cursor, batch))):
+        ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+        yield ids, checked(rows, of)
+
+
+Stored = tuple[int, int, bytes, int | None, bytes]
+"""Any id, the vector's own id, its key, its checksum and its bytes."""
+
+
+def checked(rows: Sequence[Stored], of: VectorSet) -> NDArray[np.float32]:
+    """Return stored vectors, (n, dims), that are what was written. Raises BrokenVectors."""
+    import numpy as np
+
+    _, ids, keys, sums, vectors = zip(*rows, strict=True)
+    blob = b"".join(vectors)
+    if len(blob) != len(rows) * of.dimensions * 4 or len({*map(len, vectors)}) > 1:
+        raise BrokenVectors([row for row, vector in zip(ids, vectors, strict=True) if len(vector) != of.dimensions * 4])
+    found = np.frombuffer(blob, dtype="<f4").reshape(len(rows), of.dimensions)
+    made = vector_sums(keys, found)
+    if made != list(sums):
+        broken = [row for row, was, now in zip(ids, sums, made, strict=True) if was is not None and was != now]
+        if broken:
+            raise BrokenVectors(broken)
+    return found
 
 
 def vectors_of(
@@ -184,7 +207,8 @@ def vectors_in(
     import numpy as np
 
     statement = (
-        "SELECT known.id, known.vector FROM json_each(?) AS wanted CROSS JOIN embedding_cache AS known"
+        "SELECT known.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+        " CROSS JOIN embedding_cache AS known"
         " ON known.id = wanted.value WHERE known.set_id = ?"
     )
     nothing = np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)
@@ -263,8 +287,8 @@ def carry_over(connection: Database, old: str, *, without: VectorSet | None = No
             " SELECT id, fingerprint, dimensions, spec, created_at FROM old.sets"
         )
         connection.execute(
-            "INSERT INTO main.embedding_cache(id, set_id, key, used_at, vector)"
-            " SELECT id, set_id, key, used_at, vector FROM old.embedding_cache WHERE set_id IS NOT ?",
+            "INSERT INTO main.embedding_cache(id, set_id, key, used_at, vector, sum)"
+            " SELECT id, set_id, key, used_at, vector, sum FROM old.embedding_cache WHERE set_id IS NOT ?",
             (without.id if without else None,),
         )
         connection.execute(
@@ -280,19 +304,37 @@ def carry_over(connection: Database, old: str, *, without: VectorSet | None = No
 
 
 def _drop_broken(connection: Database) -> None:
-    """Forget vectors that are not of length 1, as every one was written; what was measured with them goes too."""
-    import numpy as np
-
+    """Forget vectors that are not what was written, or not of length 1; what was measured with them goes too."""
     broken: list[int] = []
     for of, dimensions in connection.execute("SELECT id, dimensions FROM sets").fetchall():
-        found = iter(connection.execute("SELECT id, vector FROM embedding_cache WHERE set_id = ?", (of,)))
+        cursor = connection.execute("SELECT id, key, sum, vector FROM embedding_cache WHERE set_id = ?", (of,))
+        found = cast("Iterator[tuple[int, bytes, int | None, bytes]]", iter(cursor))
         while some := list(islice(found, 4096)):
-            whole = [(row, vector) for row, vector in some if len(vector) == 4 * dimensions]
-            broken += [row for row, vector in some if len(vector) != 4 * dimensions]
-            rows = np.frombuffer(b"".join(vector for _, vector in whole), dtype="<f4").reshape(-1, dimensions)
-            with np.errstate(all="ignore"):
-                good = np.abs(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - 1) < LENGTH_ERROR
-            broken += [row for (row, _), fine in zip(whole, good.tolist(), strict=True) if not fine]
+            broken += broken_in(some, dimensions)
     if broken:
         connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in broken])
         connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
+
+
+def broken_in(some: Sequence[tuple[int, bytes, int | None, bytes]], dimensions: int) -> list[int]:
+    """Ids of the vectors that are damaged."""
+    import numpy as np
+
+    broken = [row for row, _, _, vector in some if len(vector) != 4 * dimensions]
+    whole = [each for each in some if len(each[3]) == 4 * dimensions]
+    rows = np.frombuffer(b"".join(vector for *_, vector in whole), dtype="<f4").reshape(-1, dimensions)
+    with np.errstate(all="ignore"):
+        good = np.abs(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - 1) < LENGTH_ERROR
+    sums = vector_sums([key for _, key, _, _ in whole], rows)
+    for (row, _, was, _), now, fine in zip(whole, sums, good.tolist(), strict=True):
+        if not fine or was not in (None, now):
+            broken.append(row)
+    return broken
+
+
+def drop_vectors(connection: Database, ids: Sequence[int]) -> None:
+    """Forget damaged vectors, so that they are made again."""
+    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in ids])
+    connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
+    advance(connection, "overwritten")
+    advance(connection, "content")

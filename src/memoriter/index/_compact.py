@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from memoriter.index import _keywords
+from memoriter.index._checksums import begin
 from memoriter.index._connection import connect, set_counter
 from memoriter.index._engines import load_sqlite_vec
 from memoriter.permissions import make_private_file
@@ -68,6 +69,7 @@ def rewrite(home: Home, *, after: int, network: bool) -> None:
     """
     # On a connection of its own: an unfinished statement on another one would be in the way.
     with closing(connect(home.target() or home.path, network=network)) as connection:
+        begin(connection)
         if not home.can_link():
             # Else the whole copy would be in memory.
             connection.pragma("temp_store", 1)

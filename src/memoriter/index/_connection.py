@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, cast
 
+from memoriter.index import _checksums
 from memoriter.index._schema import APPLICATION_ID, PAGE_SIZE, VERSION
 from memoriter.permissions import make_private_file
 
@@ -36,8 +37,10 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
     if create:
         make_private_file(path)
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    connection = cast("Database", apsw.Connection(str(path), flags=flags))
+    connection = cast("Database", apsw.Connection(str(path), flags=flags, vfs=_checksums.vfs()))
     try:
+        if create:
+            _checksums.begin(connection)
         connection.set_busy_timeout(BUSY_MS)
         if trusted or nature(connection) in {"ours", "old", "empty"}:
             _tune(connection, network=network)

@@ -33,6 +33,8 @@ _MOVED = 1032
 """SQLITE_READONLY_DBMOVED."""
 _CUT_SHORT = 522
 """SQLITE_IOERR_SHORT_READ: the file ends before a page that it should have."""
+_BAD_PAGES = frozenset({8202, 8458})
+"""SQLITE_IOERR_DATA, a page that does not match its checksum; SQLITE_IOERR_CORRUPTFS."""
 _NO_ROOM = 4874
 """SQLITE_IOERR_SHMSIZE: no room for the few pages beside a log."""
 _DAMAGE = frozenset(
@@ -60,7 +62,9 @@ def translated(path: Path) -> Generator[None]:
 
 def is_damage(error: BaseException) -> bool:
     """Whether this, from SQLite, means that the content of the file is not what we wrote."""
-    return type(error).__name__ in _DAMAGE or getattr(error, "extendedresult", 0) == _CUT_SHORT
+    if isinstance(error, IndexDamaged):
+        return True
+    return type(error).__name__ in _DAMAGE or getattr(error, "extendedresult", 0) in {_CUT_SHORT, *_BAD_PAGES}
 
 
 def told(path: Path, error: Exception) -> IndexUnavailable:
@@ -69,6 +73,9 @@ def told(path: Path, error: Exception) -> IndexUnavailable:
     if getattr(error, "extendedresult", 0) == _MOVED:
         message = f"The index {str(path)!r} was moved or deleted while it was in use"
         return IndexUnavailable(message, remedy="Try again: the file that is there now will be opened.")
+    if getattr(error, "extendedresult", 0) in _BAD_PAGES:
+        message = f"The index {str(path)!r} is damaged: a page does not match its checksum"
+        return IndexDamaged(message, remedy=REBUILD)
     number = f" ({getattr(error, 'extendedresult', 0)})" if kind == "IOError" else ""
     message = f"The index {str(path)!r} cannot be used: {error}{number}"
     if is_damage(error):

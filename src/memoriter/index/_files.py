@@ -53,17 +53,17 @@ def put(
         connection.execute("SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE file = ?", (file,)).get,
     )
     chunks, length = kept + len(entries), length + sum(entry.length for entry in entries)
-    values = (path, source.kind, hash, source.size, source.mtime_ns, chunks, length, tail)
+    values = (path, source.kind, hash, source.size, source.mtime_ns, chunks, length, tail, source.stamp)
     if file is None:
         statement = (
-            "INSERT INTO files(path, kind, hash, size, mtime_ns, chunks, length, tail)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+            "INSERT INTO files(path, kind, hash, size, mtime_ns, chunks, length, tail, stamp)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
         )
         file = int(connection.execute(statement, values).get)
     else:
         statement = (
-            "UPDATE files SET path = ?, kind = ?, hash = ?, size = ?, mtime_ns = ?, chunks = ?, length = ?, tail = ?"
-            " WHERE id = ?"
+            "UPDATE files SET path = ?, kind = ?, hash = ?, size = ?, mtime_ns = ?, chunks = ?, length = ?, tail = ?,"
+            " stamp = ? WHERE id = ?"
         )
         connection.execute(statement, (*values, file))
     return Change(gone, _add_chunks(connection, file, entries, kept))
@@ -114,15 +114,16 @@ def remove(connection: Database, paths: Collection[str]) -> Change:
 
 def touch(connection: Database, source: Source, tail: str | None = None) -> None:
     """Note size and time of a file whose content is still the same, and how far it was read now."""
-    values = (source.size, source.mtime_ns, tail, storable(source.path))
-    connection.execute("UPDATE files SET size = ?, mtime_ns = ?, tail = coalesce(?, tail) WHERE path = ?", values)
+    values = (source.size, source.mtime_ns, source.stamp, tail, storable(source.path))
+    statement = "UPDATE files SET size = ?, mtime_ns = ?, stamp = ?, tail = coalesce(?, tail) WHERE path = ?"
+    connection.execute(statement, values)
 
 
 def listing(connection: Database) -> dict[str, IndexedFile]:
     """Every indexed file by its path."""
-    statement = "SELECT path, kind, hash, size, mtime_ns, chunks, tail FROM files ORDER BY path"
+    statement = "SELECT path, kind, hash, size, mtime_ns, chunks, tail, stamp FROM files ORDER BY path"
     rows = connection.execute(statement).fetchall()
-    return {str(row[0]): IndexedFile(*cast("tuple[Any, Any, Any, Any, Any, Any, Any]", row)) for row in rows}
+    return {str(row[0]): IndexedFile(*cast("tuple[Any, ...]", row)) for row in rows}
 
 
 def kinds(connection: Database) -> dict[SourceKind, KindCount]:
@@ -134,11 +135,11 @@ def kinds(connection: Database) -> dict[SourceKind, KindCount]:
 def listing_of(connection: Database, paths: Collection[str]) -> dict[str, IndexedFile]:
     """Those of the files that are indexed, by their paths."""
     statement = (
-        "SELECT files.path, kind, hash, size, mtime_ns, chunks FROM json_each(?) AS wanted"
+        "SELECT files.path, kind, hash, size, mtime_ns, chunks, tail, stamp FROM json_each(?) AS wanted"
         " CROSS JOIN files ON files.path = wanted.value ORDER BY files.path"
     )
     rows = connection.execute(statement, (json.dumps([storable(path) for path in paths]),)).fetchall()
-    return {str(row[0]): IndexedFile(*cast("tuple[Any, Any, Any, Any, Any, Any]", row)) for row in rows}
+    return {str(row[0]): IndexedFile(*cast("tuple[Any, ...]", row)) for row in rows}
 
 
 def corpus(connection: Database) -> Corpus:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index._lease import Lease, identity
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
+from memoriter.index._seal import Seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -44,6 +45,7 @@ class Home:
         self.path = _settled(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
         self.lease = Lease(self.path, clock)
         """The right to index."""
+        self.seal = Seal(self.path)
 
     def target(self) -> Path | None:
         """The file that serves now; `None` when there is none. A folder in its place is `IndexUnavailable`."""

@@ -148,9 +148,10 @@ class OpenFile:
         with self._turn, translated(self.path):
             seen, before = (self._opened.identity if self._opened else None), self.generation
             self._let_go()
+            place = None
             if seen is not None:
-                _opening.set_aside(self._home, seen, "is damaged", clock=self._clock, notice=self._notice)
-            self._take(self._reopened(after=before))
+                place = _opening.set_aside(self._home, seen, "is damaged", clock=self._clock, notice=self._notice)
+            self._take(self._reopened(after=before, damaged=place))
 
     def version(self) -> int:
         """A number that changes whenever content may have changed, by this object or by anybody else: for caches."""
@@ -183,6 +184,8 @@ class OpenFile:
             finally:
                 with suppress(IndexUnavailable):
                     self._purge(always=False)
+                if self._opened is not None and not self._pinned:
+                    self._home.seal.write(self._opened.file)
 
     @contextmanager
     def watch_lease(self) -> Generator[None]:
@@ -334,9 +337,14 @@ class OpenFile:
                 yield connection
             self._version += 1
 
-    def _reopened(self, *, after: int = 0) -> _opening.Opened:
+    def _reopened(self, *, after: int = 0, damaged: Path | None = None) -> _opening.Opened:
         return _opening.open_home(
-            self._home, clock=self._clock, network=self._network, notice=self._notice, after=after
+            self._home,
+            clock=self._clock,
+            network=self._network,
+            notice=self._notice,
+            after=after,
+            damaged=damaged,
         )
 
     def _take(self, opened: _opening.Opened) -> None:
@@ -356,7 +364,11 @@ class OpenFile:
     def _let_go(self) -> None:
         if self._opened is not None:
             opened, self._opened = self._opened, None
+            sealed = not self._pinned and self._home.seal.intact(opened.file)
             opened.connection.close()
+            # The last one to close the file writes the log into it.
+            if sealed and not self._home.seal.intact(opened.file):
+                self._home.seal.write(opened.file)
 
     def _notice(self, reason: Reason) -> None:
         if reason not in self._notices:

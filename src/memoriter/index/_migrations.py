@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memoriter.index import _checksums
 from memoriter.index._connection import transaction
 from memoriter.index._schema import APPLICATION_ID, SCHEMA, VERSION
 
@@ -12,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.index._database import Database
+
+LARGE_BYTES = 64 * 1024 * 1024
+"""A larger file gets checksums when it is rewritten anyway: doing so at once would take seconds."""
+_NOTED = "page_checksums"
+"""Set in `meta` of a file whose pages have checksums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +72,18 @@ _TAILS = """
 ALTER TABLE files ADD COLUMN tail TEXT NOT NULL DEFAULT '';
 """
 
+_CHECKS = """
+-- `Source.stamp` of the file when it was read.
+ALTER TABLE files ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0;
+-- Checksums, as `_sums.py` makes them; NULL: written before there were any.
+ALTER TABLE embedding_cache ADD COLUMN sum INTEGER;
+ALTER TABLE code_segments ADD COLUMN sum INTEGER;
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "codes of vectors", _CODES),
     Migration(3, "how far a growing file was read", _TAILS),
+    Migration(4, "checksums and stamps of files", _CHECKS),
 )
 
 
@@ -80,6 +96,8 @@ def create(connection: Database, *, now: float, first_id: int = 1) -> None:
                 connection.execute(sql).fetchall()
             connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (first_id - 1,))
             connection.pragma("application_id", APPLICATION_ID)
+            if _checksums.verified(connection):
+                _note_checksums(connection)
             _record(connection, VERSION, "created", now)
 
 
@@ -94,6 +112,32 @@ def migrate(connection: Database, *, now: float, steps: Sequence[Migration] = MI
             _record(connection, step.version, step.name, now)
         applied.append(step.name)
     return applied
+
+
+def add_checksums(connection: Database) -> None:
+    """Write every page anew with a checksum, unless another process is in the way or the file is large."""
+    import apsw
+
+    large = int(connection.pragma("page_count")) * int(connection.pragma("page_size")) > LARGE_BYTES
+    if large or _checksums.vfs() is None or _checksums.verified(connection):
+        return
+    _checksums.begin(connection)
+    with suppress(apsw.BusyError, apsw.LockedError, apsw.FullError):
+        connection.execute("VACUUM").fetchall()
+    if _checksums.verified(connection):
+        with transaction(connection):
+            _note_checksums(connection)
+
+
+def lost_checksums(connection: Database) -> bool:
+    """Return whether the header says otherwise than the content about checksums of pages, so that one is damaged."""
+    noted = connection.execute("SELECT value FROM meta WHERE key = ?", (_NOTED,)).get is not None
+    reserved = int(connection.reserve_bytes("main"))
+    return reserved != _checksums.RESERVED if noted else reserved not in (0, _checksums.RESERVED)
+
+
+def _note_checksums(connection: Database) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, '1')", (_NOTED,))
 
 
 def version(connection: Database) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexUnavailable
@@ -11,6 +12,7 @@ from memoriter.index import _migrations
 from memoriter.index._connection import connect, nature
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
+from memoriter.index._seal import check_if_strange
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -45,13 +47,22 @@ class Opened:
 
 
 def open_home(
-    home: Home, *, clock: Callable[[], float], network: bool, notice: Callable[[Reason], None], after: int = 0
+    home: Home,
+    *,
+    clock: Callable[[], float],
+    network: bool,
+    notice: Callable[[Reason], None],
+    after: int = 0,
+    damaged: Path | None = None,
 ) -> Opened:
-    """Open the index that serves, whatever is found at its path; `apsw` errors that are not damage pass through."""
+    """Open the index that serves, whatever is found at its path; `apsw` errors that are not damage pass through.
+
+    A new index takes over the vectors of a `damaged` one that was set aside.
+    """
     for _ in range(_ATTEMPTS):
         target = home.target()
         if target is None:
-            home.create(lambda fresh: build(home, fresh, clock=clock, network=network), after=after)
+            home.create(partial(build, home, clock=clock, network=network, damaged=damaged), after=after)
             continue
         seen = identity(target)
         reading: Reason | None = None
@@ -71,7 +82,7 @@ def open_home(
         if connection is not None:
             connection.close()
         if kind in _WHY:
-            set_aside(home, seen, _WHY[kind], clock=clock, notice=notice)
+            damaged = set_aside(home, seen, _WHY[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
         f"The index {str(home.path)!r} keeps changing", remedy="Stop the other process and try again."
     )
@@ -93,6 +104,8 @@ def _attempt(
         raise
     try:
         kind = prepared(connection, home.generation_of(target), clock=clock)
+        if kind == "ours":
+            check_if_strange(connection, target, home.seal, home.lease)
     except BaseException as error:
         if not is_damage(error):
             connection.close()
@@ -104,12 +117,16 @@ def _attempt(
     return connection, kind
 
 
-def build(home: Home, fresh: Path, *, clock: Callable[[], float], network: bool) -> None:
-    """Make a new, empty generation file."""
+def build(home: Home, fresh: Path, *, clock: Callable[[], float], network: bool, damaged: Path | None = None) -> None:
+    """Make a new, empty generation file, with the sound vectors of a `damaged` index if one is given."""
     home.discard(fresh)
     connection = connect(fresh, network=network, create=True)
     try:
         prepared(connection, home.generation_of(fresh), clock=clock)
+        if damaged is not None:
+            from memoriter.index._salvage import salvage
+
+            salvage(connection, damaged)
     finally:
         connection.close()
 
@@ -121,13 +138,16 @@ def prepared(connection: Database, generation: int, *, clock: Callable[[], float
         _migrations.create(connection, now=clock(), first_id=1 + _IDS * max(0, generation - 1))
     elif kind == "old":
         _migrations.migrate(connection, now=clock())
+        _migrations.add_checksums(connection)
+    if kind in {"ours", "old"} and _migrations.lost_checksums(connection):
+        return "damaged"
     return kind
 
 
 def set_aside(
     home: Home, seen: tuple[int, int] | None, why: str, *, clock: Callable[[], float], notice: Callable[[Reason], None]
-) -> None:
-    """Set the serving file aside and say so."""
+) -> Path | None:
+    """Set the serving file aside, say so and return where it is now; None if another file serves by now."""
     stamp = datetime.fromtimestamp(clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
     place = home.set_aside(seen, f"damaged-{stamp}")
     if place is not None:
@@ -139,3 +159,4 @@ def set_aside(
                 "Run `memoriter index` to fill it; delete the moved file when nobody needs it.",
             )
         )
+    return place

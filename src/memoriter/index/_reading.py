@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
+from memoriter.index import _checksums
 from memoriter.index._connection import nature
 from memoriter.index._errors import told
 from memoriter.types import Reason
@@ -34,7 +35,9 @@ def connect_reading(path: Path) -> Database | None:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection: Database | None = None
     try:
-        connection = cast("Database", apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags))
+        connection = cast(
+            "Database", apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags, vfs=_checksums.vfs())
+        )
         connection.pragma("temp_store", 2)
         if nature(connection) == "ours":
             return connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: how a file says that it is ours."""
 
-VERSION = 3
+VERSION = 4
 """The present schema, with all steps; kept in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192

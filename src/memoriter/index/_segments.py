@@ -10,6 +10,7 @@ from memoriter.errors import IndexDamaged
 from memoriter.index import _bits, _cache, _files
 from memoriter.index._connection import counter, set_counter
 from memoriter.index._errors import REBUILD
+from memoriter.index._sums import BrokenCodes, blob_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,11 +29,12 @@ _SAMPLE = 4096
 _FEW = 64
 """Vectors that may be added to the smallest set before it is centred again."""
 _ALL = (
-    "SELECT chunks.id, known.id, known.vector FROM embedding_cache AS known NOT INDEXED"
+    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
 )
 _SOME = (
-    "SELECT chunks.id, known.id, known.vector FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+    " CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
 
@@ -116,6 +118,8 @@ def centre(connection: Database, of: VectorSet) -> Centre | None:
     if row is None:
         return None
     epoch, vectors, measured, oversampling, recall, means = cast("tuple[int, int, int, int, float, bytes]", row)
+    if len(means) != of.dimensions * 4:
+        raise BrokenCodes
     return Centre(epoch, vectors, measured, oversampling, recall, np.frombuffer(means, dtype="<f4"))
 
 
@@ -165,9 +169,12 @@ def read(connection: Database, of: VectorSet, segment: int) -> Codes:
     """Everything in a segment, the dead too."""
     import numpy as np
 
-    size, *blobs = connection.execute(
-        "SELECT size, ids, places, factors, codes FROM code_segments WHERE id = ?", (segment,)
+    row = connection.execute(
+        "SELECT size, sum, ids, places, factors, codes FROM code_segments WHERE id = ?", (segment,)
     ).get
+    size, total, *blobs = cast("tuple[int, int | None, bytes, bytes, bytes, bytes]", row)
+    if total is not None and total != blob_sum(blobs):
+        raise BrokenCodes
     words = _bits.columns(of.dimensions)
     if [len(blob) for blob in blobs] != [size * 8, size * 8, size * 4, size * words * 8]:
         raise IndexDamaged("The index holds codes of a wrong length", remedy=REBUILD)
@@ -225,6 +232,18 @@ def remember(connection: Database, of: VectorSet, epoch: int, found: Measured, *
     connection.execute(statement, (vectors, found.oversampling, found.recall, of.id, epoch))
 
 
+def drop(connection: Database, of: VectorSet) -> None:
+    """Forget the codes of a set, so that the next `reconcile` makes all of them again."""
+    connection.execute(
+        "DELETE FROM code_tombs WHERE segment IN (SELECT id FROM code_segments WHERE set_id = ?)", (of.id,)
+    )
+    connection.execute("DELETE FROM code_segments WHERE set_id = ?", (of.id,))
+    statement = "UPDATE code_sets SET epoch = epoch + 1, vectors = 0, means = zeroblob(?) WHERE set_id = ?"
+    connection.execute(statement, (of.dimensions * 4, of.id))
+    set_counter(connection, f"{_stamp(of)}:overwritten", -1)
+    set_counter(connection, _stamp(of), -1)
+
+
 def _make_all(connection: Database, of: VectorSet, epoch: int, vectors: int) -> None:
     import numpy as np
 
@@ -247,17 +266,13 @@ def _make_all(connection: Database, of: VectorSet, epoch: int, vectors: int) -> 
 def _encoded(
     connection: Database, of: VectorSet, means: NDArray[np.float32], statement: str, values: tuple[str | int, ...]
 ) -> Iterator[Codes]:
-    """Codes of what a statement over (chunk id, vector's id, vector) finds, a segment at a time."""
+    """Codes of what a statement over (chunk id, vector's id, key, checksum, vector) finds, a segment at a time."""
     import numpy as np
 
     cursor = connection.execute(statement, values)
-    while found := cast("list[tuple[int, int, bytes]]", list(islice(cursor, LARGEST))):
-        ids, places, blobs = zip(*found, strict=True)
-        blob = b"".join(blobs)
-        if len(blob) != len(found) * of.dimensions * 4:
-            raise IndexDamaged("The index holds a vector of a wrong length", remedy=REBUILD)
-        rows = np.frombuffer(blob, dtype="<f4").reshape(len(found), of.dimensions)
-        bits, factors = _bits.encode(rows, means)
+    while found := cast("list[_cache.Stored]", list(islice(cursor, LARGEST))):
+        ids, places = [row[0] for row in found], [row[1] for row in found]
+        bits, factors = _bits.encode(_cache.checked(found, of), means)
         codes = Codes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
         yield codes.at(np.argsort(codes.ids))
 
@@ -282,11 +297,11 @@ def _put(connection: Database, of: VectorSet, part: Codes) -> None:
 
 
 def _write(connection: Database, of: VectorSet, part: Codes) -> None:
-    values = (part.ids, part.places, part.factors, part.bits)
+    blobs = [value.tobytes() for value in (part.ids, part.places, part.factors, part.bits)]
     connection.execute(
-        "INSERT INTO code_segments(set_id, size, first, last, ids, places, factors, codes)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (of.id, part.ids.size, int(part.ids.min()), int(part.ids.max()), *(value.tobytes() for value in values)),
+        "INSERT INTO code_segments(set_id, size, first, last, ids, places, factors, codes, sum)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (of.id, part.ids.size, int(part.ids.min()), int(part.ids.max()), *blobs, blob_sum(blobs)),
     )
 
 

@@ -40,6 +40,8 @@ class IndexedFile:
     chunks: int
     tail: str = ""
     """How far a file that only grows was read, as whoever put it there wrote it."""
+    stamp: int = 0
+    """`Source.stamp` of the file then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from memoriter.index._exact import ExactEngine
 from memoriter.index._oversampling import RECALL, Measured
 from memoriter.index._scripts import Levelled, Scripts
 from memoriter.index._sqlite_vec import SqliteVecEngine
+from memoriter.index._sums import BrokenCodes, BrokenVectors
 from memoriter.types import Filters, Reason
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _MADE_BY: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorEngine]]
     "codes": CodesEngine,
     "sqlite-vec": SqliteVecEngine,
 }
+REPAIRS = 64
+"""Times that a question is asked again without what turned out to be damaged: each time names a whole batch."""
 _MISSES = Reason(
     "vector_recall",
     f"Codes tell these vectors apart so badly that less than {RECALL:.0%} of the nearest passages are found.",
@@ -54,6 +57,8 @@ class Vectors:
         self._loaded: bool | None = None
         self._settled_before = 0
         self._counted: tuple[int, int, int] | None = None
+        self.dropped = 0
+        """Damaged vectors that were forgotten."""
 
     @property
     def engine(self) -> EngineName:
@@ -96,7 +101,7 @@ class Vectors:
         chunks = _files.corpus(self._connection).chunks
         if chunks <= MOST_COMPARED:
             return "exact"
-        known = _segments.centre(self._connection, self._set) if self._set else None
+        known = self._centre()
         if known is None or known.recall >= RECALL or _oversampling.due(known.measured, chunks):
             return "codes"
         return "exact" if chunks * known.means.nbytes <= LARGEST_MATRIX else "codes"
@@ -123,14 +128,19 @@ class Vectors:
             raise EmbeddingError("No embedding model is in use", remedy="Call `use_vectors` first.")
         return self._set
 
+    def _centre(self) -> _segments.Centre | None:
+        """How the codes of the active set were made; None where there are none, or none that can be used."""
+        try:
+            return _segments.centre(self._connection, self._set) if self._set else None
+        except BrokenCodes:
+            return None
+
     # reading
 
     @property
     def oversampling(self) -> Measured | None:
         """How the codes are used, when they serve and not all chunks are compared anyway."""
-        if self._chosen != "codes" or self._set is None:
-            return None
-        known = _segments.centre(self._connection, self._set)
+        known = self._centre() if self._chosen == "codes" else None
         return None if known is None or not known.measured else Measured(known.oversampling, known.recall)
 
     def missing(self, limit: int) -> list[tuple[bytes, str]]:
@@ -195,7 +205,25 @@ class Vectors:
         def answer() -> _T:
             return question(self._caught_up(version))
 
+        for _ in range(REPAIRS):
+            try:
+                return self._guarded(answer)
+            except (BrokenVectors, BrokenCodes) as broken:
+                self._repair(broken)
         return self._guarded(answer)
+
+    def _repair(self, broken: BrokenVectors | BrokenCodes) -> None:
+        """Forget what is damaged: vectors are computed again, codes are made again from the vectors."""
+        with transaction(self._connection):
+            if isinstance(broken, BrokenVectors):
+                _cache.drop_vectors(self._connection, broken.ids)
+            else:
+                _segments.drop(self._connection, self.active())
+        self._engine = None
+        self.forget_progress()
+        self._judged = -1
+        if isinstance(broken, BrokenVectors):
+            self.dropped += len(broken.ids)
 
     def _guarded(self, act: Callable[[], _T]) -> _T:
         """Let a fault of the extension cost its engine, never the index."""
@@ -257,7 +285,7 @@ class Vectors:
         rows = _ranking.unit_rows(vectors, self.active().dimensions)
         if len(rows) != len(keys):
             raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors")
-        replaced = _cache.store(self._connection, self.active(), zip(keys, map(bytes, rows), strict=True), now=now)
+        replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)
         followed = self._chosen == "sqlite-vec" or _segments.exist(self._connection, self.active())
         ids = _cache.chunks_with(self._connection, keys) if followed else []
         self.follow(_files.Change(ids if replaced else [], ids))

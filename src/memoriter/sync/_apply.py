@@ -68,14 +68,20 @@ class Sync:
         known = self.index.get_meta(CUTTING)
         return known != self.settings.cutting.fingerprint and (known is not None or bool(self.index.files()))
 
-    def look(self) -> Look:
-        """Whether there is anything to read or to embed: cheap, and without the right to write."""
+    def look(self, *, vectors: bool = True) -> Look:
+        """Whether there is anything to read or to embed: cheap, and without the right to write.
+
+        Args:
+            vectors: whether missing vectors count.
+        """
         version = self.index.version()
-        if self.outdated or self.index.pending():
+        if self.outdated:
             return Look(version, needed=True)
+        waiting = vectors and self.index.pending() > 0
         scan, known = self.workspace.scan(), self.index.files()
         plan = make_plan(scan.sources, known, self.due)
-        return Look(version, needed=not plan.empty, plan=plan, known=known, left_out=left_out(scan.skipped))
+        needed = waiting or not plan.empty
+        return Look(version, needed=needed, plan=plan, known=known, left_out=left_out(scan.skipped))
 
     def due(self, source: Source, known: IndexedFile) -> bool:
         """Whether a changed file is to be read before anybody asks for all of them."""
@@ -106,7 +112,8 @@ class Sync:
 
     def _read_into(self, index: Index, task: Task) -> SyncReport:
         changes = changes_of(task, index, self.workspace, self.due)
-        return read(changes, index, self.workspace, self.settings.cutting, task=task, progress=self.progress)
+        cutting = self.settings.cutting
+        return read(changes, index, self.workspace, cutting, task=task, progress=self.progress, wall=self.wall)
 
     def _embed(
         self, provider: Callable[[], EmbeddingProvider], report: SyncReport, deadline: Deadline | None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import WorkspaceNotFound
-from memoriter.sync._plan import Plan, make_plan
+from memoriter.sync._plan import Plan, make_plan, same_stat
 from memoriter.sync._task import Look
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def look_for(
 
 
 def _same(source: Source, known: IndexedFile | None) -> bool:
-    return known is not None and (known.size, known.mtime_ns) == (source.size, source.mtime_ns)
+    return known is not None and same_stat(source, known)
 
 
 def still_to_do(look: Look, index: Index) -> Look:

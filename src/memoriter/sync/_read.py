@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
 from memoriter.sync._entries import entries_of
 from memoriter.sync._left_out import UNDECODED, left_out, undecoded
 from memoriter.sync._order import newest_first, unread_reason
-from memoriter.sync._plan import make_plan
+from memoriter.sync._plan import UNSURE, make_plan, may_change_unseen, same_stat
 from memoriter.sync._task import Progress
 from memoriter.types import Reason, SyncReport
 
@@ -58,6 +59,7 @@ def read(
     *,
     task: Task,
     progress: Callable[[Progress], None],
+    wall: Callable[[], float] = lambda: inf,
 ) -> SyncReport:
     """Make the keyword leg say what the files say; `task.read_by` may leave some for later."""
     plan, known, waiting = changes.plan, changes.known, index.pending()
@@ -69,7 +71,7 @@ def read(
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
         known_as = known.get(source.path)
-        done.append(_index_file(index, workspace, cutting, source, known_as, patient=changes.patient))
+        done.append(_index_file(index, workspace, cutting, source, known_as, patient=changes.patient, now=wall()))
         progress(Progress("read", len(done), len(todo)))
     # Last, so that a note that was moved can be found all the time.
     index.remove_files(plan.removed)
@@ -89,12 +91,21 @@ def read(
 
 
 def _index_file(
-    index: Index, workspace: Workspace, cutting: Cutting, source: Source, known: IndexedFile | None, *, patient: bool
+    index: Index,
+    workspace: Workspace,
+    cutting: Cutting,
+    source: Source,
+    known: IndexedFile | None,
+    *,
+    patient: bool,
+    now: float,
 ) -> _Change:
     try:
         if source.kind == "sessions":
             return _index_transcript(index, workspace, cutting, source, known)
         loaded = workspace.load(source)
+        if may_change_unseen(loaded.inode_changed_ns, now):
+            loaded = replace(loaded, source=replace(loaded.source, stamp=UNSURE))
     except PathRefused as error:
         if patient and not os.path.lexists(source.file):
             return _Change("same", 0)
@@ -102,7 +113,8 @@ def _index_file(
             index.remove_files([source.path])
         return _Change("refused", 0, Reason("unreadable", error.message, error.remedy))
     if known and known.hash == loaded.hash:
-        index.touch_file(loaded.source)
+        if not same_stat(loaded.source, known):
+            index.touch_file(loaded.source)
         return _Change("same", 0)
     if not loaded.decoded:
         index.set_meta(UNDECODED + source.path, loaded.hash)

@@ -77,6 +77,14 @@ def changed_ns(found: os.stat_result) -> int:
     return max(-(1 << 63), min(found.st_mtime_ns, (1 << 63) - 1))
 
 
+def stamp_of(found: os.stat_result) -> int:
+    """Return a positive number that differs when the inode or its time of change differs.
+
+    Programs can set the modification time of a file (`cp -p`, `touch -r`), but not the time at which its inode changed.
+    """
+    return ((found.st_ctime_ns ^ (found.st_ino * 0x9E3779B97F4A7C15)) & ((1 << 63) - 1)) | 1
+
+
 class _NotAFileError(Exception):
     """What is there instead of a plain file."""
 

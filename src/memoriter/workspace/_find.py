@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.types import Source
-from memoriter.workspace._confined import changed_ns
+from memoriter.workspace._confined import changed_ns, stamp_of
 
 if TYPE_CHECKING:
     from memoriter.workspace._areas import Place
@@ -30,4 +30,4 @@ def found_at(place: Place, max_bytes: int) -> Source | None:
         return None
     if found.st_size > max_bytes:
         return None
-    return Source(place.cited, "memory", Path(path), found.st_size, changed_ns(found))
+    return Source(place.cited, "memory", Path(path), found.st_size, changed_ns(found), stamp_of(found))

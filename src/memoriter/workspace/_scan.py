@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.types import Skipped, Source
-from memoriter.workspace._confined import changed_ns
+from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in, not_in_force
 from memoriter.workspace._paths import SUFFIX, encodable
 
@@ -182,7 +182,7 @@ class Walk:
         if found.st_size > self.max_bytes:
             self._skip(cited, "too_large", f"{found.st_size} bytes, more than {self.max_bytes}")
         elif real not in self.sources:
-            self.sources[real] = Source(cited, "memory", Path(path), found.st_size, changed_ns(found))
+            self.sources[real] = Source(cited, "memory", Path(path), found.st_size, changed_ns(found), stamp_of(found))
 
     def _skip(self, cited: str, reason: str, message: str) -> None:
         shown = cited if encodable(cited) else re.sub("[\ud800-\udfff]", "\ufffd", cited)

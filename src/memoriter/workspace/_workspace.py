@@ -11,7 +11,7 @@ from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of, may_hold
-from memoriter.workspace._confined import changed_ns, read_bytes, refused
+from memoriter.workspace._confined import changed_ns, read_bytes, refused, stamp_of
 from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice_lines
 from memoriter.workspace._find import found_at
 from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, below
@@ -41,6 +41,8 @@ class Loaded:
     """Decoded as UTF-8 (wrong bytes as U+FFFD), without a byte order mark, newlines as they are."""
     decoded: bool = True
     """Whether all bytes were UTF-8."""
+    inode_changed_ns: int = 0
+    """When the inode changed, in nanoseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,10 @@ class Workspace:
             content, found = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
             raise refused(source.path, "it is not there any more") from None
-        fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found))
+        fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found), stamp_of(found))
         text = _decode(content)
         # Only a text with that character can have been cut out of wrong bytes.
-        return Loaded(fresh, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content))
+        return Loaded(fresh, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content), found.st_ctime_ns)
 
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000

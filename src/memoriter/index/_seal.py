@@ -1,0 +1,86 @@
+"""What the index file looked like when memoriter last wrote it, and what to check when it looks otherwise."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from memoriter.errors import IndexBusy, IndexDamaged
+from memoriter.index._errors import REBUILD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoriter.index._database import Database
+    from memoriter.index._lease import Lease
+
+
+class Seal:
+    """A small file beside the index with the stat of the index file and of its log.
+
+    Page checksums find a changed page. They do not find pages that changed places, a page of zeros, or a log that
+    belongs to another database. All of these change the stat of a file, so a file that is not as it was sealed is
+    checked as a whole, once.
+    """
+
+    def __init__(self, index: Path) -> None:
+        """Take the path of the index; the seal is `<name>.seal` beside it."""
+        self._path = index.with_name(f"{index.name}.seal")
+
+    def write(self, target: Path) -> None:
+        """Remember how the file looks now. A seal that cannot be written only costs a check later."""
+        with suppress(OSError):
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(_state(target)))
+
+    def intact(self, target: Path) -> bool:
+        """Return whether the file and its log look as they did when they were sealed."""
+        try:
+            return bool(json.loads(self._path.read_text(encoding="utf-8")) == _state(target))
+        except (OSError, ValueError):
+            return False
+
+
+def check_if_strange(connection: Database, target: Path, seal: Seal, lease: Lease) -> None:
+    """Check the whole file if it is not as it was sealed, unless a process that is indexing explains the difference.
+
+    Raises:
+        IndexDamaged: the file is not sound.
+    """
+    if seal.intact(target):
+        return
+    try:
+        with lease.held(0):
+            check(connection, target)
+            seal.write(target)
+    except (IndexBusy, OSError):
+        return
+
+
+def check(connection: Database, target: Path) -> None:
+    """Check the structure of the file, and that its tables agree with each other. Raises IndexDamaged."""
+    found = str(connection.execute("PRAGMA quick_check(1)").get)
+    if found != "ok":
+        raise IndexDamaged(f"The index {str(target)!r} is damaged: {found}", remedy=REBUILD)
+    chunks = connection.execute("SELECT count(*) FROM chunks").get
+    counts = {
+        "the files have other chunks": "SELECT coalesce(sum(chunks), 0) FROM files",
+        "a chunk belongs to no file": "SELECT count(*) FROM chunks CROSS JOIN files ON files.id = chunks.file",
+        "the word index has other chunks": "SELECT count(*) FROM chunks_fts_docsize",
+    }
+    for fault, statement in counts.items():
+        if connection.execute(statement).get != chunks:
+            raise IndexDamaged(f"The index {str(target)!r} is damaged: {fault}", remedy=REBUILD)
+
+
+def _state(target: Path) -> list[int]:
+    main = target.stat()
+    state = [main.st_ino, main.st_size, main.st_mtime_ns, main.st_ctime_ns]
+    try:
+        log = target.with_name(f"{target.name}-wal").stat()
+    except OSError:
+        return [*state, 0, 0]
+    return [*state, log.st_size, log.st_mtime_ns] if log.st_size else [*state, 0, 0]
