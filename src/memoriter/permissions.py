@@ -171,7 +171,8 @@ class Owners:
             except FileNotFoundError:
                 return ""
             except OSError as error:
-                return f"its owner cannot be found out ({error.strerror or error})"
+                # A link that leads nowhere is ours; whoever opens it says what is wrong with it.
+                return "" if follow else f"its owner cannot be found out ({error.strerror or error})"
             if found.st_uid not in self.uids:
                 return f"it belongs to another user ({user_name(found.st_uid)})"
         return ""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index._lease import Lease, identity
-from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.index._seal import Seal
+from memoriter.permissions import PRIVATE_FILE, make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
