@@ -209,9 +209,23 @@ def test_with_the_token_each_route_does_what_it_is_for(house: House) -> None:
 def test_no_headers_but_the_one_with_the_token_are_admitted(shown: list[tuple[bytes, bytes]]) -> None:
     values = [value for name, value in shown if name.lower() == b"authorization"]
     right = len(values) == 1 and values[0].partition(b" ")[2].strip(b" ") == b"a-token-of-the-tests"
-    assert Keeper("a-token-of-the-tests").admits({"type": "http", "headers": shown}) is (
+    assert Keeper(lambda: "a-token-of-the-tests").admits({"type": "http", "headers": shown}) is (
         right and values[0].lower().startswith(b"bearer ")
     )
+
+
+def test_a_renewed_token_counts_at_once_and_the_old_one_no_more(tmp_path: Path) -> None:
+    desk = Desk.at(tmp_path)
+    with serving(desk, "--no-watch") as server:
+        old = server.token
+        assert asked(server.url, "GET", "/health", list(bearer(old).items()))[0] == 200
+        new = desk.run("token", "--renew").out.strip()
+        assert asked(server.url, "GET", "/health", list(bearer(old).items()))[0] == 401
+        assert asked(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
+        (desk.home / "token").write_text("x", encoding="ascii")
+        assert asked(server.url, "GET", "/health", list(bearer("x").items()))[0] == 401
+        (desk.home / "token").unlink()
+        assert asked(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
 
 
 def test_neither_server_says_its_token(tmp_path: Path) -> None:

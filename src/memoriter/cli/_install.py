@@ -96,7 +96,7 @@ def _program() -> tuple[str, ...]:
 def _token(around: Surroundings, screen: Screen, *, made: bool) -> str:
     """The token of the servers; one is made if there is none, unless nothing is to be written."""
     there = made or (around.home / "token").exists() or around.environ.get("MEMORITER_TOKEN", "").strip()
-    return usable_token(around, screen, None) if there else "not-made-yet"
+    return usable_token(around, screen, None).value if there else "not-made-yet"
 
 
 def _options(asked: Asked) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from memoriter.cli._asked import Asked, Command
 
 if TYPE_CHECKING:
     from memoriter.cli._render import Screen
+    from memoriter.discovery import Token
     from memoriter.memory import Memory
     from memoriter.surroundings import Surroundings
 
@@ -43,9 +44,9 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     from memoriter.surroundings import surroundings
 
     asked, screen = Asked.now(), Asked.now().screen
-    token = usable_token(surroundings(), screen, token_file) if http else ""
+    token = usable_token(surroundings(), screen, token_file) if http else None
     memory = asked.told(asked.memory(spare=False))
-    if http:
+    if token is not None:
         _serve(memory, screen, token, address=(host, port), names=allow_host)
         return
     from memoriter.mcp_server import serve_stdio
@@ -55,17 +56,18 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     serve_stdio(memory)
 
 
-def usable_token(around: Surroundings, screen: Screen, file: str | None) -> str:
-    """Return the token that clients of a server have to send. Raises ConfigError."""
+def usable_token(around: Surroundings, screen: Screen, file: str | None) -> Token:
+    """Return the token that clients of a server have to send, and show what is new about it. Raises ConfigError."""
     from memoriter.discovery import token_for
 
     token = token_for(around.home, around.environ, Path(file) if file else None)
     if token.told:
         screen.note(((token.told, "yellow"),))
-    return token.value
+    return token
 
 
-def _serve(memory: Memory, screen: Screen, token: str, *, address: tuple[str, int], names: tuple[str, ...]) -> None:
+def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, int], names: tuple[str, ...]) -> None:
+    from memoriter.discovery import LiveToken
     from memoriter.mcp_server import listen, serve_http
 
     host, listening = address[0], listen(*address)
@@ -79,4 +81,4 @@ def _serve(memory: Memory, screen: Screen, token: str, *, address: tuple[str, in
         sys.stdout.flush()
 
     hosts = (*((shown,) if host not in THIS_MACHINE else ()), *names)
-    serve_http(memory, listening, token=token, hosts=hosts, ready=ready)
+    serve_http(memory, listening, token=LiveToken(token), hosts=hosts, ready=ready)

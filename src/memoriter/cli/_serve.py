@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import socket
 
     from memoriter.cli._render import Screen
-    from memoriter.discovery import Announcement
+    from memoriter.discovery import Announcement, Token
     from memoriter.memory import Memory
     from memoriter.surroundings import Surroundings
     from memoriter.sync import WatchEvent
@@ -70,7 +70,7 @@ class _Desk:
     host: str
     names: tuple[str, ...]
     watched: bool
-    token: str = field(repr=False)
+    token: Token
 
     @property
     def screen(self) -> Screen:
@@ -78,7 +78,7 @@ class _Desk:
 
     def open(self) -> None:
         """Serve until the process is told to end."""
-        from memoriter.discovery import folder_of, withdraw
+        from memoriter.discovery import LiveToken, folder_of, withdraw
         from memoriter.mcp_server import serve, serve_app
 
         folder = folder_of(self.around.home)
@@ -86,7 +86,7 @@ class _Desk:
         # Another name than the one listened on is how a client on this machine gets here.
         reached = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, reached)
-        app = serve_app(self.memory, token=self.token, secret=server.secret, tickets=folder, hosts=hosts)
+        app = serve_app(self.memory, token=LiveToken(self.token), secret=server.secret, tickets=folder, hosts=hosts)
         try:
             with self.memory.watching(self.hear) if self.watched else nullcontext():
                 serve(app, self.listening, ready=lambda: self.begin(folder, server))

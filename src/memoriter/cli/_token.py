@@ -8,17 +8,18 @@ from memoriter.cli._asked import Asked, Command
 
 
 @click.command(cls=Command, name="token")
-@click.option("--renew", is_flag=True, help="Make a new one; the old one ends with the servers that run now.")
+@click.option("--renew", is_flag=True, help="Make a new one; servers refuse the old one at once.")
 def command(*, renew: bool) -> None:
-    """Print the token that memoriter serve and memoriter mcp --http require.
+    """Print the token that clients send to a server over HTTP.
 
         memoriter token
         curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
         memoriter token --renew
 
-    It stays the same, in the file token of memoriter's home, which only you can read; MEMORITER_TOKEN in the
-    environment comes first. Whoever knows it can read and write the notes while a server runs. After --renew, start
-    the servers anew and give the new token to their clients. Next: memoriter serve.
+    Both memoriter serve and memoriter mcp --http require it. It stays the same, in the file token of memoriter's home,
+    which only you can read; MEMORITER_TOKEN in the environment comes first. Whoever knows it can read and write the
+    notes while a server runs. After --renew, give the new token to the clients: memoriter install --http does.
+    Next: memoriter serve.
     """
     from memoriter.discovery import renewed_token, token_for
     from memoriter.errors import UsageError

@@ -10,7 +10,7 @@ from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Ex
 from memoriter.discovery._tickets import take_ticket
 
 if TYPE_CHECKING:
-    from memoriter.discovery._token import Token, renewed_token, token_for
+    from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
 
 __all__ = [
     "CHALLENGE_PATH",
@@ -22,6 +22,7 @@ __all__ = [
     "Announcement",
     "Call",
     "Exchange",
+    "LiveToken",
     "Meant",
     "Reply",
     "Token",
@@ -44,7 +45,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load what keeps the token of a server when it is first asked for: a hook needs none."""
-    if name in {"Token", "renewed_token", "token_for"}:
+    if name in {"LiveToken", "Token", "renewed_token", "token_for"}:
         from memoriter.discovery import _token
 
         return getattr(_token, name)

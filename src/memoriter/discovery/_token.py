@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.discovery._private import HAS_OWNERS, LONGEST, fault_of, read_private, write_new
@@ -33,6 +33,41 @@ class Token:
     """None: it comes from the environment."""
     told: str = ""
     """What a person should know, such as that the token is a new one."""
+    named: bool = False
+    """Whether a person has named the file, which may then be a link."""
+
+    def read(self) -> str:
+        """Return what the file holds now. Raises ConfigError and OSError."""
+        assert self.file is not None, "the token has a file"
+        return _named(self.file) if self.named else _content(self.file)
+
+
+class LiveToken:
+    """The token of a server while it runs: what the file holds now, so that a renewed token counts at once."""
+
+    def __init__(self, token: Token) -> None:
+        """Begin with a token that was just read."""
+        self._token = token
+        self._mark = self._look()
+
+    def __call__(self) -> str:
+        """Return the token. A file that is gone, or holds none any more, changes nothing."""
+        mark = self._look()
+        if self._token.file is not None and mark not in {None, self._mark}:
+            self._mark = mark
+            with suppress(ConfigError, OSError):
+                self._token = replace(self._token, value=self._token.read())
+        return self._token.value
+
+    def _look(self) -> tuple[int, ...] | None:
+        """What changes with the content of the file; None: there is no file."""
+        if self._token.file is None:
+            return None
+        try:
+            status = self._token.file.stat()
+        except OSError:
+            return None
+        return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
 
 
 def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) -> Token:
@@ -47,7 +82,7 @@ def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) 
         ConfigError: the token cannot be read or kept, other users can read it, or it is too short.
     """
     if file is not None:
-        return Token(_named(file), file)
+        return Token(_named(file), file, named=True)
     if given := environ.get(VARIABLE, "").strip():
         return Token(_checked(given.encode("utf-8", "surrogateescape"), f"The variable {VARIABLE}"), None)
     kept = home / FILE

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from memoriter.discovery import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, TICKET, Exchange, address_of, same
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -103,11 +103,11 @@ class Authentication:
 class Keeper:
     """Decides from the head of a request whether it may pass."""
 
-    def __init__(self, token: str, hooks: HookProof | None = None) -> None:
+    def __init__(self, token: Callable[[], str], hooks: HookProof | None = None) -> None:
         """Admit those who know a token.
 
         Args:
-            token: what a client sends.
+            token: gives what a client has to send.
             hooks: recognises hooks; None: there are none to be served.
         """
         self._token = token
@@ -117,7 +117,7 @@ class Keeper:
         """Return whether the request shows the token, or a proof of a hook."""
         scheme, _, shown = (_header(scope, "authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
-            return same(shown.strip(" "), self._token)
+            return same(shown.strip(" "), self._token())
         return scheme == SCHEME and self._hooks is not None and self._hooks.recognises(scope, shown)
 
     def challenged(self, scope: Scope) -> str | None:

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
 
 
-def serve_app(memory: Memory, *, token: str, secret: str, tickets: Path, hosts: Sequence[str] = ()) -> Starlette:
+def serve_app(
+    memory: Memory, *, token: Callable[[], str], secret: str, tickets: Path, hosts: Sequence[str] = ()
+) -> Starlette:
     """Return an ASGI application with `/mcp`, `/hook/{event}` and `/health`, for those who show the token.
 
     Args:
         memory: closed when the application ends.
-        token: what a client has to send with every request.
+        token: gives what a client has to send with every request.
         secret: that of the announcement, by which this server and hooks recognise each other.
         tickets: the folder in which commands leave the tickets of their work.
         hosts: further names that requests may give for this machine.

@@ -39,12 +39,12 @@ def serve_stdio(memory: Memory) -> None:
     anyio.run(serve)
 
 
-def http_app(memory: Memory, *, token: str, hosts: Sequence[str] = ()) -> Starlette:
+def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> Starlette:
     """Return an ASGI application that serves `/mcp`, for requests that show the token and name this machine.
 
     Args:
         memory: closed when the application ends.
-        token: what a client has to send with every request.
+        token: gives what a client has to send with every request.
         hosts: further names that requests may give for this machine, with a port or without; a page of another site
             that makes a browser ask here gives none of them.
     """
@@ -67,7 +67,12 @@ def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
 
 
 def serve_http(
-    memory: Memory, listening: socket.socket, *, token: str, hosts: Sequence[str], ready: Callable[[], None]
+    memory: Memory,
+    listening: socket.socket,
+    *,
+    token: Callable[[], str],
+    hosts: Sequence[str],
+    ready: Callable[[], None],
 ) -> None:
     """Serve `/mcp` on a socket of `listen` until the process is told to end; `ready` is called before."""
     import uvicorn
