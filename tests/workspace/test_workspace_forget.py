@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -14,6 +16,7 @@ from memoriter.ids import bytes_hash
 from memoriter.workspace import Removal, Workspace, all_of, blocks_with, holds, lines_of, take_out
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from memoriter.workspace import Passage
@@ -73,6 +76,94 @@ def test_of_a_table_and_of_front_matter_only_the_lines_go() -> None:
 
 def test_a_fence_goes_with_its_marks() -> None:
     assert left_of("Before.\n\n```sh\nexport KEY=4711\n```\n\nAfter.\n", "4711") == "Before.\n\n\nAfter.\n"
+
+
+ENTRIES = "".join(f"- Entry {number} of the day.\n  It goes on.\n" for number in range(52))
+UNCLOSED = {
+    "a fence": "```\ntraceback\n",
+    "a fence with a language": "```python\nprint(1)\n\n",
+    "tildes": "~~~\n",
+    "a fence inside an item": "- said:\n  ```\n  output\n",
+    "an item that is a fence": "- ```\n  output\n",
+    "an indented fence": "  ````md\n",
+    "a comment": "<!-- to do\n",
+    "raw text": "<pre>\noutput\n",
+    "a script": '<script type="x">\n',
+    "front matter": "---\ntitle: Day\ntags:\n  - a\n",
+    "a fence before another": "```\noutput\n\n",
+    "a fence and a comment": "```\n<!--\n\n",
+}
+BEHIND = ("", "\n```sh\nls\n```\n", "\n```\nls\n```\n", "\n<!-- a -->\n", "\n---\n", "\n<pre>a</pre>\n")
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("opening", UNCLOSED.values(), ids=UNCLOSED)
+def test_a_mark_that_is_never_closed_takes_no_other_entry_along(opening: str, behind: str) -> None:
+    note = f"# Day\n\n{opening}{ENTRIES}{behind}" if not opening.startswith("---") else opening + ENTRIES + behind
+    (passage,) = blocks_with(note.encode(), "Entry 17 of")
+    if opening.startswith("---") and "---" in behind:  # then it is front matter, of which only the line goes
+        assert passage.text == "- Entry 17 of the day."
+    else:
+        assert passage.text == "- Entry 17 of the day.\n  It goes on."
+
+
+def test_an_unclosed_fence_leaves_the_paragraphs_after_it_and_a_closed_one_goes_whole() -> None:
+    note = "Before.\n\n```\ncode\n\nAfter 4711.\nIt goes on.\n\nLast.\n"
+    assert left_of(note, "4711") == "Before.\n\n```\ncode\n\n\nLast.\n"
+    closed = "```\na 4711\n\nb\n```\n\n<!-- c\n\nd 4711 -->\n\nLast.\n"
+    assert left_of(closed, "4711") == "\n\nLast.\n"
+
+
+LARGE: dict[str, Callable[[int], str]] = {
+    "items": lambda n: "- X item\n" * n,
+    "nested items": lambda n: "- item\n" + "  - X inner\n" * n,
+    "an item with many inside that holds it often": lambda n: f"- {'X ' * n}\n" + "  - inner\n" * n,
+    "paragraphs": lambda n: "X text\n\n" * n,
+    "one line": lambda n: "X " * n,
+    "headings": lambda n: "# X\n" * n,
+    "a table": lambda n: "| X | b |\n" * n,
+    "fences": lambda n: "```\nX\n```\n" * n,
+    "open fences": lambda n: "- ```\n  X\n" * n,
+    "comments": lambda n: "<!-- X\n" * n,
+    "blanks": lambda n: "X" + " " * 20 * n,
+    "blanks between": lambda n: ("X" + " " * 40) * n,
+    "combining marks": lambda n: "X" + "\u0301\u0323" * 4 * n,
+    "no hit": lambda n: "- item\n" * n,
+}
+
+
+@pytest.mark.parametrize("form", LARGE.values(), ids=LARGE)
+def test_the_time_to_find_what_goes_is_proportional_to_the_length_of_the_note(form: Callable[[int], str]) -> None:
+    def seconds(lines: int) -> float:
+        content, taken = form(lines).encode(), list[float]()
+        for _ in range(2):
+            begun = time.process_time()
+            blocks_with(content, "X")
+            taken.append(time.process_time() - begun)
+        return min(taken)
+
+    short = max(seconds(200), 0.0005)
+    assert seconds(1_600) < 3 * 8 * short  # the square would be 64 times as long
+
+
+MARKS = st.sampled_from(("a", "ㅏ", "가", "\u0301", "\u0323", "\u1161", "\u11a8", " ", "é", "\u09c7", "\u09be"))
+
+
+@given(st.lists(MARKS, max_size=60), st.lists(MARKS, max_size=6))
+def test_a_text_is_found_as_in_the_composed_whole(note: list[str], text: list[str]) -> None:
+    def composed(parts: list[str]) -> str:
+        return " ".join(normalize("NFC", "".join(parts)).split())
+
+    wanted = composed(text)
+    assert holds("".join(note), "".join(text)) == (bool(wanted) and wanted in composed(note))
+
+
+@given(st.lists(st.sampled_from(("X", "ab", "X ab", "", "- X", "  ab X", "```", "# ab")), max_size=12))
+def test_white_space_of_any_kind_stands_for_any_other(lines: list[str]) -> None:
+    content = "\n".join(lines).encode()
+    found = [(each.start_line, each.end_line) for each in blocks_with(content, "X \t ab")]
+    hit = re.search(r"X\s+ab", content.decode()) is not None
+    assert bool(found) == hit
 
 
 def test_composed_and_decomposed_letters_are_the_same_text() -> None:

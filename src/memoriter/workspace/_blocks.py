@@ -132,12 +132,12 @@ class _Scanner:
         Without a closing line it goes to the end of the list item, or of the text.
         """
         inside = max((limit for limit in self.items if limit <= column), default=0)
-        again = None
         if "fence" not in self.plain and (found := _FENCE.match(body)):
             kind, after, mark = "fence", at + 1, rf"{re.escape(found[1][0])}{{{len(found[1])},}}"
             closing, again = re.compile(rf"[ \t]*{mark}[ \t\r]*$"), re.compile(rf"[ \t]*{mark}[ \t]*\w")
         elif "raw" not in self.plain and (found := _RAW.match(body)):
             kind, after, closing = "raw", at, re.compile(rf".*</{found[1]}>", re.IGNORECASE)
+            again = re.compile(rf"[ \t]*<{found[1]}(?=[\s>])", re.IGNORECASE)
         else:
             return 0
         for line in range(after, len(self.lines)):
@@ -145,10 +145,10 @@ class _Scanner:
             if inside and line > at and text.strip() and _indent(text)[0] < inside:
                 self.unclosed.add(kind)
                 return self._last_written(at, line)
+            if line > at and again.match(text):
+                self.unclosed.add(kind)
             if closing.match(text):
                 return line + 1
-            if again and again.match(text):
-                self.unclosed.add(kind)
         self.unclosed.add(kind)
         return self._last_written(at, len(self.lines))
 
@@ -159,7 +159,8 @@ class _Scanner:
         end = next((line for line in range(at, len(self.lines)) if "-->" in self.lines[line]), None)
         if end == at and body.rpartition("-->")[2].strip():
             return 0
-        if end is None:
+        inner = self.lines[at + 1 : None if end is None else end + 1]
+        if end is None or any(line.lstrip().startswith("<!--") for line in inner):
             self.unclosed.add("comment")
         after = self._last_written(at, len(self.lines)) if end is None else end + 1
         if self.open:

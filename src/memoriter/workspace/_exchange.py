@@ -67,7 +67,10 @@ def take_away(folder: Folder, name: str, draft: Draft, *, old: int, before: byte
     except FileExistsError:  # made anew by a program that appends to it
         _both(folder, name, draft)
     except OSError:  # a disk without hard links
-        folder.rename(draft.name, name)
+        if folder.look(name) is None:
+            folder.rename(draft.name, name)
+        else:
+            _both(folder, name, draft)
     else:
         folder.unlink(draft.name)
     raise TakenBackError("was written to by another program meanwhile")

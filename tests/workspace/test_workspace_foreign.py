@@ -1,0 +1,300 @@
+"""Programs that take no lock of ours write while a note is replaced or removed: no line of theirs is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memoriter.errors import WriteConflict, WriteError
+from memoriter.ids import bytes_hash
+from memoriter.workspace import Workspace, _exchange, _folder, _locks, append, replace
+from memoriter.workspace._folder import Folder
+from memoriter.workspace._write import remove
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+BEFORE, AFTER, THEIRS = "- one\n- two\n", "- two\n", "- a line of another program\n"
+SYSTEMS = ("exchange and leases", "exchange", "links", "no links")
+
+
+@pytest.fixture(params=SYSTEMS)
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the system can do besides renaming; each of them must hold what the one before holds."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    able = SYSTEMS.index(request.param)
+    if able >= 1:
+        monkeypatch.setattr(_locks, "is_written", lambda _: None)
+        monkeypatch.setattr("memoriter.workspace._drafts.is_written", lambda _: None)
+    if able >= 2:
+        monkeypatch.setattr(_folder, "_swapper", lambda: None)
+    if able >= 3:
+        monkeypatch.setattr(os, "link", refuse)
+    return str(request.param)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "memory" / "day.md"
+    file.parent.mkdir()
+    file.write_text(BEFORE, encoding="utf-8")
+    return file
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], *, after: bool = False) -> None:
+    """Let another program act just before (or just after) the draft first takes the place of the file."""
+    waiting = [act]
+    for name in ("exchange", "rename"):
+        original = getattr(Folder, name)
+
+        def acting(folder: Folder, *names: str, original: Callable[..., object] = original) -> object:
+            here, waiting[:] = list(waiting), []
+            for each in here if not after else []:
+                each()
+            result = original(folder, *names)
+            if result is False:
+                waiting[:] = here if after else []
+            else:
+                for each in here if after else []:
+                    each()
+            return result
+
+        monkeypatch.setattr(Folder, name, acting)
+
+
+def appended(file: Path, text: str = THEIRS) -> None:
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(text)
+
+
+def saved(file: Path, text: str) -> None:
+    """As an editor does."""
+    part = file.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def alone(file: Path) -> bool:
+    return [entry.name for entry in file.parent.iterdir()] == [file.name]
+
+
+def test_a_line_that_is_appended_just_before_the_exchange_is_in_the_new_file(
+    file: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile(monkeypatch, lambda: appended(file))
+    replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == AFTER + THEIRS
+    assert alone(file)
+
+
+def test_a_line_that_is_appended_to_the_old_file_just_after_the_exchange_is_in_the_new_file(
+    file: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = file.open("a", encoding="utf-8")
+
+    def late() -> None:
+        with opened:
+            opened.write(THEIRS)
+
+    meanwhile(monkeypatch, late, after=True)
+    replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == AFTER + THEIRS
+    assert alone(file)
+
+
+@pytest.mark.parametrize("new", ["- two", ""])
+def test_such_a_line_starts_on_a_line_of_its_own(file: Path, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: appended(file))
+    replace(file, new, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == f"{new}\n{THEIRS}".removeprefix("\n")
+
+
+def test_what_another_program_rewrites_in_place_comes_back(
+    file: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile(monkeypatch, lambda: file.write_text("rewritten\n", encoding="utf-8"))
+    with pytest.raises(WriteConflict):
+        replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == "rewritten\n"
+    assert alone(file)
+
+
+def test_the_rest_of_a_line_that_had_no_end_is_not_torn_off(
+    file: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("- one\n- tw", encoding="utf-8")
+    meanwhile(monkeypatch, lambda: appended(file, "o\n"))
+    with pytest.raises(WriteConflict):
+        replace(file, "- one\n", expected=bytes_hash(b"- one\n- tw"))
+    assert file.read_text(encoding="utf-8") == BEFORE
+
+
+def test_what_an_editor_saves_under_the_name_comes_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: saved(file, "saved\n"))
+    with pytest.raises(WriteConflict):
+        replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == "saved\n"
+    assert alone(file)
+
+
+def test_what_is_appended_to_the_new_content_before_it_is_taken_back_is_kept_too(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = _exchange._settled
+    meanwhile(monkeypatch, lambda: file.write_text("rewritten\n", encoding="utf-8"))
+    seen: list[int] = []
+
+    def settling(*arguments: object) -> bool:
+        if not seen:
+            seen.append(1)
+            appended(file)
+        return settled(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_exchange, "_settled", settling)
+    with pytest.raises(WriteConflict):
+        replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == f"rewritten\n{THEIRS}"
+    assert alone(file)
+
+
+def test_a_change_while_the_draft_is_written_is_seen_before_the_exchange(
+    file: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync, acts = os.fsync, [lambda: appended(file)]
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (acts and acts.pop()(), fsync(descriptor)))
+    with pytest.raises(WriteConflict, match="changed"):
+        replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == BEFORE + THEIRS
+    assert alone(file)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has a file open")
+def test_while_a_program_keeps_the_file_open_for_writing_the_file_stays_its(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_exchange, "SETTLE_SECONDS", 0.05)
+    with file.open("a", encoding="utf-8") as opened:
+        for act in (
+            lambda: replace(file, AFTER, expected=bytes_hash(BEFORE.encode())),
+            lambda: remove(file, expected=bytes_hash(BEFORE.encode())),
+        ):
+            with pytest.raises(WriteConflict, match="another program"):
+                act()
+        opened.write(THEIRS)
+    assert file.read_text(encoding="utf-8") == BEFORE + THEIRS
+    assert alone(file)
+    replace(file, AFTER, expected=bytes_hash((BEFORE + THEIRS).encode()))
+    assert file.read_text(encoding="utf-8") == AFTER
+
+
+def test_a_note_that_was_appended_to_is_not_removed(file: Path, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: appended(file))
+    with pytest.raises(WriteConflict):
+        remove(file, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == BEFORE + THEIRS
+    assert alone(file)
+
+
+def test_a_note_that_is_made_anew_while_it_is_removed_has_all_lines(
+    file: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = file.open("a", encoding="utf-8")
+
+    def both() -> None:
+        appended(file, "- new\n")
+        with opened:
+            opened.write(THEIRS)
+
+    meanwhile(monkeypatch, both, after=True)
+    with pytest.raises(WriteConflict):
+        remove(file, expected=bytes_hash(BEFORE.encode()))
+    assert sorted(file.read_text(encoding="utf-8").splitlines()) == sorted(
+        [*BEFORE.splitlines(), "- new", THEIRS.strip()]
+    )
+    assert alone(file)
+
+
+def test_a_note_that_nobody_else_writes_to_is_removed(file: Path, system: str) -> None:
+    remove(file, expected=bytes_hash(BEFORE.encode()))
+    assert list(file.parent.iterdir()) == []
+
+
+def test_what_a_killed_process_took_out_and_somebody_appended_to_is_saved_by_the_next_one(file: Path) -> None:
+    program = f"""
+import os
+from pathlib import Path
+from memoriter.ids import bytes_hash
+from memoriter.workspace import _exchange, replace
+file = Path({str(file)!r})
+opened = file.open("a")
+def die(*arguments):
+    opened.write({THEIRS!r})
+    opened.flush()
+    os._exit(9)
+_exchange._look_at = die
+replace(file, {AFTER!r}, expected=bytes_hash({BEFORE!r}.encode()))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", program], env=environment).returncode == 9
+    assert file.read_text(encoding="utf-8") == AFTER
+    with pytest.raises(WriteConflict):
+        replace(file, "- three\n", expected=bytes_hash(AFTER.encode()))
+    assert file.read_text(encoding="utf-8") == AFTER + THEIRS
+    assert alone(file)
+
+
+def test_a_full_disk_after_the_exchange_brings_the_old_file_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    meanwhile(monkeypatch, lambda: appended(file))
+    monkeypatch.setattr(_exchange, "add_lines", full)
+    with pytest.raises(WriteError):
+        replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
+    assert file.read_text(encoding="utf-8") == BEFORE + THEIRS
+
+
+APPENDING = """
+import sys
+file, who, lines = sys.argv[1], sys.argv[2], int(sys.argv[3])
+for number in range(lines):
+    with open(file, "a") as opened:
+        opened.write(f"- line {who}.{number} of another program\\n")
+print("done")
+"""
+
+
+@pytest.fixture
+def programs(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    command = [sys.executable, "-c", APPENDING, str(file)]
+    running = [subprocess.Popen([*command, str(who), "300"], stdout=subprocess.PIPE) for who in range(3)]
+    yield running
+    for program in running:
+        program.kill()
+        program.communicate()
+
+
+def test_three_programs_append_at_full_speed_while_the_note_is_replaced_again_and_again(
+    file: Path, programs: list[subprocess.Popen[bytes]]
+) -> None:
+    workspace, replaced = Workspace(file.parents[1]), 0
+    while any(program.poll() is None for program in programs) or not replaced:
+        content = file.read_bytes()
+        try:
+            workspace.replace("memory/day.md", content + b"- ours\n", expected=bytes_hash(content))
+            replaced += 1
+        except WriteConflict:
+            append(file, "- ours")
+            replaced += 1
+    lines = file.read_text(encoding="utf-8").splitlines()
+    theirs = [f"- line {who}.{number} of another program" for who in range(3) for number in range(300)]
+    assert sorted(lines) == sorted([*BEFORE.splitlines(), *["- ours"] * replaced, *theirs])
+    assert alone(file)
