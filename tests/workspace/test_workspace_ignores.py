@@ -118,14 +118,3 @@ def test_built_in_ignores_hold_below_a_place_but_a_place_itself_may_be_hidden(tm
 def test_folders_of_tools_are_known_in_any_case_and_only_as_whole_names() -> None:
     assert in_ignored_folder("/ws/NODE_MODULES/a.md")
     assert not in_ignored_folder("/ws/node_modules.md/../my-venv/a.md")
-
-
-@posix_only
-def test_of_rules_that_are_too_long_the_first_count_and_the_rest_is_told(tmp_path: Path) -> None:
-    lay(tmp_path, FILES, {})
-    (tmp_path / ".memoryignore").write_bytes(b"drafts/\n" + b"\n" * (1 << 20) + b"MEMORY.md\n")
-    found = Workspace(tmp_path).scan()
-    assert [source.path for source in found.sources] == [path for path in FILES[:5] if "drafts" not in path]
-    assert [skip.message for skip in found.skipped if skip.reason == "unreadable"] == [
-        "it is longer than 1048576 bytes, so what follows does not count"
-    ]

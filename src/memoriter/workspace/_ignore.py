@@ -69,14 +69,15 @@ class Rules:
 
 
 def not_in_force(folder: str) -> str | None:
-    """Return why rules of the folder's ignore file do not count, or None: all do, or there is no such file."""
+    """Return why the rules of the folder's ignore file do not count, or None: they do, or there is no such file."""
     try:
         read_plain(Path(folder, IGNORE_FILE), _LONGEST_IGNORE_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        rest = "what follows does" if error.errno == errno.EFBIG else "its rules do"
-        return f"{error.strerror or error}, so {rest} not count"
+        if error.errno == errno.EFBIG:
+            return None
+        return f"{error.strerror or error}, so its rules do not count"
     return None
 
 
