@@ -15,8 +15,8 @@ import memoriter
 if TYPE_CHECKING:
     from conftest import Program
 
-PLAN = {"dryRun", "notes", "transcripts", "indexed", "unfinished", "unreached"}
-RECEIPT = {"notes", "transcripts", "index", "left", "unreached"}
+PLAN = {"dryRun", "notes", "transcripts", "indexed", "kept", "unfinished", "unreached"}
+RECEIPT = {"notes", "transcripts", "kept", "index", "left", "unreached"}
 
 
 def notes(program: Program) -> str:

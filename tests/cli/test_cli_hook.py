@@ -135,6 +135,23 @@ def test_what_an_agent_overwrites_is_told_with_its_copy_and_left_as_it_is(
     assert "The standup moved to ten." in copy.read_text(encoding="utf-8")
 
 
+def test_what_is_remembered_between_a_request_and_its_settling_stays(
+    hook: Hook, program: Program, coding_agent: str
+) -> None:
+    def remember(text: str) -> None:
+        assert program("-w", str(program.workspace), "remember", text).exit_code == 0
+
+    remember("Do not ship release 2.4 before the audit of the ledger.")
+    path = program.workspace / log_of(hook("stop", tokens=FULL[coding_agent]).json["reason"])
+    kept = ["ship release 2.4 before the audit", "audit of the ledger.", "ship release 2.4 before the audit"]
+    for text in kept:
+        remember(text)
+    left = path.read_bytes()
+    assert silent(hook("stop", stop_hook_active=True, last_assistant_message="NO_REPLY"))
+    assert path.read_bytes() == left
+    assert left.count(b"\n- ") == len(kept)
+
+
 def test_a_compaction_that_came_first_is_made_up_for_when_the_session_goes_on(hook: Hook, program: Program) -> None:
     assert silent(hook("pre-compact"))
     text = context(hook("session-start", source="compact"), "SessionStart")

@@ -92,11 +92,11 @@ class Desk:
         part.write_text(json5.dumps(told), encoding="utf-8")
         part.replace(self.config)  # whoever reads meanwhile sees the old one or the new one, and never half of it
 
-    def open(self) -> Memory:
+    def open(self, agent: str | None = None) -> Memory:
         """A memory as it is configured now."""
         environ = {"MEMORITER_HOME": str(self.home), **self.environ}
         around = Surroundings(environ, self.home, self.notes, lambda: self.seconds, lambda: self.ticks)
-        self.opened.append(Memory(assemble(self.notes, around=around)))
+        self.opened.append(Memory(assemble(self.notes, agent=agent, around=around)))
         return self.opened[-1]
 
     def close(self) -> None:

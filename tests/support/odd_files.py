@@ -23,7 +23,10 @@ def pipe(file: Path) -> None:
 
 
 def socket(file: Path) -> None:
-    os.mknod(file, stat.S_IFSOCK | 0o600)
+    try:
+        os.mknod(file, stat.S_IFSOCK | 0o600)
+    except PermissionError:
+        pytest.skip("this system makes no sockets by name")
 
 
 def folder(file: Path) -> None:
@@ -53,7 +56,7 @@ def link_to_itself(file: Path) -> None:
 
 def longer_than_memory(file: Path) -> None:
     with file.open("wb") as opened:
-        opened.truncate(1 << 40)
+        opened.truncate(1 << 36)
 
 
 def secret_of(file: Path) -> Path:

@@ -1,7 +1,7 @@
 """When an agent is told to write down what must last, as a state machine: one flush for each session and compaction.
 
-    (none) ──ask──► requested ──settle──► written            today's log grew, whoever wrote to it
-                       │  ▲                nothing_to_store   the model said so, and the log did not grow
+    (none) ──ask──► requested ──settle──► written            today's log has a new entry, whoever wrote it
+                       │  ▲                nothing_to_store   the model said so, and the log has no new entry
                        └──┘ ask again      failed             neither; or it never answered, twice
                      (after a crash)
 
@@ -66,7 +66,7 @@ class Evidence:
     """What a flush left behind."""
 
     grew: bool
-    """Does the log hold something that it did not hold before?"""
+    """Whether the log has an entry that it did not have at the request, whoever wrote it."""
     reply: str | None = None
     """What the model answered; None: it is not known."""
 

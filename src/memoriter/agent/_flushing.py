@@ -302,9 +302,11 @@ class Flushing:
         others = [source.path for source in self.workspace.scan().sources if source.mtime_ns >= since]
         others = [path for path in others if path != flush.path]
         if others:
-            message = f"The flush was to append to {flush.path}, which did not grow; changed meanwhile: {others[0]}."
+            message = (
+                f"The flush was to append to {flush.path}, which has no new entry; changed meanwhile: {others[0]}."
+            )
         else:
-            message = f"The flush was to append to {flush.path}, which did not grow."
+            message = f"The flush was to append to {flush.path}, which has no new entry."
         return Reason(
             "flush_failed", message, "What was said is in the transcript; memoriter remember keeps it by hand."
         )

@@ -40,6 +40,8 @@ def growth(before: str, after: str) -> Growth:
         before: the log when the flush was requested.
         after: the log now.
     """
+    if before == after:
+        return Growth((), ())
     earlier, later = Counter(_filled(before)), Counter(_filled(after))
     known = set(entries_of(before))
     new = {

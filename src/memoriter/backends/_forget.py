@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, kept_with
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.types import Reason
@@ -24,10 +25,6 @@ _CITED = re.compile(r"(?P<path>.+?)#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?
 _SESSION = re.compile(r"[\w@+-][\w.@+-]{0,199}")
 _SHORTEST = 3
 """Characters of a text to forget: a shorter one is in every note."""
-
-
-KEPT = ("contexts", "flushes")
-"""Folders of an agent beside its sessions: what a session was given, and a log as it was before a model wrote to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +65,15 @@ class ForgetPlan:
     """Places that only the index still holds: `path#L1-L2`."""
     unfinished: bool = False
     """An earlier forgetting did not come to its end; this one will."""
+    kept: tuple[Path, ...] = ()
+    """Files beside the agent's sessions that hold it: what a session was given, a log as it was before a flush."""
     unreached: tuple[Reason, ...] = ()
     """Where else the text may be, out of our reach."""
 
     @property
     def empty(self) -> bool:
         """Is there nothing to do?"""
-        return not (self.notes or self.transcripts or self.indexed or self.unfinished)
+        return not (self.notes or self.transcripts or self.indexed or self.unfinished or self.kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +93,31 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Index, sessions
     """What would go for a request. Raises UsageError where it names nothing that there is."""
     plan = ForgetPlan(request, unfinished=index.forgetting)
     if request.path is not None:
-        return replace(plan, notes=(_from_note(request, workspace),))
+        return with_kept(replace(plan, notes=(_from_note(request, workspace),)), sessions)
     if request.match is not None:
         notes = tuple(_holding(request.match, workspace))
         there = {removal.path for removal in notes} | _transcribed(index, sessions)
         places = [place for place in index.places_of(request.match) if place[0] not in there]
-        return replace(plan, notes=notes, indexed=tuple(f"{path}#L{a}-L{b}" for path, a, b in places))
+        plan = replace(plan, notes=notes, indexed=tuple(f"{path}#L{a}-L{b}" for path, a, b in places))
+        return with_kept(plan, sessions)
     assert request.session is not None
     files = tuple(_transcripts(request.session, sessions))
     known = tuple(path for path in _session_paths(request.session, index))
     if not files and not known and not plan.unfinished:
         raise UsageError(f"There is no session {request.session!r} in {str(sessions)!r}.", remedy="Look at its files.")
     return replace(plan, transcripts=files, indexed=known)
+
+
+def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
+    """Return the plan with the files beside the agent's sessions that hold what it is to forget."""
+    return replace(plan, kept=kept_with(wanted_of(plan), sessions))
+
+
+def wanted_of(plan: ForgetPlan) -> Wanted:
+    """Return what a plan is to forget, as it is looked for in what sessions keep; of a transcript they keep nothing."""
+    passages = (passage for removal in plan.notes for passage in removal.passages)
+    rows = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
+    return Wanted(plan.request.match, rows - {""})
 
 
 def _from_note(request: ForgetRequest, workspace: Workspace) -> Removal:
@@ -176,6 +188,9 @@ def carry_out(
         index.begin_forgetting()
     except IndexUnavailable as error:
         left.append(_reason(error))
+    # First: a forgetting that is killed in between does not know any more what was to go from the copies.
+    if stubborn := cut_from_copies(wanted_of(plan), sessions):
+        _deleted(stubborn, left)
     try:
         notes = _cut(plan, workspace, left)
     except MemoriterError:
@@ -183,7 +198,7 @@ def carry_out(
             index.end_forgetting()
         raise
     transcripts = _deleted(plan.transcripts, left)
-    _deleted(_kept_for_sessions(sessions), left)
+    _deleted(contexts_of(sessions), left)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
@@ -219,12 +234,6 @@ def _cut(plan: ForgetPlan, workspace: Workspace, left: list[Reason]) -> list[Rem
         else:
             done.append(removal)
     return done
-
-
-def _kept_for_sessions(sessions: Path | None) -> list[Path]:
-    """What agents were given of notes: whole passages, which are put together anew when a session needs them."""
-    folders = [sessions.with_name(name) for name in KEPT] if sessions is not None else []
-    return [file for folder in folders if folder.is_dir() for file in folder.iterdir() if file.is_file()]
 
 
 def _deleted(files: Iterable[Path], left: list[Reason]) -> list[Path]:

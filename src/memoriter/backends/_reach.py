@@ -8,6 +8,8 @@ import shutil
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from memoriter.backends._forget import wanted_of
+from memoriter.backends._kept import kept_with
 from memoriter.plain_file import open_plain
 from memoriter.types import Reason
 
@@ -34,6 +36,7 @@ def unreached(plan: ForgetPlan, *, root: Path, index: Path, sessions: Path | Non
     found = [*_history(files), *_copies(files, root), *_services(providers), *_other_indexes(plan, index)]
     if plan.request.match is not None:
         found += _transcripts(plan.request.match, sessions)
+    found += _other_sessions(plan, sessions)
     elsewhere = "Backups, snapshots and synchronised copies of the folder are not looked at."
     return [*found, Reason("elsewhere", elsewhere, "Delete it there as well, where you have any.")]
 
@@ -113,6 +116,18 @@ def _transcripts(text: str, sessions: Path | None) -> Iterator[Reason]:
             yield Reason(
                 "transcript", f"The transcript {file.name!r} holds it.", f"Run: memoriter forget --session {session}"
             )
+
+
+def _other_sessions(plan: ForgetPlan, sessions: Path | None) -> Iterator[Reason]:
+    """What sessions of other agents keep of notes."""
+    agents = sessions.parent.parent if sessions is not None else None
+    if sessions is None or agents is None or not agents.is_dir():
+        return
+    wanted = wanted_of(plan)
+    others = sorted(agent / sessions.name for agent in agents.iterdir() if agent != sessions.parent)
+    if files := [str(file) for other in others for file in kept_with(wanted, other)]:
+        message = f"Copies that are kept for sessions of other agents hold it: {_listed(files)}."
+        yield Reason("other_sessions", message, "Delete these files: they are copies, and are made anew when needed.")
 
 
 def held_in(file: Path, text: str) -> bool:

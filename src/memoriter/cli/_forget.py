@@ -98,6 +98,8 @@ def _plan(plan: ForgetPlan) -> Iterator[Line]:
         yield ((str(file), "bold"), (" (the whole transcript)", ""))
     if plan.indexed:
         yield ((f"Only in the index: {', '.join(plan.indexed)}", ""),)
+    if plan.kept:
+        yield ((f"In what is kept for sessions: {', '.join(str(file) for file in plan.kept)}", ""),)
     if plan.unfinished:
         yield (("An earlier forgetting was interrupted; it is finished too.", ""),)
 
@@ -109,6 +111,8 @@ def _receipt(receipt: Forgotten) -> Iterator[Line]:
         yield (("Gone: ", "green"), (f"{what} of {removal.path}", ""))
     for file in receipt.transcripts:
         yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
+    if receipt.plan.kept:
+        yield (("Gone: ", "green"), (f"it from {counted(len(receipt.plan.kept), 'file')} kept for sessions", ""))
     if receipt.index is not None:
         yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
         if receipt.index.vectors:

@@ -222,6 +222,7 @@ def forget_plan_json(plan: ForgetPlan) -> dict[str, Any]:
         "notes": [removal_json(removal) for removal in plan.notes],
         "transcripts": [str(file) for file in plan.transcripts],
         "indexed": list(plan.indexed),
+        "kept": [str(file) for file in plan.kept],
         "unfinished": plan.unfinished,
         "unreached": [reason_json(reason) for reason in plan.unreached],
     }
@@ -232,6 +233,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
     return {
         "notes": [removal_json(removal) for removal in receipt.notes],
         "transcripts": [str(file) for file in receipt.transcripts],
+        "kept": [str(file) for file in receipt.plan.kept],
         "index": compact_json(receipt.index) if receipt.index else None,
         "left": [reason_json(reason) for reason in receipt.left],
         "unreached": [reason_json(reason) for reason in receipt.plan.unreached],

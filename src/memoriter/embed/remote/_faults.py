@@ -134,7 +134,7 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    if text is None or not re.fullmatch(r"\s*\d{1,9}(?:\.\d{1,9})?\s*", text):
+    if text is None or not re.fullmatch(r"[ \t]*[0-9]{1,9}(?:\.[0-9]{1,9})?[ \t]*", text):
         return None
     return float(text)
 
