@@ -196,7 +196,9 @@ class _Look:
         try:
             provider = self.backend.embedding.open()
             rows = [(row, row.chunk.contextual) for row in self.rows]
-            if isinstance(provider, SendsTexts):  # an older version sent secrets too, and its vectors are of those texts
+            if isinstance(
+                provider, SendsTexts
+            ):  # an older version sent secrets too, and its vectors are of those texts
                 rows = [(row, text) for row, text in rows if provider.outgoing(text) is text]
             texts = [text for _, text in rows]
             for done in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
