@@ -41,7 +41,7 @@ _EXAMPLES = """
 changeme example placeholder sample dummy foo bar baz qux test tests testing demo abc xyz
 """
 """Examples."""
-_ORDINARY = frozenset(" ".join((_TYPES, _STATES, _VARIABLES, _SENTENCE, _EXAMPLES)).split())
+_ORDINARY = frozenset(f"{_TYPES} {_STATES} {_VARIABLES} {_SENTENCE} {_EXAMPLES}".split())
 """Words that stand beside the names of secrets without being secrets."""
 _NUMBERED = re.compile(
     r"(?:sha|md|argon|bcrypt|base|utf|[rhep]s|oauth|http|tls|ssl|x|v|ver|version|step|option|section|page|chapter"
@@ -62,10 +62,12 @@ _HUMP = re.compile(r"[a-z][A-Z]")
 _ENDS = re.compile(r"[\"'`*)\]}]{0,2}[ \t]{0,8}(?:$|\n|\r|#|//|<|[|&;。，、；）」]|\\n)")
 """Nothing follows in this line but a comment."""
 _STARTS = re.compile(
-    r"(?:^|\n|\\n|[\r;&?|`。，、；])[ \t]{0,20}(?:[-*>+] |export |set |env |\$env:|\|)?[ \t]{0,4}[\"']?[\w.$-]{0,60}$"
+    r"(?:^|\n|\\n|[\r;&?|`。，、；])[ \t]{0,20}(?:[-*>+] |export |set |env |\$env:|\|)?[ \t]{0,4}[\"'*_]{0,2}[\w.$-]{0,60}$"
 )
 _LOOSE = re.compile(r"(?:^|[\s\"'`;&?{])(?:--?)?[\w.-]{0,60}$")
 _BEFORE, _AFTER = 90, 40
+PAIR = "value"
+"""What stands between a name and its value where each has a key, as in `{"name": …, "value": …}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,8 @@ def _is_word(value: str, place: Place) -> bool:
     least = 4 if place.personal else 10
     if place.between in {"=", ":="}:
         return len(value) >= least and (place.alone(value) if place.spaced else place.apart(value))
+    if place.between == PAIR:
+        return len(value) >= least
     labelled = place.between in {":", "：", "＝"} and (place.ends(value) if place.foreign else place.alone(value))
     return len(value) >= least and labelled and not value.endswith("ed")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.masking import _formats as formats
-from memoriter.masking._chosen import Place, is_argument, is_chosen, is_ordinary
+from memoriter.masking._chosen import PAIR, Place, is_argument, is_chosen, is_ordinary
 from memoriter.masking._looks import (
     is_identifier,
     is_password,
@@ -237,8 +237,8 @@ def _is_value(value: str, match: re.Match[str], text: str, *, opened: bool, pros
 
 
 def _separator(between: str) -> str:
-    """What separates a name from its value, without blanks; `:` for a pair of a name and a value."""
-    return ":" if "value" in between.lower() else between.strip()
+    """What separates a name from its value, without blanks; `value` where each has a key of its own."""
+    return PAIR if PAIR in between.lower() else between.strip()
 
 
 _LONG = re.compile(r"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/-]{24,}+={0,2}")
