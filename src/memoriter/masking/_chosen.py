@@ -62,7 +62,8 @@ _HUMP = re.compile(r"[a-z][A-Z]")
 _ENDS = re.compile(r"[\"'`*)\]}]{0,2}[ \t]{0,8}(?:$|\n|\r|#|//|<|[|&;。，、；）」]|\\n)")
 """Nothing follows in this line but a comment."""
 _STARTS = re.compile(
-    r"(?:^|\n|\\n|[\r;&?|`。，、；])[ \t]{0,20}(?:[-*>+] |export |set |env |\$env:|\|)?[ \t]{0,4}[\"'*_]{0,2}[\w.$-]{0,60}$"
+    r"(?:^|\n|\\n|[\r;&?|`。，、；])[ \t]{0,20}(?:[-*>+] |export |set |env |\$env:|\|)?"
+    r"[ \t]{0,4}[\"'*_]{0,2}[\w.$-]{0,60}$"
 )
 _LOOSE = re.compile(r"(?:^|[\s\"'`;&?{])(?:--?)?[\w.-]{0,60}$")
 _BEFORE, _AFTER = 90, 40

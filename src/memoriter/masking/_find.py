@@ -248,7 +248,7 @@ _LOOKED_UP = re.compile(
     r"[\"'\]]{0,2}\s{0,3}[:=,-]?\s{0,3}(?:W/)?[\"'`(]{0,2}$",
     re.IGNORECASE,
 )
-_OPEN_KEYS = re.compile(
+OPEN_KEYS = re.compile(
     r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=_%-]*+"
     r"|-----BEGIN (?!(?:[A-Z0-9]{1,12} ){0,3}PRIVATE)[A-Z0-9 ]{1,40}-----(?:[^-]|-(?!----))*+-----END"
     r"|(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9]{4,12}|sk-ssh-[a-z0-9@.]{4,30}) AAAA[A-Za-z0-9+/=]*+"
@@ -266,7 +266,7 @@ def _by_chance(text: str) -> Iterator[Secret]:
         if end - start > _LONGEST or not is_random(value.rstrip("="), 24) or is_identifier(value):
             continue
         if shown is None:
-            shown = [each.span() for each in _OPEN_KEYS.finditer(text)]
+            shown = [each.span() for each in OPEN_KEYS.finditer(text)]
         if any(first <= start < last for first, last in shown) or _is_in_path(text, start, end):
             continue
         if not _LOOKED_UP.search(text, max(0, start - 40), start) and not _is_written(value, text, start, end):
