@@ -90,7 +90,7 @@ class Program:
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     notes, home = tmp_path / "notes", tmp_path / "home"
-    home.mkdir()
+    home.mkdir(mode=0o700)
     for name, text in NOTES.items():
         file = notes / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ class Program:
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     workspace, home = tmp_path / "notes", tmp_path / "home"
-    home.mkdir()
+    home.mkdir(mode=0o700)
     for name, text in NOTES.items():
         file = workspace / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -92,7 +92,7 @@ def compactions(desk: Desk) -> int:
 
 def test_every_hook_says_the_same_with_a_server_and_without(desk: Desk, server: Serving, tmp_path: Path) -> None:
     alone = replace(desk, home=tmp_path / "alone")
-    alone.home.mkdir()
+    alone.home.mkdir(mode=0o700)
     alone.configure(provider="none")
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
 

@@ -248,7 +248,7 @@ def test_a_reader_sees_no_mixed_and_no_unexplained_answer_while_the_provider_cha
         for name in ("second", "first"):
             desk.configure(**settings[name])
             alone = Desk(desk.notes, tmp_path / f"home-{name}", seconds=desk.seconds)
-            alone.home.mkdir()
+            alone.home.mkdir(mode=0o700)
             alone.config.write_text(desk.config.read_text("utf-8"), "utf-8")
             with Memory.open(alone.notes, home=alone.home) as memory:
                 memory.sync()

@@ -58,7 +58,7 @@ class Desk:
     @classmethod
     def at(cls, folder: Path, notes: dict[str, str] | None = None) -> Desk:
         desk = cls(folder / "notes", folder / "home")
-        desk.home.mkdir(parents=True)
+        desk.home.mkdir(mode=0o700, parents=True)
         desk.notes.mkdir()
         for path, text in (NOTES if notes is None else notes).items():
             desk.write(path, text)

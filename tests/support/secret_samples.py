@@ -158,7 +158,7 @@ class Secrets:
             (f"//registry.test/:_authToken={token}", token),
             (f"Server=db;Database=x;User Id=sa;Password={password};Encrypt=true", password),
             (f"docker run -e TOKEN={token} image", token),
-            (f"| password | `{password}` |\npassword: `{password}`", "password: `" + password),
+            (f"| password | `{password}` |\n| user | kim |", password),
             (f"HEROKU_API_KEY={uuid.UUID(int=self.random.getrandbits(128), version=4)}", ""),
             (f'os.environ["ACCESS_TOKEN"] = "{token}"', token),
         )

@@ -74,6 +74,7 @@ def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), inde
         The files that others could read, and the files and folders that are open still.
     """
     exposure, file = Exposure(), home / FILE
+    shut = [folder for folder in {home, *(path.parent for path in index)} if not is_loose(folder)]
     if is_loose(home) and _is_own(home, user_home):
         exposure.close(home)
     for folder in (home / name for name in STATE):
@@ -85,9 +86,14 @@ def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), inde
             exposure.mended = [path for path in exposure.mended if path != file]
     for path in (*_cache_folders(index), *index):
         exposure.close(path)
-    # That others could list a folder says nothing of what they could read.
-    exposure.mended = [path for path in exposure.mended if not path.is_dir()]
+    # Nobody could read what is in a folder that was closed, and that others could list a folder says little.
+    exposure.mended = [path for path in exposure.mended if not (path.is_dir() or _is_within(path, shut))]
+    exposure.open = [path for path in exposure.open if not _is_within(path, shut)]
     return exposure
+
+
+def _is_within(path: Path, folders: Collection[Path]) -> bool:
+    return any(folder in path.parents for folder in folders)
 
 
 def _cache_folders(index: Collection[Path]) -> Iterator[Path]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.masking import _formats as formats
+from memoriter.masking._chosen import PAIR, Place, is_argument, is_chosen, is_ordinary
 from memoriter.masking._looks import (
     is_identifier,
     is_password,
@@ -110,7 +111,10 @@ def _by_place(text: str) -> Iterator[Secret]:
                 yield Secret(*cookie.span(2), "cookie")
     for match in formats.COMMANDS.finditer(text):
         kind = match.lastgroup or ""
-        if not is_placeholder(match[kind]) and (kind != "sql" or is_password(match[kind])):
+        value, following = match[kind], text[match.end(kind) : match.end(kind) + 2]
+        if is_placeholder(value) or (kind == "sql" and not is_password(value)):
+            continue
+        if kind != "flag" or is_argument(value, following):
             yield Secret(*match.span(kind), "password")
 
 
@@ -130,20 +134,43 @@ def _decoded(value: str) -> str:
 
 
 _NAME = re.compile(
-    r"(?P<name>pass(?:word|wd|phrase|code)|pwd|(?<![a-z0-9_])pw(?![a-z0-9])|secret(?:[_-]?(?:access)?[_-]?key)?|token|credentials?"
+    r"(?P<name>pass(?:word|wort|wd|phrase|code)|(?<![a-z])pass(?![a-z])|(?-i:(?<=[a-z])Pass)(?![a-z])|pwd|(?<![a-z0-9_])pw(?![a-z0-9])|secret(?:[_-]?(?:access)?[_-]?key)?|token|credentials?"
     r"|api[_ -]?key|(?:access|private|auth|secret|encryption|signing|account|shared|master|license|service|app)[_-]?key"
-    r"|authorization|비밀번호|비번|암호|패스워드|토큰|시크릿|密码|口令|密钥|秘钥|令牌|パスワード|トークン|暗証番号)"
+    r"|authorization|kennwort|contrase(?:ñ|n)a|mot de passe|senha|пароль"
+    r"|비밀 ?번호|비번|암호|패스워드|토큰|시크릿|密码|密碼|口令|密钥|密鑰|秘钥|金鑰|令牌"
+    r"|パスワード|合言葉|トークン|暗証番号|秘密鍵)"
     r"(?P<suffix>(?:[_-](?:prod|production|test|dev|live|staging|value|base64|b64|hash|hex|\d{1,2})|[0-9]|\(s\))?)"
     r"(?P<shut>\\{0,3}[\"'`\]*]{0,3})"
-    r"(?P<between>[ \t]{0,4}(?::=|=>|={1,3}|:{1,2}|：|＝|->)[ \t]{0,40}|[ \t]{0,2},[ \t]{0,2}"
-    r"|[ \t]{0,2}(?:is|was|는|은|이|가|是|为|為|は)[ \t]{0,2}[:：=]?[ \t]{0,2})"
-    r"(?P<open>(?:[bruf]{0,2})\\{0,3}[\"'`「“‘]|\*\*|)",
+    r"(?P<between>[ \t]{0,4}(?::=|=>|={1,3}|:{1,2}|：|＝|->)[ \t]{0,40}"
+    r"|[ \t]{0,4},?[ \t]{0,4}(?:\n[ \t]{0,20})?[\"']?value[\"']?[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{0,2},[ \t]{0,2}"
+    r"|[ \t]{0,2}(?:is|was|는|은|이|가|是|为|為|は)[ \t]{0,2}[:：=]?[ \t]{0,2}"
+    r"|[ \t]{0,20}\|[ \t]{0,20}|>(?=[^<\s]{3,200}</))"
+    r"(?P<open>(?:[bruf]{0,2})\\{0,3}[\"'`「“‘]|\*\*[ \t]{0,4}|)",
     re.IGNORECASE,
 )
 _BARE = re.compile(r"(?:[!-%(-+\--:=-_a-{}~]|[&;|,](?!\s|$|[\w.%-]{1,40}=|[^\w]))+")
 _HASHED = re.compile(r"(?:sha\d*|md5|bcrypt|argon2\w*|pbkdf2\w*)[:$-]|\$(?:2[aby]|argon2\w*|[156y])\$", re.IGNORECASE)
 _CLOSING = {"「": "」", "“": "”", "‘": "’"}
 _LONGEST_VALUE = 400
+_CHOSEN_NAMES = (
+    *(
+        "pass",
+        "pw",
+        "kennwort",
+        "contrase",
+        "mot de passe",
+        "senha",
+        "пароль",
+        "비",
+        "암",
+        "패",
+        "密码",
+        "密碼",
+        "口令",
+    ),
+    *("パス", "合言葉", "暗"),
+)
+"""How the names of secrets begin that people choose; programs make the others."""
 _PROSE = ("is", "was", "는", "은", "이", "가", "是", "为", "為", "は")
 
 
@@ -158,10 +185,10 @@ def _by_name(text: str) -> Iterator[Secret]:
 
 
 def _named(text: str, match: re.Match[str]) -> Secret | None:
-    opened, between = match["open"].rstrip("*"), match["between"].strip()
+    opened, between = match["open"].strip("* \t"), match["between"].strip()
     if not opened and between == ",":
         return None
-    start, prose = match.end("open"), between.rstrip(":：= ").lower() in _PROSE
+    start, prose = match.end("open"), between.rstrip(":：= ").lower() in (*_PROSE, "|")
     shown = _quoted(text, start) if opened else _bare(text, start)
     if not shown or match["suffix"].endswith("hash") or _HASHED.match(shown) or is_placeholder(shown):
         return None
@@ -185,19 +212,33 @@ def _bare(text: str, start: int) -> str:
 def _is_value(value: str, match: re.Match[str], text: str, *, opened: bool, prose: bool) -> bool:
     """Is it a secret, or a word that explains one, a count, a variable?"""
     name, between = match["name"].lower(), match["between"]
-    chosen = name.startswith(("pass", "pw", "비", "암", "패", "密码", "口令", "パス", "暗"))
+    chosen = name.startswith(_CHOSEN_NAMES)
+    place = Place(
+        text,
+        *match.span("name"),
+        match.end("open"),
+        _separator(between),
+        spaced=between != between.strip(),
+        opened=opened,
+        prose=prose,
+        personal=chosen,
+    )
+    if " " not in value and is_chosen(value, place):
+        return True
     if value.isdigit():
         return chosen and len(value) >= 6
     if " " in value:  # a sentence, or a phrase of words that somebody quoted
         return opened and name == "passphrase" and not prose
+    if is_ordinary(value):
+        return False
     if is_password(value, shortest=6 if chosen else 8):
         return chosen or is_varied(value) or opened
-    if prose or len(value) < 5 or not value.isascii():
-        return False
-    assigned = "=" in between and between.strip(" \t") != "=="
-    environment = text[match.start() : match.end("name")].isupper()
-    plain = re.fullmatch(r"[A-Za-z_.-]+", value) is not None
-    return chosen and assigned and (opened or environment) and plain and "." not in value and len(value) >= 6
+    return False
+
+
+def _separator(between: str) -> str:
+    """What separates a name from its value, without blanks; `value` where each has a key of its own."""
+    return PAIR if PAIR in between.lower() else between.strip()
 
 
 _LONG = re.compile(r"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/-]{24,}+={0,2}")
@@ -207,7 +248,7 @@ _LOOKED_UP = re.compile(
     r"[\"'\]]{0,2}\s{0,3}[:=,-]?\s{0,3}(?:W/)?[\"'`(]{0,2}$",
     re.IGNORECASE,
 )
-_OPEN_KEYS = re.compile(
+OPEN_KEYS = re.compile(
     r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=_%-]*+"
     r"|-----BEGIN (?!(?:[A-Z0-9]{1,12} ){0,3}PRIVATE)[A-Z0-9 ]{1,40}-----(?:[^-]|-(?!----))*+-----END"
     r"|(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9]{4,12}|sk-ssh-[a-z0-9@.]{4,30}) AAAA[A-Za-z0-9+/=]*+"
@@ -225,7 +266,7 @@ def _by_chance(text: str) -> Iterator[Secret]:
         if end - start > _LONGEST or not is_random(value.rstrip("="), 24) or is_identifier(value):
             continue
         if shown is None:
-            shown = [each.span() for each in _OPEN_KEYS.finditer(text)]
+            shown = [each.span() for each in OPEN_KEYS.finditer(text)]
         if any(first <= start < last for first, last in shown) or _is_in_path(text, start, end):
             continue
         if not _LOOKED_UP.search(text, max(0, start - 40), start) and not _is_written(value, text, start, end):

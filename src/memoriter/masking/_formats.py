@@ -108,7 +108,9 @@ COMMANDS = re.compile(
     r"|login[ \t\n]{1,8}[^\s]{1,100}[ \t\n]{1,8}password[ \t]{1,8}(?P<netrc>[^\s]{3,200})"
     r"|requirepass[ \t]{1,8}(?P<redis>[^\s]{6,200})"
     r"|--(?:password|passwd|pass|token|api-?key|secret|auth-?token|access-?token|client-?secret|secret-?key)"
-    r"[ \t]{1,4}[\"']?(?P<flag>[^\s\"'<$-][^\s\"']{5,200})"
+    r"[ \t]{1,4}[\"']?(?P<flag>[^\s\"'`<$-][^\s\"'`]{2,200})"
+    r"|(?:ENV|ARG)[ \t]{1,4}[A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_KEY|SECRET_KEY)[ \t]{1,4}"
+    r"(?P<env>[^\s\"'=$]{3,200})"
     r")",
     re.IGNORECASE,
 )

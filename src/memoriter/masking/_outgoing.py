@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import re
 
-from memoriter.masking._find import MASK, mask
-from memoriter.masking._looks import is_mixed
+from memoriter.masking._find import MASK, OPEN_KEYS, mask
+from memoriter.masking._looks import is_mixed, is_text_in_base64
 
-_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{48,}+={0,2}(?:\s{1,20}[A-Za-z0-9+/]{1,80}={1,2}(?![^\s]))?")
-"""A line of base64, with the short one at the end of a key, if it says by its `=` that it is one."""
-_TAIL = re.compile(r"(?P<last>[^\n]{0,120})\n-----END [A-Z0-9 ]{0,48}PRIVATE KEY")
+_LINE = re.compile(r"(?<!\S)[A-Za-z0-9+/]{60,76}+={0,2}(?!\S)")
+"""As wide as the lines of a private key are."""
+_LAST = re.compile(r"(?P<line>[A-Za-z0-9+/]{1,76}={0,2})(?=\s{1,4}-----END [A-Z0-9 ]{0,48}PRIVATE KEY)")
 
 
 def mask_outgoing(text: str) -> str:
     """Return the text as a service may read it; the same object if nothing in it is secret.
 
     Notes are cut into passages before they are embedded. A passage may begin in the middle of a private key, whose
-    first line is in the passage before it, so every long run of base64 is masked too: in a vector it means nothing.
+    first line is in the passage before it, so lines that could be of one are masked too: in a vector they mean nothing.
     """
     masked = mask(text)
-    if len(masked) < 48:
+    if len(masked) < 60:
         return masked
-    without = _RUN.sub(lambda run: MASK if is_mixed(run[0]) else run[0], masked)
-    without = _TAIL.sub(lambda tail: tail[0].replace(tail["last"], MASK, 1) if tail["last"] else tail[0], without)
-    return masked if without == masked else without
+    shown = [open_key.span() for open_key in OPEN_KEYS.finditer(masked)] if _LINE.search(masked) else []
+
+    def without(line: re.Match[str]) -> str:
+        public = any(start <= line.start() < end for start, end in shown)
+        return line[0] if public or not is_mixed(line[0]) or is_text_in_base64(line[0]) else MASK
+
+    rest = _LINE.sub(without, masked)
+    rest = _LAST.sub(MASK, rest) if "PRIVATE KEY" in rest else rest
+    return masked if rest == masked else rest
