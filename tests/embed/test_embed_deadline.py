@@ -9,7 +9,6 @@ import threading
 import time
 import tracemalloc
 import zlib
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from memoriter.embed.remote._http import HttpClient
 from memoriter.embed.remote._wire import Request
 from memoriter.errors import EmbeddingError, ProviderUnavailable, TransientFailure
+from servers.raw import dripped, for_ever, sent, server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,33 +30,6 @@ PATIENCE = 2.0
 """What a busy machine may add."""
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
-
-
-@contextmanager
-def server(act: Callable[[socket.socket], None], *, reads: bool = True) -> Iterator[str]:
-    """The address of a server that does this with each connection, after it has read a request."""
-    ended = threading.Event()
-
-    def serve(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            if reads:
-                connection.recv(65_536)
-            act(connection)
-            ended.wait(10)
-
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=accept, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        finally:
-            ended.set()
-            with suppress(OSError):
-                listening.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture
@@ -80,35 +53,6 @@ def check(error: EmbeddingError) -> None:
     assert error.message
     assert error.remedy
     error.message.encode()
-
-
-def dripped(content: bytes) -> Callable[[socket.socket], None]:
-    """Send a byte every hundredth of a second, without end."""
-
-    def act(connection: socket.socket) -> None:
-        for byte in (content * (2_000 // max(len(content), 1) + 1))[:2_000]:
-            connection.sendall(bytes([byte]))
-            time.sleep(0.01)
-
-    return act
-
-
-def sent(*parts: bytes, then: Callable[[socket.socket], None] | None = None) -> Callable[[socket.socket], None]:
-    def act(connection: socket.socket) -> None:
-        for part in parts:
-            connection.sendall(part)
-        if then is not None:
-            then(connection)
-
-    return act
-
-
-def for_ever(content: bytes) -> Callable[[socket.socket], None]:
-    def act(connection: socket.socket) -> None:
-        while True:
-            connection.sendall(content)
-
-    return act
 
 
 def after(seconds: float, content: bytes) -> Callable[[socket.socket], None]:
@@ -240,9 +184,9 @@ def test_an_answer_over_its_size_is_refused_before_it_takes_memory(http: HttpCli
 
 @pytest.mark.parametrize("coding", ["gzip, gzip", "br", "zstd", "gzip, deflate", "unknown", "gzip," * 50 + "gzip"])
 def test_an_encoding_that_was_not_asked_for_is_refused(http: HttpClient, coding: str) -> None:
-    with server(packed(gzip.compress(gzip.compress(b"{}")), coding)) as url:
-        with pytest.raises(TransientFailure, match="encoding that was not asked for"):
-            send(http, url, timeout=20)
+    unasked = pytest.raises(TransientFailure, match="encoding that was not asked for")
+    with server(packed(gzip.compress(gzip.compress(b"{}")), coding)) as url, unasked:
+        send(http, url, timeout=20)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "identity", "identity, gzip", ""])
@@ -260,9 +204,9 @@ def test_of_a_refusal_only_the_beginning_is_read(http: HttpClient) -> None:
         seen.append(len(response.body))
         return refusal(response)
 
-    with server(sent(b"HTTP/1.1 500 No\r\n\r\n", then=for_ever(b"no " * 20_000))) as url:
-        with pytest.raises(TransientFailure, match="status 500"):
-            send(http, url, error_of=error_of, timeout=20)
+    act = sent(b"HTTP/1.1 500 No\r\n\r\n", then=for_ever(b"no " * 20_000))
+    with server(act) as url, pytest.raises(TransientFailure, match="status 500"):
+        send(http, url, error_of=error_of, timeout=20)
     assert seen == [64 << 10]
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from memoriter.embed.local import _stream
 from memoriter.embed.local._download import download_model
 from memoriter.errors import ConfigError, ProviderUnavailable
 from repacked import written
+from servers.raw import dripped, for_ever, sent, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -337,3 +339,61 @@ def test_an_address_that_is_none_is_refused_before_anything_is_asked(hub: Hub, t
     with pytest.raises(ConfigError):
         fetched(hub, tmp_path, "hf:ada")
     assert hub.requests == []
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+STALLS = {
+    "silent": sent(),
+    "drips headers": sent(OK, then=dripped(b"x: y\r\n")),
+    "drips the content": sent(OK + b"content-length: 9999\r\n\r\nGGUF", then=dripped(b"x")),
+    "drips chunks": sent(OK + b"transfer-encoding: chunked\r\n\r\n4\r\nGGUF\r\n", then=dripped(b"1\r\nx\r\n")),
+}
+
+
+@pytest.mark.parametrize("act", STALLS.values(), ids=STALLS)
+def test_a_server_that_hardly_sends_anything_has_stalled(act: Any) -> None:
+    started = time.monotonic()
+    with server(act) as url, pytest.raises(_stream.Interrupted), _stream.opened(url, {}, seconds=0.3) as reply:
+        for _ in reply.pieces:
+            pass
+    assert time.monotonic() - started < 2.5
+
+
+def test_a_slow_download_that_goes_on_is_not_ended() -> None:
+    def steadily(connection: Any) -> None:
+        connection.sendall(OK + b"content-length: 6000\r\n\r\n")
+        for _ in range(6):
+            connection.sendall(b"x" * 1_000)
+            time.sleep(0.2)
+
+    with server(steadily) as url, _stream.opened(url, {}, seconds=0.9) as reply:
+        assert sum(map(len, reply.pieces)) == 6_000
+
+
+def test_the_time_that_the_disk_takes_is_not_counted_as_a_stall() -> None:
+    content = OK + b"content-length: 300000\r\n\r\n" + b"x" * 300_000
+    with server(sent(content)) as url, _stream.opened(url, {}, seconds=0.5) as reply:
+        received = 0
+        for piece in reply.pieces:
+            if not received:
+                time.sleep(0.6)
+            received += len(piece)
+    assert received == 300_000
+
+
+def test_a_download_has_no_more_bytes_than_announced_or_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=(64 << 20) + 100_000))
+    endless = sent(OK + b"connection: close\r\n\r\nGGUF", then=for_ever(b"x" * 10_000))
+    with server(endless) as url, pytest.raises(ProviderUnavailable, match="more than the 100,000 bytes"):
+        download_model(URI, model_cache_dir=tmp_path, hub=url, sleep=lambda _: None)
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("location", ["http://[half", "ftp://x/", "http://a:b/"])
+def test_a_download_that_leads_to_no_address_is_a_reason(hub: Hub, tmp_path: Path, location: str) -> None:
+    hub.leads_to = location
+    with pytest.raises(ProviderUnavailable, match="an address that is none"):
+        fetched(hub, tmp_path)

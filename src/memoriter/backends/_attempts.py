@@ -118,8 +118,8 @@ def reason_of(attempt: Attempt | None, name: str) -> Reason | None:
     if attempt is None or attempt.reason is None:
         return None
     at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
-    message = f"The last attempt to reach {name} failed at {at} UTC: {attempt.reason.message}"
-    return Reason(attempt.reason.code, message, attempt.reason.remedy)
+    code, message, remedy = attempt.reason.code, attempt.reason.message, attempt.reason.remedy
+    return Reason(code, f"The last attempt to reach {name} failed at {at} UTC: {message}", remedy)
 
 
 def _to_json(attempt: Attempt) -> str:
@@ -134,6 +134,9 @@ def _from_json(text: str | None) -> Attempt | None:
         kept: Any = json.loads(text or "")
         at, words = float(kept["at"]), kept["reason"]
         datetime.fromtimestamp(at, tz=UTC)
-        return Attempt(at, None if words is None else Reason(*map(str, words)))
+        if words is None:
+            return Attempt(at)
+        code, message, remedy = map(str, words)
+        return Attempt(at, Reason(code, message, remedy))
     except (ValueError, TypeError, KeyError, OverflowError, OSError):
         return None

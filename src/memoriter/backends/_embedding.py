@@ -235,10 +235,20 @@ class Embedding:
         if self._standing_in and now - self._since >= STANDING_IN_SECONDS:
             self._standing_in, self.failed = False, None
         for standing_in, slot in list(self._slots.items()):
-            if slot.problem is not None and now - slot.since >= STANDING_IN_SECONDS:
-                del self._slots[standing_in]
+            if slot.problem is not None:
+                if now - slot.since >= STANDING_IN_SECONDS or self._answers(slot):
+                    del self._slots[standing_in]
+            elif slot.spec is None and self._answers(slot):  # another process may have made the model known
+                slot.looked = False
         if (problem := self.problem) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
+
+    def _answers(self, slot: _Slot) -> bool:
+        """Whether the last attempt to reach a provider succeeded, whoever made it."""
+        if slot.choice is None or slot.opened is not None:
+            return False
+        attempt = self._attempts.last(slot.choice)
+        return attempt is not None and attempt.ok
 
     def refusal(self, tokens: int) -> Reason | None:
         """Why the service that serves would not be asked now about so many tokens. Nothing is sent."""

@@ -130,11 +130,12 @@ class _Transport(httpx2.BaseTransport):
                 url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
                 headers=request.headers.raw,
                 content=cast("httpx2.SyncByteStream", request.stream),
-                extensions=cast("dict[str, Any]", request.extensions),
+                extensions=request.extensions,
             )
         )
         content = _Content(cast("Iterable[bytes]", answer.stream))
-        return httpx2.Response(answer.status, headers=answer.headers, stream=content, extensions=answer.extensions)
+        extensions = cast("dict[str, Any]", answer.extensions)  # pyright: ignore[reportUnknownMemberType]
+        return httpx2.Response(answer.status, headers=answer.headers, stream=content, extensions=extensions)
 
     def close(self) -> None:
         self._pool.close()

@@ -210,11 +210,7 @@ class _Download:
         try:
             for size in self._written(reply, start):
                 have += size
-                if have > most:
-                    raise ProviderUnavailable(
-                        f"the hub sends more than the {most:,} bytes that {self._model.name} has or there is room for",
-                        remedy="try again; if it stays so, set local.modelPath to a GGUF file",
-                    )
+                self._check_size(have, most)
                 if self._progress is not None:
                     self._progress(have, facts.size)
         except Interrupted as error:
@@ -224,6 +220,13 @@ class _Download:
             raise
         short = facts.size is not None and have < facts.size
         return have, f"the server sent {have:,} of {facts.size:,} bytes" if short else ""
+
+    def _check_size(self, have: int, most: int) -> None:
+        if have > most:
+            raise ProviderUnavailable(
+                f"the hub sends more than the {most:,} bytes that {self._model.name} has or there is room for",
+                remedy="try again; if it stays so, set local.modelPath to a GGUF file",
+            )
 
     def _written(self, reply: Reply, start: int) -> Iterator[int]:
         """Append the pieces to the part, each with its size once it is written."""

@@ -1,0 +1,47 @@
+"""A watcher says that all is well again only after the provider has answered."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from servers import KEY
+from servers.compatible import CompatibleServer
+from servers.first_contact import FAULTS
+from yard import until
+
+if TYPE_CHECKING:
+    from yard import Yard
+
+
+@pytest.mark.parametrize("fault", ["status 404", "status 503", "too few vectors", "half written", "401 wrong key"])
+def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
+    ahead = [0.0]
+    with CompatibleServer() as server:
+        server.always = FAULTS[fault]
+        yard.write("MEMORY.md", "The anchor is in the shed.\n")
+        service = {"provider": "openai-compatible", "model": server.model}
+        remote = {"baseUrl": server.base_url, "apiKey": KEY}
+        memory = yard.open(clock=lambda: time.monotonic() + ahead[0], **service, remote=remote)
+        yard.watches.append(memory.watching(yard.events.append))
+        until(lambda: "trouble" in yard.kinds())
+        for name in ("a", "b"):  # runs that have nothing to do with the provider
+            indexed = yard.kinds().count("indexed")
+            yard.write(f"memory/{name}.md", f"The note {name} is new.\n")
+            until(lambda name=name: bool(memory._backend.index.files_at([f"memory/{name}.md"])))
+            until(lambda indexed=indexed: yard.kinds().count("indexed") > indexed)
+        assert "recovered" not in yard.kinds()
+        assert yard.kinds().count("trouble") == 1
+        assert not memory.status().health.ok
+        server.always = None
+        if fault == "401 wrong key":
+            return  # it is asked again in some minutes
+        ahead[0] += 700.0  # past the pause of a provider that cannot be used
+        yard.write("memory/c.md", "One more note.\n")
+        until(lambda: "recovered" in yard.kinds())
+        until(lambda: memory.status().health.ok)
