@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from memoriter.app import assemble, plugins_of, surroundings, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError
 from memoriter.types import Filters, Query, Reason, Remembered
-from memoriter.workspace import append, local_time
+from memoriter.workspace import append, local_time, marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -206,12 +206,15 @@ class Memory:
         """
         return self._backend.forget(plan)
 
-    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Remembered:
+    def remember(
+        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
+    ) -> Remembered:
         """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.
 
         Args:
             text: the entry; a single paragraph becomes a list item.
             to: `daily` is memory/YYYY-MM-DD.md of the user's day, `long-term` is MEMORY.md.
+            origin: who wrote the text, such as `agent`, which the note then says beside it; None: the owner.
 
         Raises:
             UsageError: the text is empty.
@@ -220,8 +223,10 @@ class Memory:
         if not text.strip():
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
-        workspace = self._workspace
-        written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), _entry(text))
+        workspace, entry = self._workspace, _entry(text)
+        if origin is not None:
+            entry = marked(entry, origin, self._today().isoformat())
+        written = append(workspace.daily(self._today()) if to == "daily" else workspace.long_term(), entry)
         reasons = self._left_out(written.path) or self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons)
 

@@ -56,8 +56,8 @@ def _backwards(file: Path) -> Iterator[dict[str, Any]]:
     for line in reversed(lines if size <= TAIL else lines[1:]):
         try:
             entry = json.loads(line)
-        except ValueError:
-            continue  # empty, or half written
+        except (ValueError, RecursionError):
+            continue  # empty, half written, or nested deeper than Python reads
         if isinstance(entry, dict):
             yield cast("dict[str, Any]", entry)
 

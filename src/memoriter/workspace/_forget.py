@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 from memoriter.errors import UsageError, WriteConflict
-from memoriter.ids import bytes_hash
+from memoriter.ids import bytes_hash, normalize
 from memoriter.workspace._blocks import scan_blocks
 from memoriter.workspace._write import remove, replace
 
