@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._forget import Passage, Removal, all_of, blocks_with, holds, lines_of, take_out
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
-    from memoriter.workspace._neutral import HIDDEN, TERMINAL, neutral, visible
+    from memoriter.workspace._neutral import HIDDEN, TERMINAL, neutral, neutral_json, visible
     from memoriter.workspace._open_transcript import OpenTranscript
     from memoriter.workspace._origin import foreign_lines, marked
     from memoriter.workspace._secrets import Secret, find_secrets, mask
@@ -61,6 +61,7 @@ __all__ = [
     "marked",
     "mask",
     "neutral",
+    "neutral_json",
     "normalise_path",
     "replace",
     "scan_blocks",
@@ -83,7 +84,7 @@ def __getattr__(name: str) -> Any:
         "_forget": {"Passage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
-        "_neutral": {"HIDDEN", "TERMINAL", "neutral", "visible"},
+        "_neutral": {"HIDDEN", "TERMINAL", "neutral", "neutral_json", "visible"},
         "_origin": {"foreign_lines", "marked"},
         "_open_transcript": {"OpenTranscript"},
         "_secrets": {"Secret", "find_secrets", "mask"},

@@ -7,9 +7,10 @@ and takes the brackets off the third, so that people still read what is there. P
 
 from __future__ import annotations
 
+import json
 import re
 
-from memoriter.workspace._tags import without_tags
+from memoriter.workspace._tags import brackets, without_tags
 
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -73,6 +74,24 @@ def visible(text: str) -> str:
         return text
     text = _FLAG.sub("\U0001f3f4", text.replace("\r\n", "\n").removeprefix("\ufeff").replace("\u00ad", ""))
     return _RUN.sub(_shown, text)
+
+
+def neutral_json(text: str) -> str:
+    """Return JSON text that stands for the same value, with hidden characters and the brackets of tags as escapes.
+
+    A model that is given the text sees what is hidden in it, and no tag; a program that parses it gets every character.
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        around = (found.string[max(0, found.start() - 1) : found.start()], found.string[found.end() : found.end() + 1])
+        return found[0] if found[0] and _needed(found[0], *around) else json.dumps(found[0])[1:-1]
+
+    pieces, at = list[str](), 0
+    for start in sorted(brackets(text)):
+        if text[start] != "\\":
+            pieces += [text[at:start], f"\\u{ord(text[start]):04x}"]
+            at = start + 1
+    return _RUN.sub(escaped, "".join([*pieces, text[at:]]))
 
 
 def _shown(found: re.Match[str]) -> str:

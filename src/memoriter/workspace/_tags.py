@@ -32,7 +32,7 @@ _CLOSE = re.compile(
 )
 _INSIDE = re.compile(
     rf"(?P<filler>{_FILLER})(?P<sigil>(?:[/⁄∕╱／|｜¦∣│ǀ!！?？]|{_FILLER}(?=[/|｜]))*+)(?:{_FILLER})"
-    rf"(?P<name>[^\W\d_](?:[\w.:·▁-]|{_MARKER}){{0,79}})?"
+    rf"(?P<name>[^\W\d_](?:(?![ᐸᐳ˂˃])[\w.:·▁-]|{_MARKER}){{0,79}})?"
 )
 _ADDRESS = re.compile(
     r"(?i)(?:https?|ftp|file|mailto|tel|ssh|git|obsidian|memoriter):[^\s<>]{1,2000}>|[^\s<>@]{1,200}@[^\s<>@]{1,200}>"
@@ -90,8 +90,8 @@ def without_tags(text: str) -> str:
     return _ROLE.sub(_role, _BRACKET.sub(_bracket, "".join(_disarmed(text))))
 
 
-def _disarmed(text: str) -> Iterator[str]:
-    """The text in pieces, with parentheses in the place of brackets."""
+def brackets(text: str) -> dict[int, tuple[int, str]]:
+    """Return where each bracket of a tag begins: where it ends, and the parenthesis that may stand in its place."""
     closes = [found.span() for found in _CLOSE.finditer(text)]
     edges: dict[int, tuple[int, str]] = {}
     next_close = line_end = 0
@@ -110,9 +110,13 @@ def _disarmed(text: str) -> Iterator[str]:
         edges[opening.start()] = opening.end(), "("
         if close is not None:
             edges[close[0]] = close[1], ")"
+    return edges
+
+
+def _disarmed(text: str) -> Iterator[str]:
+    """The text in pieces, with parentheses in the place of brackets."""
     at = 0
-    for start in sorted(edges):
-        end, parenthesis = edges[start]
+    for start, (end, parenthesis) in sorted(brackets(text).items()):
         yield text[at:start]
         yield parenthesis
         at = end
