@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from memoriter.app import assemble, plugins_of, surroundings, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError
 from memoriter.types import Filters, Query, Reason, Remembered
-from memoriter.workspace import local_time
+from memoriter.workspace import local_time, marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -211,12 +211,15 @@ class Memory:
         """
         return self._backend.forget(plan)
 
-    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Remembered:
+    def remember(
+        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
+    ) -> Remembered:
         """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.
 
         Args:
             text: the entry; a single paragraph becomes a list item.
             to: `daily` is memory/YYYY-MM-DD.md of the user's day, `long-term` is MEMORY.md.
+            origin: who wrote the text, such as `agent`, which the note then says beside it; None: the owner.
 
         Raises:
             UsageError: the text is empty.
@@ -225,9 +228,11 @@ class Memory:
         if not text.strip():
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
-        workspace = self._workspace
+        workspace, entry = self._workspace, _entry(text)
+        if origin is not None:
+            entry = marked(entry, origin, self._today().isoformat())
         note = workspace.daily(self._today()) if to == "daily" else workspace.long_term()
-        written = workspace.append(str(note), _entry(text))
+        written = workspace.append(str(note), entry)
         reasons = self._unfindable(written.path) or self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons)
 

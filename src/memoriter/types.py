@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 _LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
 
+ORIGIN = re.compile(r"[ \t]?<!-- (?:from|end): [^<>\n]{1,200}? -->(?=[ \t\r]*(?:\n|\Z))")
+"""A mark of who wrote an entry, as `workspace` puts it at the end of a line."""
+
 Role = Literal["query", "document"]
 SourceKind = Literal["memory", "sessions"]
 Mode = Literal["hybrid", "keyword", "vector"]
@@ -62,8 +65,12 @@ class Chunk:
 
     @property
     def contextual(self) -> str:
-        """The heading path, then the text without the heading lines it starts with: what is embedded."""
-        return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', self.text)}" if self.heading else self.text
+        """The heading path, then the text without the heading lines it starts with: what is embedded.
+
+        Who wrote an entry is no part of what it says.
+        """
+        text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
+        return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', text)}" if self.heading else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -152,3 +153,45 @@ def test_reasons_come_with_their_remedies_unless_it_is_to_be_quiet(capsys: pytes
 def test_json_survives_half_a_character(capsys: pytest.CaptureFixture[str]) -> None:
     Screen().json({"path": "\udcff", "한": 1})
     assert capsys.readouterr().out == '{\n  "path": "\\udcff",\n  "\\ud55c": 1\n}\n'
+
+
+DRIVING = "".join(
+    map(chr, [0x1B, 0x07, 0x7F, 0x84, 0x90, 0x9B, 0x9C, 0x9D, 0x61C, 0x200E, 0x200F, 0x202A, 0x202E, 0x2066])
+)
+DRIVING += "\u2069\u2028\u2029\u200b\u2060\ufeff\U000e0041"
+
+
+def test_json_on_a_terminal_escapes_what_could_drive_it_and_says_the_same(
+    terminal: tuple[Terminal, Terminal],
+) -> None:
+    out, _ = terminal
+    value = {f"memory/{DRIVING}.md": [f"여행 👩\u200d🚀 {DRIVING}\tb\nc"]}
+    Screen().json(value)
+    Screen().json_line(value)
+    shown = out.getvalue()
+    assert not set(shown) & set(DRIVING)
+    assert "여행 👩\u200d🚀 " in shown
+    first, _, second = shown.partition("\n}\n")
+    assert json.loads(f"{first}}}") == json.loads(second) == value
+
+
+def test_json_in_a_pipe_is_what_it_always_was(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().json_line({"a": DRIVING})
+    assert capsys.readouterr().out == json.dumps({"a": DRIVING}, ensure_ascii=False) + "\n"
+
+
+def test_no_line_of_any_kind_drives_the_terminal(terminal: tuple[Terminal, Terminal]) -> None:
+    out, err = terminal
+    name = f"memory/{DRIVING}.md"
+    screen = Screen(verbose=True)
+    screen.show(
+        answer_lines(result(Hit(name, 1, 1, 0.5, DRIVING, "memory", (DRIVING,))), "x", marked=True, narrowed=False)
+    )
+    screen.reasons([Reason("a", f"{name} is off.", DRIVING)])
+    screen.detail(DRIVING)
+    screen.text(DRIVING)
+    screen.failed(SimpleNamespace(code="x", message=name, remedy=DRIVING), ValueError(name))
+    for stream in (out, err):
+        plain_text = ANSI.sub("", stream.getvalue())
+        assert plain_text
+        assert not set(plain_text) & set(DRIVING)

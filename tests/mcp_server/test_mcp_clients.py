@@ -45,7 +45,9 @@ async def test_both_generations_of_the_protocol_list_search_read_and_append(door
 
         entry = "김치찌개 is what Jörg cooks on Fridays 🍲"
         written = structure(await client.call_tool("memory_append", {"text": entry}))
-        assert (desk.notes / written["path"]).read_text(encoding="utf-8") == f"- {entry}\n"
+        note = (desk.notes / written["path"]).read_text(encoding="utf-8")
+        assert note.startswith(f"- {entry} <!-- from: agent via MCP (mcp), ")
+        assert note.count("\n") == written["endLine"] == 1
         again = structure(await client.call_tool("memory_search", {"query": "김치찌개 Jörg"}))
         assert again["results"][0]["path"] == written["path"]
         assert entry in (await client.read_resource("memory://today")).contents[0].text
@@ -93,6 +95,7 @@ async def test_a_person_can_pick_recall_and_flush(door: Door) -> None:
     async with door.connect() as client:
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["recall", "flush"]
         recall = await client.get_prompt("recall", {"question": "Which database for the ledger?"})
+        assert recall.messages[0].content.text.startswith("<memoriter-recall>\nQuoted from memory")
         assert "[MEMORY.md#L1-L3]" in recall.messages[0].content.text
         assert "PostgreSQL" in recall.messages[0].content.text
         assert "memory_append" in (await client.get_prompt("flush")).messages[0].content.text
@@ -142,4 +145,4 @@ async def test_several_clients_write_and_search_at_once_and_nothing_is_lost(door
         both.start_soon(work, two, "two")
     text = (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
     lines = {f"- {name} said {number}." for name in ("one", "two") for number in range(8)}
-    assert lines <= set(text.splitlines())
+    assert lines <= {line.partition(" <!-- from: agent via MCP (")[0] for line in text.splitlines()}

@@ -46,18 +46,19 @@ def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: 
         "findable": True,
         "health": {"ok": True, "reasons": []},
     }
-    assert (desk.notes / TODAY).read_text(encoding="utf-8") == "- The heating engineer is called Ümit.\n"
+    entry = "- The heating engineer is called Ümit. <!-- from: agent, 2026-03-10 -->\n"
+    assert (desk.notes / TODAY).read_text(encoding="utf-8") == entry
     assert SEARCH.run(memory, {"query": "heating engineer"})["results"][0]["path"] == TODAY
 
 
 def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(desk: Desk, memory: Memory) -> None:
     before = (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
     answer = APPEND.run(memory, {"text": "Prefers tea.\n\nNever coffee.", "to": "long-term"})
-    assert (answer["path"], answer["startLine"], answer["endLine"]) == ("MEMORY.md", 4, 6)
-    assert (desk.notes / "MEMORY.md").read_text(encoding="utf-8") == f"{before}Prefers tea.\n\nNever coffee.\n"
-    assert (
-        GET.run(memory, {"path": "MEMORY.md", "from": 4, "lines": 3})["text"].strip() == "Prefers tea.\n\nNever coffee."
-    )
+    assert (answer["path"], answer["startLine"], answer["endLine"]) == ("MEMORY.md", 4, 8)
+    begins, ends = "<!-- from: agent, 2026-03-10 -->", "<!-- end: agent -->"
+    written = f"{begins}\nPrefers tea.\n\nNever coffee.\n{ends}"
+    assert (desk.notes / "MEMORY.md").read_text(encoding="utf-8") == f"{before}{written}\n"
+    assert GET.run(memory, {"path": "MEMORY.md", "from": 4, "lines": 5})["text"].strip() == written
 
 
 def test_a_note_that_no_search_will_find_says_so(desk: Desk) -> None:

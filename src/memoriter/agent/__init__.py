@@ -16,8 +16,8 @@ from memoriter.agent._events import (
 )
 from memoriter.agent._flushing import FlushAnswer, FlushResult, FlushTurn
 from memoriter.agent._guard import escape_for_prompt, looks_like_injection
-from memoriter.agent._markdown import MarkdownRecall
-from memoriter.agent._passages import Passage, RecallSource
+from memoriter.agent._markdown import MarkdownRecall, is_owned
+from memoriter.agent._passages import Passage, RecallSource, quote
 from memoriter.agent._session import Context, Session, Surrounds, recall_listener
 
 __all__ = [
@@ -50,7 +50,9 @@ __all__ = [
     "answer_hook",
     "escape_for_prompt",
     "event_name",
+    "is_owned",
     "looks_like_injection",
+    "quote",
     "read_hook",
     "recall_listener",
 ]

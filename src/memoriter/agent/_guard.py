@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memoriter.agent._orders import orders_model, turns_model
+
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 _ORDERS = re.compile(
     r"""(?ix)
@@ -15,18 +17,6 @@ _ORDERS = re.compile(
     """
 )
 """Sentences that speak to a model rather than to a reader, in the words that the original looks for."""
-_MORE_ORDERS = re.compile(
-    r"""(?ix)
-      \b (?: ignore | disregard | forget | override ) \s (?: \w+ \s ){0,3}? (?: instructions | rules | prompts? ) \b
-    | \b (?: you \s are \s now | new \s instructions \s? : )
-    | \b (?: ignoriere | vergiss ) \s (?: \w+ \s ){0,3}? (?: anweisungen | regeln )
-    | \b (?: ignora | olvida ) \s (?: \w+ \s ){0,3}? (?: instrucciones | reglas )
-    | \b (?: ignore | oublie ) [zs]? \s (?: \w+ \s ){0,3}? (?: instructions | consignes )
-    | (?: 이전 | 모든 | 위의 ) .{0,8} (?: 지시 | 명령 | 지침 ) .{0,6} (?: 무시 | 잊 )
-    | (?: 忽略 | 无视 | 無視 ) .{0,8} (?: 指令 | 指示 | 规则 | 規則 )
-    | (?: 指示 | 命令 ) .{0,4} (?: 無視 | 忘れ )
-    """
-)
 _TOOLS = re.compile(r"(?is)\b(?:run|execute|call|invoke)\b.{0,40}\b(?:tool|command)\b")
 
 
@@ -44,7 +34,11 @@ def looks_like_injection(text: str) -> bool:
     return bool(_ORDERS.search(plain) or _TOOLS.search(plain))
 
 
-def gives_orders(text: str) -> bool:
-    """Whether a note speaks to a model in order to turn it; notes of the owner's may well speak of commands."""
-    plain = " ".join(text.split())
-    return bool(_ORDERS.search(plain) or _MORE_ORDERS.search(plain))
+def gives_orders(text: str, *, owned: bool = True) -> bool:
+    """Return whether a text speaks to a model in order to turn it.
+
+    Args:
+        text: a note, or a part of one.
+        owned: whether the owner wrote it. Their notes may well speak of commands, tools and prompts.
+    """
+    return turns_model(text) if owned else looks_like_injection(text) or orders_model(text)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.agent._passages import Passage
+from memoriter.errors import MemoriterError
+from memoriter.workspace import foreign_lines
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memoriter.agent._events import Audience
-    from memoriter.types import Hit, SearchResult, SourceKind
+    from memoriter.types import Excerpt, Hit, SearchResult, SourceKind
 
 SHORTEST_PROMPT = 5
 """Characters: less is no question."""
@@ -37,6 +39,8 @@ class Searches(Protocol):
         deadline_ms: int | None = None,
     ) -> SearchResult: ...
 
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
+
 
 @dataclass(frozen=True, slots=True)
 class MarkdownRecall:
@@ -58,10 +62,30 @@ class MarkdownRecall:
         if result.outcome != "match":
             return ()
         return [
-            Passage(hit.snippet, hit.citation, hit.score, trusted=hit.source == "memory")
+            Passage(hit.snippet, hit.citation, hit.score, trusted=is_owned(self.memory, hit))
             for hit in result.hits
             if is_sure(hit) and (private or hit.path.lower() not in LONG_TERM)
         ]
+
+
+class Reads(Protocol):
+    """What is needed to see who wrote a passage."""
+
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
+
+
+def is_owned(memory: Reads, hit: Hit) -> bool:
+    """Return whether the owner wrote all of a passage, as far as the note says; false where it cannot be seen."""
+    if hit.source != "memory":
+        return False
+    try:
+        note = memory.read(hit.path)
+    except MemoriterError:
+        return False
+    lines = note.text.split("\n")
+    if note.truncated and len(lines) <= hit.end_line:
+        return False
+    return not any(foreign_lines(lines)[hit.start_line - 1 : hit.end_line])
 
 
 def is_sure(hit: Hit) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from memoriter.agent._guard import escape_for_prompt, gives_orders, looks_like_injection
+from memoriter.agent._guard import escape_for_prompt, gives_orders
 from memoriter.ids import content_hash
 from memoriter.types import Reason
-from memoriter.workspace import injected
+from memoriter.workspace import injected, neutral
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -34,7 +34,7 @@ class Passage:
     score: float = 1.0
     """0..1; the highest comes first."""
     trusted: bool = False
-    """Was it written by the owner? What was captured from conversations is looked at more strictly."""
+    """Was it written by the owner? What others wrote or said is looked at more strictly."""
 
     @property
     def identity(self) -> str:
@@ -87,13 +87,14 @@ def quote(passages: Sequence[Passage], budget: int, *, known: Collection[str] = 
     rows, identities, refused = list[str](), list[str](), list[Passage]()
     room = budget - len(injected(OPENING))
     for passage in sorted(passages, key=lambda each: -each.score):
-        words = " ".join(passage.text.split())
+        text = neutral(passage.text).strip()
+        words = " ".join(text.split())
         if not words or passage.identity in seen or words in there:
             continue
-        if (gives_orders if passage.trusted else looks_like_injection)(passage.text):
+        if gives_orders(passage.text, owned=passage.trusted):
             refused.append(passage)
             continue
-        row = _row(passage, room)
+        row = _row(text, passage.citation, room)
         if row is None:
             break
         seen.add(passage.identity)
@@ -104,16 +105,16 @@ def quote(passages: Sequence[Passage], budget: int, *, known: Collection[str] = 
     return Quoted(text, tuple(identities), tuple(_refusal(passage) for passage in refused))
 
 
-def _row(passage: Passage, room: int) -> str | None:
-    """The passage in its quotes, cut if need be; None: there is no room for it."""
-    head = f"\n\n[{escape_for_prompt(passage.citation)}]\n"
-    body = escape_for_prompt(passage.text.strip())
+def _row(text: str, citation: str, room: int) -> str | None:
+    """A passage in its quotes, cut if need be; None: there is no room for it."""
+    head = f"\n\n[{escape_for_prompt(neutral(' '.join(citation.split())))}]\n"
+    body = escape_for_prompt(text)
     if len(head) + len(body) <= room:
         return head + body
     left = room - len(head) - 1
-    kept = passage.text.strip()
-    while kept and len(escape_for_prompt(kept)) > left:
-        kept = kept[: min(len(kept) - 1, left)].rstrip()
+    kept = text[: max(0, left)].rstrip()
+    while kept and (over := len(escape_for_prompt(kept)) - left) > 0:
+        kept = kept[: -max(1, over // 6)].rstrip()  # an escaped character is 6 at most
     return f"{head}{escape_for_prompt(kept)}…" if len(kept) >= WORTH_CUTTING else None
 
 

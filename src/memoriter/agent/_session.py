@@ -121,7 +121,7 @@ class Session:
         if zone and not zone_is_known(zone):
             message = f"The time zone {zone!r} is not known here, so days are those of this machine."
             reasons.append(Reason("time_zone", message, "Correct agents.defaults.userTimezone, such as Asia/Seoul."))
-        parts, troubles = parts_of(self._around.workspace, now, self.audience)
+        parts, troubles = parts_of(self._around.workspace, now, self.audience, limit)
         text = render(parts, f"{now.date().isoformat()} (UTC{now:%z})", limit)
         try:
             if renew:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,6 @@ Span = tuple[str, str]
 """A text and its style, in rich's words; plain: an empty style."""
 Line = tuple[Span, ...]
 
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What could move the cursor, repaint the screen or reverse the text: a note may hold anything."""
 WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 
 
@@ -47,17 +44,21 @@ class Screen:
         if self.verbose:
             import logging
 
-            logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+            class Tame(logging.Formatter):
+                def format(self, record: logging.LogRecord) -> str:
+                    return _for(sys.stderr, super().format(record))
+
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(Tame("%(name)s: %(message)s"))
+            logging.basicConfig(level=logging.INFO, handlers=[handler])
 
     def json(self, value: Any) -> None:
         """A value as JSON on stdout."""
-        text = json.dumps(value, ensure_ascii=False, indent=2)
-        _echo(text if _encodable(text, sys.stdout) else json.dumps(value, indent=2), sys.stdout)
+        _echo(_json(value, sys.stdout, indent=2), sys.stdout)
 
     def json_line(self, value: Any) -> None:
         """A value as one line of JSON on stdout, of several."""
-        text = json.dumps(value, ensure_ascii=False)
-        _echo(text if _encodable(text, sys.stdout) else json.dumps(value), sys.stdout)
+        _echo(_json(value, sys.stdout, indent=None), sys.stdout)
 
     def show(self, lines: Sequence[Line]) -> None:
         """Lines of an answer on stdout."""
@@ -66,7 +67,7 @@ class Screen:
     def text(self, text: str) -> None:
         """A text on stdout as it is; a terminal gets it without control characters."""
         if text:
-            _echo(_tame(text) if sys.stdout.isatty() else text, sys.stdout, newline=not text.endswith("\n"))
+            _echo(_for(sys.stdout, text), sys.stdout, newline=not text.endswith("\n"))
 
     def note(self, *lines: Line) -> None:
         """A remark on stderr, unless it is to be quiet."""
@@ -89,7 +90,7 @@ class Screen:
         if self.verbose:
             import traceback
 
-            _echo("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
+            _echo(_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
         if self.as_json:
             self.json(error_json(failure.code, failure.message, failure.remedy))
             return
@@ -161,8 +162,29 @@ def _paint(lines: Sequence[Line], stream: TextIO) -> None:
         console.print(Text.assemble(*parts), soft_wrap=True)
 
 
+def _for(stream: TextIO, text: str) -> str:
+    """The text as it is for a pipe, and as a terminal may have it."""
+    return _tame(text) if stream.isatty() else text
+
+
 def _tame(text: str) -> str:
-    return CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
+    """The text without what could move the cursor, repaint the screen or reverse a line: a note may hold anything."""
+    from memoriter.workspace import TERMINAL
+
+    return TERMINAL.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def _json(value: Any, stream: TextIO, *, indent: int | None) -> str:
+    """JSON that says the same everywhere; for a terminal, characters that could drive it are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if not _encodable(text, stream):
+        return json.dumps(value, indent=indent)
+    if not stream.isatty():
+        return text
+    from memoriter.workspace import TERMINAL
+
+    # Outside of its strings JSON has none of these characters, but the line feeds that indent it, which stay.
+    return TERMINAL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def _encodable(text: str, stream: TextIO) -> bool:

@@ -22,6 +22,7 @@ from mcp.types import (
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server._addresses import NOTES, TEMPLATE, TODAY, address_of, path_of, words_of
 from memoriter.mcp_server._tools import wire_text
+from memoriter.workspace import neutral
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -82,7 +83,7 @@ def _read(memory: Memory, address: str) -> ReadResourceResult:
     if not excerpt.text and address != TODAY:
         raise MCPError(INVALID_PARAMS, f"{path!r} has no text, or does not exist.", {"uri": address})
     meta = {TRUNCATED: True} if excerpt.truncated else None
-    contents = TextResourceContents(uri=address, mime_type=MARKDOWN, text=wire_text(excerpt.text), _meta=meta)
+    contents = TextResourceContents(uri=address, mime_type=MARKDOWN, text=neutral(excerpt.text), _meta=meta)
     return ReadResourceResult(contents=[contents])
 
 

@@ -33,9 +33,10 @@ class Cancelled(BaseException):
 class Told:
     """A memory as one request sees it: its searches tell the client how far a first index is."""
 
-    def __init__(self, memory: Memory, progress: Callable[[Progress], None]) -> None:
+    def __init__(self, memory: Memory, progress: Callable[[Progress], None], client: str = "") -> None:
         self._memory = memory
         self._progress = progress
+        self._client = f" ({client})" if client else ""
 
     @property
     def configuration(self) -> Configuration:
@@ -55,8 +56,10 @@ class Told:
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         return self._memory.read(path, start=start, lines=lines)
 
-    def remember(self, text: str, *, to: Literal["daily", "long-term"] = "daily") -> Remembered:
-        return self._memory.remember(text, to=to)
+    def remember(
+        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
+    ) -> Remembered:
+        return self._memory.remember(text, to=to, origin=f"{origin} via MCP{self._client}" if origin else None)
 
 
 class SharedMemory:
@@ -72,6 +75,7 @@ class SharedMemory:
         """Do something with the memory in a worker thread; the client hears of progress and may cancel."""
         cancelled = threading.Event()
         steps = Steps()
+        client = session.client_params.client_info.name if session.client_params else ""
 
         def check() -> None:
             if cancelled.is_set() or self._stopped.is_set():
@@ -86,7 +90,7 @@ class SharedMemory:
         def work() -> _T:
             with self._turn:
                 check()
-                return act(Told(self.memory, hear))
+                return act(Told(self.memory, hear, client))
 
         try:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)

@@ -18,6 +18,8 @@ from mcp.types import (
 )
 from mcp.types import Tool as ShownTool
 
+from memoriter.workspace import neutral_json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -78,7 +80,8 @@ def rendered(answer: dict[str, Any]) -> CallToolResult:
     """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written."""
     text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
-    return CallToolResult(content=[TextContent(text=text)], structured_content=json.loads(text), is_error=failed)
+    content = [TextContent(text=neutral_json(text))]
+    return CallToolResult(content=content, structured_content=json.loads(text), is_error=failed)
 
 
 def wire_text(text: str) -> str:

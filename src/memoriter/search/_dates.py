@@ -29,7 +29,9 @@ _ENGLISH = re.compile(
 _HINT = re.compile("|".join(sorted({name[:3] for name in _MONTHS})), re.IGNORECASE)
 """What every English month holds: most texts need no closer look."""
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d{2})-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-2]\d|3[01]))?(?![\d-])")
-_EASTERN = re.compile(r"(?:(?P<year>(?:19|20)\d{2})\s*[年년]\s*)?(?<!\d)(?P<month>1[0-2]|0?[1-9])\s*[月월](?!\w*요일)")
+_EASTERN = re.compile(
+    r"(?:(?P<year>(?:19|20)\d{2})\s*[年년]\s*)?(?<!\d)(?P<month>1[0-2]|0?[1-9])\s*[月월](?!\w{0,4}요일)"
+)
 
 
 def terms_of_day(day: date) -> list[str]:
@@ -50,9 +52,11 @@ def asked_months(text: str) -> tuple[str, list[str]]:
     """
     named = _named(text)
     asked = [terms[-1] for _, terms in (*named, *_iso(text))]
-    for start, end in sorted((span for span, _ in named), reverse=True):
-        text = f"{text[:start]} {text[end:]}"
-    return text, list(dict.fromkeys(asked))
+    kept, at = list[str](), 0
+    for start, end in sorted(span for span, _ in named):
+        kept += [text[at:start], " "]
+        at = end
+    return "".join([*kept, text[at:]]), list(dict.fromkeys(asked))
 
 
 _Mention = tuple[tuple[int, int], list[str]]

@@ -8,11 +8,11 @@ something); Korean words lose their particle and become bigrams. A term is data,
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.ids import normalize
 from memoriter.search._dates import asked_months, terms_of_text
 from memoriter.search._irregular import LEMMAS
 from memoriter.search._stopwords import COMMON_TERMS, COMMON_WORDS, KOREAN_ENDINGS, STOP_TERMS
@@ -74,13 +74,13 @@ def fold(text: str) -> str:
     """The form in which words are compared: NFKC, case folded, without combining marks; dakuten and Hangul stay."""
     if text.isascii():
         return text.casefold()
-    folded = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
-    return unicodedata.normalize("NFC", _MARKS.sub("", folded))
+    folded = normalize("NFD", normalize("NFKC", text).casefold())
+    return normalize("NFC", _MARKS.sub("", folded))
 
 
 def _tokens(text: str) -> Iterator[tuple[str, list[str]]]:
     """Each token in its folded form, with its terms."""
-    normal = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    normal = normalize("NFKC", text)
     for match in _TOKEN.finditer(normal):
         token = match[0]
         if match.lastgroup == "word":
@@ -164,7 +164,7 @@ def fold_classic(text: str) -> str:
     """Lower case without diacritics, as `unicode61` compares words."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text.lower())))
+    return normalize("NFC", _MARKS.sub("", normalize("NFD", text.lower())))
 
 
 _CLASSIC = re.compile(r"[^\W_]+")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Entry
 from memoriter.search import analyse, classic_terms, pack, path_date, script_of, terms_of_day
+from memoriter.types import ORIGIN
 
 if TYPE_CHECKING:
     from datetime import date
@@ -39,7 +40,7 @@ def chunks_of(text: str, cutting: Cutting) -> list[Chunk]:
 
     cut = chunk_lines if cutting.strategy == "lines" else chunk_markdown
     chunks = cut(text, tokens=cutting.tokens, overlap=cutting.overlap)
-    return [chunk for chunk in chunks if chunk.text.strip()]
+    return [chunk for chunk in chunks if ORIGIN.sub("", chunk.text).strip()]
 
 
 def entries_of(source: Source, text: str, cutting: Cutting) -> list[Entry]:
@@ -58,7 +59,7 @@ def day_of(source: Source) -> int:
 def entry_of(chunk: Chunk, day: int, cutting: Cutting, *, named: date | None = None) -> Entry:
     """What the index stores of a ready chunk; `day` as `date.toordinal()`, `named` the day that its path names."""
     if cutting.words == "classic":
-        terms = classic_terms(chunk.text)
+        terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:
         terms = analyse(chunk.contextual) + (terms_of_day(named) if named else [])
     return Entry(
@@ -68,5 +69,5 @@ def entry_of(chunk: Chunk, day: int, cutting: Cutting, *, named: date | None = N
         length=len(terms),
         bag=pack(terms),
         day=day,
-        script=script_of(chunk.text),
+        script=script_of(ORIGIN.sub("", chunk.text)),
     )

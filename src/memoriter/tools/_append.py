@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from memoriter.tools._tool import MemoryLike
 
 NAME = "memory_append"
+ORIGIN = "agent"
+"""Who wrote an entry that a tool adds; a server says which one."""
 DESCRIPTION = """\
 Write something down so that you know it in later conversations: a decision with its reason, a preference, a fact \
 about the user or their work, an open task. Call it when the user asks you to remember something, and when you learn \
@@ -80,7 +82,7 @@ def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
     asked = checked(AppendParams, params)
     if asked.text is None:
         raise UsageError("text required", remedy=f"Call {NAME} again with what to write down in `text`.")
-    written = memory.remember(asked.text, to=asked.to or "daily")
+    written = memory.remember(asked.text, to=asked.to or "daily", origin=ORIGIN)
     answer = {"written": True, **appended_json(written, workspace=memory.place.workspace)}
     if not written.reasons:
         return {**answer, "findable": True}

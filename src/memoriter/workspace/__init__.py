@@ -12,17 +12,23 @@ from memoriter.workspace._workspace import MAX_BYTES, Loaded, Raw, Workspace
 from memoriter.workspace._write import Appended, append, replace
 
 if TYPE_CHECKING:
+    from memoriter.workspace._blocks import scan_blocks
     from memoriter.workspace._chunk import MERGE_TOKENS, chunk_markdown
+    from memoriter.workspace._folded import folded, skeleton, without_digits
     from memoriter.workspace._forget import Passage, Removal, all_of, blocks_with, holds, lines_of, take_out
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
+    from memoriter.workspace._neutral import HIDDEN, TERMINAL, neutral, neutral_json, visible
     from memoriter.workspace._open_transcript import OpenTranscript
+    from memoriter.workspace._origin import foreign_lines, marked
     from memoriter.workspace._transcript_folders import transcripts_of
     from memoriter.workspace._transcripts import TranscriptFolder, Transcripts
 
 __all__ = [
+    "HIDDEN",
     "MAX_BYTES",
     "MERGE_TOKENS",
+    "TERMINAL",
     "Appended",
     "ExtraPath",
     "Loaded",
@@ -41,16 +47,25 @@ __all__ = [
     "chunk_markdown",
     "estimate_tokens",
     "extra_files",
+    "folded",
+    "foreign_lines",
     "holds",
     "in_ignored_folder",
     "injected",
     "is_memory_path",
     "lines_of",
     "local_time",
+    "marked",
+    "neutral",
+    "neutral_json",
     "normalise_path",
     "replace",
+    "scan_blocks",
+    "skeleton",
     "take_out",
     "transcripts_of",
+    "visible",
+    "without_digits",
     "without_injected",
     "zone_is_known",
 ]
@@ -59,10 +74,14 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what reads and cuts text when it is first asked for: most searches find nothing new to cut."""
     late = {
+        "_blocks": {"scan_blocks"},
         "_chunk": {"MERGE_TOKENS", "chunk_markdown"},
+        "_folded": {"folded", "skeleton", "without_digits"},
         "_forget": {"Passage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
+        "_neutral": {"HIDDEN", "TERMINAL", "neutral", "neutral_json", "visible"},
+        "_origin": {"foreign_lines", "marked"},
         "_open_transcript": {"OpenTranscript"},
         "_transcript_folders": {"transcripts_of"},
         "_transcripts": {"TranscriptFolder", "Transcripts"},

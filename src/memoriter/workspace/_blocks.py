@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from memoriter.types import ORIGIN
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -163,7 +165,7 @@ class _Scanner:
         if end is None or any(line.lstrip().startswith("<!--") for line in inner):
             self.unclosed.add("comment")
         after = self._last_written(at, len(self.lines)) if end is None else end + 1
-        if self.open:
+        if self.open and not ORIGIN.match(body):  # who wrote what is below is not said of what is above
             self.blocks[-1] = replace(self.blocks[-1], end=after)
             return after
         self._leave(column)
@@ -249,7 +251,7 @@ def _indent(line: str) -> tuple[int, str]:
     return (len(lead.expandtabs(4)) if "\t" in lead else len(lead)), body
 
 
-_CLOSING_MARKS = re.compile(r"[ \t]+#+[ \t]*$")
+_CLOSING_MARKS = re.compile(r"(?<![ \t])[ \t]++#++[ \t]*+$")
 _COMMENT = re.compile(r"<!--.{0,200}?-->")
 _WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|]{0,200}\|)?([^\[\]|]{1,200})\]\]")
 _LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()]{0,400}\)")

@@ -6,10 +6,10 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from unicodedata import combining, is_normalized, normalize
+from unicodedata import combining, is_normalized
 
 from memoriter.errors import UsageError, WriteConflict
-from memoriter.ids import bytes_hash
+from memoriter.ids import bytes_hash, normalize
 from memoriter.workspace._blocks import scan_closed_blocks
 
 if TYPE_CHECKING:

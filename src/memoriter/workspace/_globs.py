@@ -1,6 +1,6 @@
 """Glob patterns in linear time: a path is matched in at most (its length x the length of the pattern) steps.
 
-Translating `*` to `.*` costs a power of the path's length for each star, so that six of them stop a search for a minute.
+If `*` becomes `.*`, each star costs another power of the path's length: six of them stop a search for minutes.
 Here each star takes the first place at which what follows it matches, and never looks back: between two stars no later
 place can do better. Python's atomic groups say so to `re`.
 """

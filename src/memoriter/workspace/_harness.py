@@ -51,7 +51,7 @@ _CODEX = (
     "user_shell_command",
 )
 _WRAPPED = re.compile(
-    rf"<(?P<tag>{'|'.join(map(re.escape, (*_CLAUDE_CODE, *_CODEX)))})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)",
+    rf"<(?P<tag>{'|'.join(map(re.escape, (*_CLAUDE_CODE, *_CODEX)))})(?:\s[^<>]*+)?>.*?(?:</(?P=tag)>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _WHOLE = (

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from typing import TYPE_CHECKING
+
+from memoriter.ids import normalize
 
 if TYPE_CHECKING:
     from memoriter.workspace._areas import Place
@@ -25,8 +26,8 @@ def spelt_on_disk(place: Place) -> str | None:
             names = os.listdir(path)
         except OSError:
             return None
-        wanted = unicodedata.normalize("NFC", name)
-        same = [known for known in names if unicodedata.normalize("NFC", known) == wanted]
+        wanted = normalize("NFC", name)
+        same = [known for known in names if normalize("NFC", known) == wanted]
         if len(same) != 1:
             return None
         path = os.path.join(path, same[0])

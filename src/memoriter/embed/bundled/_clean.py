@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from memoriter.ids import normalize
 
 MOST_CHARACTERS = 8192
 """512 tokens, and no piece of the vocabulary is longer than 16 characters: nothing beyond could be read."""
@@ -23,5 +24,5 @@ def clean(text: str) -> str:
     text = text[:_RAW_CHARACTERS]
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        text = unicodedata.normalize("NFKC", text)
+        text = normalize("NFKC", text)
     return " ".join(_MARKS.sub(" ", text).split())[:MOST_CHARACTERS].rstrip()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Literal
+
+from memoriter.ids import normalize
 
 Form = Literal["NFC", "NFKC"]
 
@@ -18,7 +19,7 @@ def readable(text: str, form: Form, most_tokens: int) -> str:
     """
     text = text[: most_characters(most_tokens)].replace("\0", " ")
     if not text.isascii():
-        text = unicodedata.normalize(form, text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        text = normalize(form, text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     return " ".join(text.split()) if form == "NFKC" else text
 
 

@@ -1,0 +1,139 @@
+"""Text for a model or a terminal that only says what can be read: nothing in it is hidden, and nothing is structure.
+
+A note may hold anything. Invisible characters carry orders that no person sees, control characters drive a terminal,
+and a tag closes the quotation that a note stands in or opens the role of somebody else. `neutral` shows the first two
+and takes the brackets off the third, so that people still read what is there. Plain text of any language is unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from memoriter.workspace._tags import brackets, without_tags
+
+_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_INVISIBLE = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2028\u2029\u2060-\u2065\u206a-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_NOT_TEXT = "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
+HIDDEN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_NOT_TEXT}]")
+"""Characters that are not seen, or that change how others are seen. Tab and line feed are none of them."""
+_RUN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_NOT_TEXT}]+")
+TERMINAL = re.compile(f"[{_CONTROL}{_BIDI}\u2028\u2029\u200b\u2060-\u206f\ufeff{_NOT_TEXT}\U000e0000-\U000e0fff]")
+"""Characters that could move a cursor, repaint a screen, reverse a line or hide in it."""
+
+_JOINING = re.compile(
+    "[\u0600-\u085f\u08a0-\u0dff\u0f00-\u109f\u1780-\u18af\u1a20-\u1b7f\ua800-\ua9ff\uaa00-\uaadf\uabc0-\uabff"
+    "\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff]"
+)
+"""Letters of scripts in which U+200C and U+200D decide how a word is written."""
+_UNSPACED = re.compile("[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff]")
+"""Letters of scripts that mark with U+200B where a line may end."""
+_PICTURE = re.compile(
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f"
+    "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+_KEYCAP = re.compile("[0-9#*]")
+_VARIED = re.compile(
+    "[\u1000-\u109f\u2200-\u22ff\u2a00-\u2aff\u3000-\u303f\u3400-\u9fff\uaa60-\uaa7f\uf900-\ufaff\uff00-\uff60]"
+)
+"""Characters that Unicode gives a variant of by U+FE00 to U+FE02."""
+_IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
+_MONGOLIAN = re.compile("[\u1800-\u18af]")
+_BRAILLE = re.compile("[\u2800-\u28ff\\s]")
+_FLAG = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+"""England, Scotland and Wales. Without their tags they are a black flag."""
+_SHOWN_ONE_BY_ONE = 3
+
+
+def neutral(text: str) -> str:
+    r"""Return the text with hidden characters shown, and with the brackets off what looks like a tag or a role.
+
+    `neutral(neutral(text)) == neutral(text)`, and no character of `HIDDEN` is left but those that a language or an
+    emoji needs where it stands.
+
+    A line of the text stays a line; `\r\n` becomes `\n`.
+    """
+    return without_tags(visible(text))
+
+
+def visible(text: str) -> str:
+    """Return the text with each hidden character as `[U+202E]`, and a run of them as `[12 hidden characters]`.
+
+    Soft hyphens, a byte order mark at the beginning and a variation selector of an ideograph are dropped: what is read
+    stays the same.
+    """
+    if HIDDEN.search(text) is None:
+        return text
+    text = _FLAG.sub("\U0001f3f4", text.replace("\r\n", "\n").removeprefix("\ufeff").replace("\u00ad", ""))
+    return _RUN.sub(_shown, text)
+
+
+def neutral_json(text: str) -> str:
+    """Return JSON text that stands for the same value, with hidden characters and the brackets of tags as escapes.
+
+    A model that is given the text sees what is hidden in it, and no tag; a program that parses it gets every character.
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        around = (found.string[max(0, found.start() - 1) : found.start()], found.string[found.end() : found.end() + 1])
+        return found[0] if found[0] and _needed(found[0], *around) else json.dumps(found[0])[1:-1]
+
+    pieces, at = list[str](), 0
+    for start in sorted(brackets(text)):
+        if text[start] != "\\":
+            pieces += [text[at:start], f"\\u{ord(text[start]):04x}"]
+            at = start + 1
+    return _RUN.sub(escaped, "".join([*pieces, text[at:]]))
+
+
+def _shown(found: re.Match[str]) -> str:
+    run, text = found[0], found.string
+    before = text[found.start() - 1] if found.start() else ""
+    after = text[found.end()] if found.end() < len(text) else ""
+    if len(run) <= _SHOWN_ONE_BY_ONE and (kept := _needed(run, before, after)) is not None:
+        return kept
+    if len(run) <= _SHOWN_ONE_BY_ONE:
+        return "".join(f"[U+{ord(character):04X}]" for character in run)
+    return f"[{len(run):,} hidden characters]"
+
+
+def _needed(run: str, before: str, after: str) -> str | None:
+    """What stays of a run that the writing around it needs, or `None` where it needs none."""
+    if run in {"\ufe0f", "\ufe0e"}:
+        keycap = _KEYCAP.match(before) and after == "\u20e3"
+        return run if keycap or _PICTURE.match(before) else None
+    if run in {"\u200d", "\ufe0f\u200d"}:
+        joined = _PICTURE.match(before) and _PICTURE.match(after)
+        if joined:
+            return run
+    if run in {"\u200c", "\u200d"}:
+        return (
+            run if _JOINING.match(before) or (run == "\u200c" and before.isalpha() and _JOINING.match(after)) else None
+        )
+    if len(run) > 1:
+        return None
+    return _needed_one(run, before, after)
+
+
+def _needed_one(character: str, before: str, after: str) -> str | None:
+    if character == "\u200b":
+        return "" if _UNSPACED.match(before) and _UNSPACED.match(after) else None
+    if character in {"\ufe00", "\ufe01", "\ufe02"}:
+        return character if _VARIED.match(before) else None
+    if "\U000e0100" <= character <= "\U000e01ef":
+        return "" if _IDEOGRAPH.match(before) else None
+    if character in {"\u115f", "\u1160"}:
+        return character if _JAMO.match(before) or _JAMO.match(after) else None
+    if "\u180b" <= character <= "\u180f":
+        return character if _MONGOLIAN.match(before) else None
+    if character == "\u2800":
+        return character if _BRAILLE.match(before) and _BRAILLE.match(after) else None
+    return None

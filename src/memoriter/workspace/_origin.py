@@ -1,0 +1,71 @@
+"""Who wrote which lines of a note: entries that are not the owner's say so in the note itself.
+
+A mark is an HTML comment, so that it stays with the text, can be read in any editor and needs no index:
+
+- We chose PostgreSQL. <!-- from: agent via MCP (claude-code), 2026-11-22 -->
+
+It stands at the end of a list item's first line and speaks for the item and what is indented below it. Around a text
+with a structure of its own there are two: `<!-- from: … -->` on a line before it, `<!-- end: … -->` on one after it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from memoriter.types import ORIGIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FORGED = re.compile(r"<!(?=\s*-[-\s]*(?:from|end)\b)", re.IGNORECASE)
+_NAME = re.compile(r"[^\w .,()/+@-]+|-{2,}")
+_LONGEST_NAME = 80
+_ITEM = re.compile(r"[-*+] \S")
+_MARKED = re.compile(r"<!-- (from|end): [^<>\n]{1,200}? -->[ \t\r]*$")
+
+
+def marked(entry: str, origin: str, day: str) -> str:
+    """Return an entry with the mark of who wrote it.
+
+    Args:
+        entry: Markdown that ends with a line feed. What looks like a mark in it is made harmless, so that no text can
+            pass for another's or end its own mark early.
+        origin: such as `agent via MCP (claude-code)`.
+        day: `YYYY-MM-DD`.
+    """
+    from memoriter.workspace._neutral import visible
+
+    name = " ".join(_NAME.sub(" ", visible(origin)).split())[:_LONGEST_NAME].strip() or "agent"
+    body = _FORGED.sub("<\\!", entry)
+    lines = body.split("\n")
+    if _ITEM.match(lines[0]) and all(_ITEM.match(line) or line[:1] in {"", " ", "\t"} for line in lines):
+        mark = f" <!-- from: {name}, {day} -->"
+        return "\n".join(f"{line.rstrip()}{mark}" if _ITEM.match(line) else line for line in lines)
+    return f"<!-- from: {name}, {day} -->\n{body}<!-- end: {name} -->\n"
+
+
+def foreign_lines(lines: Sequence[str]) -> list[bool]:
+    """Return for each line of a note whether it was written by somebody else than its owner.
+
+    A mark that was never closed, as after a crash, holds until the next one.
+    """
+    foreign, until_end, column = [False] * len(lines), False, -1
+    for at, line in enumerate(lines):
+        found = _MARKED.search(line) if "<!--" in line else None
+        alone = found is not None and not line[: found.start()].strip()
+        if found is not None and alone:
+            until_end, column = found[1] == "from", -1
+            continue
+        indent = len(line) - len(line.lstrip(" \t"))
+        if line.strip() and column >= 0 and indent <= column:
+            column = -1
+        if found is not None and found[1] == "from":
+            column = indent
+        foreign[at] = until_end or (column >= 0 and bool(line.strip()))
+    return foreign
+
+
+def without_marks(text: str) -> str:
+    """Return a text without the marks of who wrote it: what is said in it."""
+    return ORIGIN.sub("", text)

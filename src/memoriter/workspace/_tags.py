@@ -1,0 +1,163 @@
+"""Tags, roles and special tokens in quoted text: their brackets become parentheses, and people still read them.
+
+A parser or a model takes `</memoriter-recall>`, `<|im_start|>`, `[INST]` or a line `Human:` as structure, and so it may
+take what only looks like it: other brackets, letters of other scripts, entities, blanks in between. `(system)` is none.
+HTML that is only about how text looks, addresses in angle brackets and comparisons stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from memoriter.workspace._folded import folded, skeleton, without_digits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_AMP = "&(?:amp;){0,8}"
+_MARKER = r"\[U\+[0-9A-F]{4,6}\]|\[\d[\d,]{0,12} hidden characters\]"
+_FILLER = rf"(?:{_MARKER}|[\s*`~\\\"'])*+"
+_OPEN = re.compile(
+    rf"""(?ix)
+      (?P<plain> < | {_AMP} (?: lt (?: ; | (?= [/|!?\s] ) ) | \#0{{0,8}}60;? | \#x0{{0,8}}3c;? )
+               | %3c | \\u003c | \\x3c )
+    | (?P<like> [＜﹤ᐸ‹⟨〈〈❮❰⟪˂⧼⦑≺⋖ᑉ] | {_AMP} (?: lsaquo | lang | langle ) ; )
+    | (?P<weak> [«《] )
+    """
+)
+_CLOSE = re.compile(
+    rf"(?i)>|{_AMP}(?:gt;?|#0{{0,8}}62;?|#x0{{0,8}}3e;?|rsaquo;|rang;|rangle;)|%3e|\\u003e|\\x3e|[＞﹥ᐳ›⟩〉〉❯❱⟫˃⧽⦒≻⋗»》]"
+)
+_INSIDE = re.compile(
+    rf"(?P<filler>{_FILLER})(?P<sigil>(?:[/⁄∕╱／|｜¦∣│ǀ!！?？]|{_FILLER}(?=[/|｜]))*+)(?:{_FILLER})"
+    rf"(?P<name>[^\W\d_](?:(?![ᐸᐳ˂˃])[\w.:·▁-]|{_MARKER}){{0,79}})?"
+)
+_ADDRESS = re.compile(
+    r"(?i)(?:https?|ftp|file|mailto|tel|ssh|git|obsidian|memoriter):[^\s<>]{1,2000}>|[^\s<>@]{1,200}@[^\s<>@]{1,200}>"
+)
+_LOOKS_WORDS = """
+a abbr b big blockquote br caption center cite code col dd del details dfn div dl dt em figcaption figure font
+footer h1 h2 h3 h4 h5 h6 header hr html i img ins kbd label legend li main mark nav ol p picture pre q rp rt
+ruby samp section small span strike strong sub summary sup svg table tbody td tfoot th thead time title tr tt u
+ul var video wbr
+"""
+_LOOKS = frozenset(_LOOKS_WORDS.split())
+"""Names of HTML that say how text looks."""
+_MEANING_WORDS = """
+system sys assistant user human developer tool tools function functions invoke parameter parameters instruction
+instructions inst prompt memory memories memoriter recall relevant context message messages role start end bos
+eos s im endoftext eot eom turn thinking think reasoning result results response answer document documents admin
+root policy reminder override antml channel analysis final call calls command hook agent bot model ai claude gpt
+chatgpt gemini llama openai anthropic im_start im_end fim sep pad cls mask startoftext header_id eot_id
+system_prompt 系统 系統 用户 用戶 助手
+指令 提示 システム ユーザー アシスタント 指示
+시스템 사용자 어시스턴트 지시 система система пользователь ассистент
+systeme utilisateur benutzer usuario sistema asistente assistente
+"""
+_MEANING = frozenset(_MEANING_WORDS.split())
+_BRACKET = re.compile(
+    rf"[\[［【〔](?P<slash>{_FILLER}[/／]?{_FILLER})(?P<name>[^\W\d_](?:[\w -]|{_MARKER}){{0,40}}+)"
+    rf"(?P<close>[\]］】〕])(?P<link>[(\[:]?)"
+)
+_BRACKETED_WORDS = """
+inst sys system assistant user human developer tool tools tool_calls tool_call tool_results tool_result
+available_tools system_prompt system_message developer_message im_start im_end instruction instructions 系统 系統
+システム 시스템
+"""
+_BRACKETED = frozenset(_BRACKETED_WORDS.split())
+_ALWAYS_WORDS = """
+inst sys tool_calls tool_call tool_results tool_result available_tools system_prompt
+"""
+_ALWAYS = frozenset(_ALWAYS_WORDS.split())
+_ROLE = re.compile(
+    rf"(?m)^(?P<lead>(?:[ \t>#*_|]|{_MARKER})*+)(?P<role>[^\W\d_](?:\w|[ _-](?=\w)|{_MARKER}){{0,24}})"
+    rf"(?=[*_ \t]{{0,8}}[:：﹕︰])"
+)
+_ROLES_WORDS = """
+human assistant system developer user tool function instruction instructions response ai model chatgpt claude 系统
+系統 用户 用戶 助手 人类 システム
+ユーザー アシスタント 人間 시스템 사용자 어시스턴트
+система пользователь ассистент systeme utilisateur benutzer
+usuario sistema asistente assistente
+"""
+_ROLES = frozenset(_ROLES_WORDS.split())
+
+
+def without_tags(text: str) -> str:
+    """Return the text in which nothing is a tag, a role or a special token; see `neutral`."""
+    return _ROLE.sub(_role, _BRACKET.sub(_bracket, "".join(_disarmed(text))))
+
+
+def brackets(text: str) -> dict[int, tuple[int, str]]:
+    """Return where each bracket of a tag begins: where it ends, and the parenthesis that may stand in its place."""
+    closes = [found.span() for found in _CLOSE.finditer(text)]
+    edges: dict[int, tuple[int, str]] = {}
+    next_close = line_end = 0
+    for opening in _OPEN.finditer(text):
+        inside = _INSIDE.match(text, opening.end())
+        if inside is None or not inside["name"]:
+            continue
+        while next_close < len(closes) and closes[next_close][0] < inside.end():
+            next_close += 1
+        if line_end < inside.end():
+            found = text.find("\n", inside.end())
+            line_end = len(text) if found < 0 else found
+        close = closes[next_close] if next_close < len(closes) else None
+        if not _is_structure(text, opening, inside, closed=close is not None and close[0] < line_end):
+            continue
+        edges[opening.start()] = opening.end(), "("
+        if close is not None:
+            edges[close[0]] = close[1], ")"
+    return edges
+
+
+def _disarmed(text: str) -> Iterator[str]:
+    """The text in pieces, with parentheses in the place of brackets."""
+    at = 0
+    for start, (end, parenthesis) in sorted(brackets(text).items()):
+        yield text[at:start]
+        yield parenthesis
+        at = end
+    yield text[at:]
+
+
+def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], *, closed: bool) -> bool:
+    name, sigil = _plain(inside["name"]), inside["sigil"]
+    words = [word for word in re.split(r"[._:▁·-]+", name) if word]
+    meant = any(word in _MEANING for word in words) or name in _MEANING
+    if opening["weak"]:
+        return bool(sigil) and meant
+    if opening["like"]:
+        return meant or "/" in folded(sigil) or "|" in folded(sigil)
+    if sigil:
+        return not (set(sigil) == {"/"} and name in _LOOKS)
+    if inside["filler"].strip(" \t\r\n") != inside["filler"]:
+        return meant and all(word in _MEANING for word in words)
+    if meant:
+        return True
+    before = text[opening.start() - 1 : opening.start()]
+    if name in _LOOKS or before.isalnum() or before == "_" or _ADDRESS.match(text, opening.end()):
+        return False
+    return closed
+
+
+@lru_cache(maxsize=4_096)
+def _plain(name: str) -> str:
+    """A name as it looks, in lower case; `syst3m` is one, too."""
+    found = skeleton(folded(name))
+    words = {found, folded(name), *without_digits(found)}
+    return next((word for word in sorted(words) if word in _MEANING or word in _ROLES), found)
+
+
+def _bracket(found: re.Match[str]) -> str:
+    name = _plain(found["name"]).strip().replace(" ", "_").replace("-", "_")
+    if name not in _BRACKETED or (found["link"] and name not in _ALWAYS):
+        return found[0]
+    return f"({found['slash']}{found['name']}){found['link']}"
+
+
+def _role(found: re.Match[str]) -> str:
+    role = _plain(found["role"])
+    return f"{found['lead']}({found['role']})" if role in _ROLES else found[0]
