@@ -11,6 +11,7 @@ from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import INDEXING_SHARE, Indexing
 from memoriter.backends._parts import Parts
 from memoriter.backends._scope import scope_of
+from memoriter.backends._verified import Comparing
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
@@ -51,6 +52,7 @@ class BuiltinBackend:
         self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
         self._parts = Parts(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._parts)
+        self._comparing = Comparing(workspace, clocks.wall, whole_lines=settings.sync.cutting.strategy == "markdown")
 
     @property
     def index(self) -> Index:
@@ -80,7 +82,10 @@ class BuiltinBackend:
         for _ in range(RANKINGS):
             if version == (version := self.index.version()):
                 break
-            hits = rank(self.index, text, vector, settings, filters=filters, now=now)
+            reader = self._comparing.reader(self.index)
+            hits = rank(reader.as_reader, text, vector, settings, filters=filters, now=now)
+            if reader.refused:
+                reasons += self._indexing.mend(reader.refused.values(), self._comparing, deadline)
         nothing = () if hits else self._nothing(text, vector, settings, filters)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)

@@ -13,10 +13,12 @@ from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from memoriter.backends._parts import Parts
+    from memoriter.backends._verified import Comparing
+    from memoriter.index import Row
     from memoriter.sync import Job, Look, Round, Seen
     from memoriter.types import CompactReport, SyncReport
 
@@ -186,6 +188,32 @@ class Indexing:
             lambda provider: self.parts.embedding.batches(provider, self.parts.index),
             wall=self.parts.clocks.wall,
         )
+
+    def mend(self, refused: Iterable[Row], comparing: Comparing, deadline: Deadline) -> list[Reason]:
+        """Read the notes again whose passages are not what the index holds; what a person should know of it.
+
+        Raises:
+            IndexDamaged: more is damaged than single passages.
+        """
+        from memoriter.backends._mending import left_over, mend, mended, there
+
+        rows = list(refused)
+        damaged = [row for row in rows if comparing.damaged(row, self.parts.index)]
+        if damaged:
+            self.parts.index.check()
+        if not (sources := there(rows, self.parts.workspace)):
+            return []
+        left = Deadline.within(
+            min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic
+        )
+        try:
+            with self.parts.index.lease(wait=min(CHANGED_WAIT_SECONDS, left.left)):
+                report = self.run(mend(sources, self.parts.index, left))
+        except IndexDamaged:
+            raise
+        except IndexUnavailable as error:
+            return left_over(rows, damaged, error)
+        return [*mended(damaged), *report.reasons]
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
         """Take up what changed, as far as a search would; what is left undone."""

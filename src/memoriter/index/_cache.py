@@ -39,7 +39,8 @@ class VectorSet:
 
 _HAVING = "FROM chunks CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 _SOME = (
-    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+    " CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
 # A fresh index has its vectors in the order they were made, with few that nobody needs: reading them in that order is

@@ -123,7 +123,7 @@ def listing(connection: Database) -> dict[str, IndexedFile]:
     """Every indexed file by its path."""
     statement = "SELECT path, kind, hash, size, mtime_ns, chunks, tail, stamp FROM files ORDER BY path"
     rows = connection.execute(statement).fetchall()
-    return {str(row[0]): IndexedFile(*cast("tuple[Any, ...]", row)) for row in rows}
+    return {str(row[0]): IndexedFile(*row) for row in rows}
 
 
 def kinds(connection: Database) -> dict[SourceKind, KindCount]:
@@ -139,7 +139,7 @@ def listing_of(connection: Database, paths: Collection[str]) -> dict[str, Indexe
         " CROSS JOIN files ON files.path = wanted.value ORDER BY files.path"
     )
     rows = connection.execute(statement, (json.dumps([storable(path) for path in paths]),)).fetchall()
-    return {str(row[0]): IndexedFile(*cast("tuple[Any, ...]", row)) for row in rows}
+    return {str(row[0]): IndexedFile(*row) for row in rows}
 
 
 def corpus(connection: Database) -> Corpus:
@@ -160,14 +160,14 @@ def count(connection: Database, filters: Filters) -> int:
 def rows(connection: Database, ids: Iterable[int]) -> dict[int, Row]:
     """The chunks that still exist, whole."""
     found = connection.execute(
-        f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK}, bag, chunks.length, day, script"  # noqa: S608 (fixed text)
+        f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK}, bag, chunks.length, day, script, chunks.key"  # noqa: S608 (fixed text)
         " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
         " CROSS JOIN files ON files.id = chunks.file",
         (id_list(ids),),
     )
     return {
-        chunk_id: Row(chunk_id, path, cast("SourceKind", kind), ordinal, chunk(*passage), bag, length, day, script)
-        for chunk_id, path, kind, ordinal, *passage, bag, length, day, script in cast(
+        chunk_id: Row(chunk_id, path, cast("SourceKind", kind), ordinal, chunk(*passage), bag, length, day, script, key)
+        for chunk_id, path, kind, ordinal, *passage, bag, length, day, script, key in cast(
             "Iterable[tuple[Any, ...]]", found
         )
     }

@@ -9,6 +9,7 @@ from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
 from memoriter.index._errors import translated
 from memoriter.index._lifecycle import OpenFile
+from memoriter.index._seal import check
 from memoriter.index._text import storable
 from memoriter.types import CompactReport, Filters
 
@@ -66,12 +67,17 @@ class Index(OpenFile):
         with self._writing() as connection:
             connection.execute("DELETE FROM meta WHERE key = ?", (key,))
 
+    def check(self) -> None:
+        """Check the structure of the whole file, and that its tables agree. Raises IndexDamaged."""
+        with self._reading() as connection:
+            check(connection, self.path)
+
     # files and chunks
 
     def files(self) -> dict[str, IndexedFile]:
         """Every indexed file by its path; during a rebuild only those that were put again."""
         with self._reading() as connection:
-            known = _files.listing(connection)
+            known = self._listing(connection)
         return known if self._rebuilt is None else {path: file for path, file in known.items() if path in self._rebuilt}
 
     def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
+    from memoriter.index._values import IndexedFile
     from memoriter.types import ModelSpec, Reason
 
 
@@ -51,6 +52,7 @@ class OpenFile:
         self._seen = -1
         self._vectors: Vectors
         self._counts = Counts()
+        self._listed: tuple[int, dict[str, IndexedFile]] = (-1, {})
         self._spec: ModelSpec | None = None
         self._choice: tuple[EngineName, str | None] = ("exact", None)
         self._pinned = False
@@ -336,6 +338,13 @@ class OpenFile:
                 self._home.lease.check()
                 yield connection
             self._version += 1
+
+    def _listing(self, connection: Database) -> dict[str, IndexedFile]:
+        """Every indexed file by its path, read once while the index stays the same."""
+        version = self.version()
+        if self._listed[0] != version:
+            self._listed = version, _files.listing(connection)
+        return self._listed[1]
 
     def _reopened(self, *, after: int = 0, damaged: Path | None = None) -> _opening.Opened:
         return _opening.open_home(

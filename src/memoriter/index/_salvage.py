@@ -33,16 +33,19 @@ def salvage(connection: Database, damaged: Path) -> None:
     # `immutable`: the file is neither locked nor written to, and a log beside it is left alone.
     place = f"file:{quote(str(damaged))}?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    with suppress(apsw.Error, ValueError, TypeError):
-        with closing(cast("Database", apsw.Connection(place, flags=flags, vfs=_checksums.vfs()))) as old:
-            sets = old.execute("SELECT id, fingerprint, dimensions, spec, created_at FROM sets").fetchall()
-            for of, fingerprint, dimensions, spec, created in sets:
-                with transaction(connection):
-                    connection.execute(
-                        "INSERT INTO sets(id, fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?, ?)",
-                        (of, fingerprint, dimensions, spec, created),
-                    )
-                    _copy(old, connection, of, dimensions)
+    try:
+        old = cast("Database", apsw.Connection(place, flags=flags, vfs=_checksums.vfs()))
+    except apsw.Error:
+        return
+    with closing(old), suppress(apsw.Error, ValueError, TypeError):
+        sets = old.execute("SELECT id, fingerprint, dimensions, spec, created_at FROM sets").fetchall()
+        for of, fingerprint, dimensions, spec, created in sets:
+            with transaction(connection):
+                connection.execute(
+                    "INSERT INTO sets(id, fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?, ?)",
+                    (of, fingerprint, dimensions, spec, created),
+                )
+                _copy(old, connection, of, dimensions)
 
 
 def _copy(old: Database, new: Database, of: int, dimensions: int) -> None:

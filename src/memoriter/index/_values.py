@@ -58,6 +58,8 @@ class Row:
     length: int
     day: int
     script: str
+    key: bytes
+    """`ids.vector_key` of the chunk, as it was stored."""
 
 
 class Brief(NamedTuple):

@@ -7,7 +7,7 @@ from memoriter.sync._background import background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._fill import BATCH_TOKENS, WORTH_A_BATCH
 from memoriter.sync._left_out import LEFT_OUT, left_out
-from memoriter.sync._plan import Plan, make_plan
+from memoriter.sync._plan import Plan, make_plan, may_change_unseen
 from memoriter.sync._read import undecoded_of
 from memoriter.sync._task import Look, Progress, SessionRules, SyncSettings, Task
 
@@ -48,6 +48,7 @@ __all__ = [
     "left_out",
     "look_for",
     "make_plan",
+    "may_change_unseen",
     "new_chunks",
     "skipped_in",
     "still_to_do",

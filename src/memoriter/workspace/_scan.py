@@ -53,6 +53,10 @@ class Walk:
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
     skipped: dict[str, Skipped] = field(default_factory=dict[str, Skipped])
     folders: dict[str, int] = field(default_factory=dict[str, int])
+    before: Mapping[str, Source] = field(default_factory=dict[str, Source])
+    """What the last scan found, by the path on disk: a file that is as it was needs no new value."""
+    seen: dict[str, Source] = field(default_factory=dict[str, Source])
+    """The same of this scan."""
     _inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def result(self) -> Scan:
@@ -182,16 +186,31 @@ class Walk:
         if found.st_size > self.max_bytes:
             self._skip(cited, "too_large", f"{found.st_size} bytes, more than {self.max_bytes}")
         elif real not in self.sources:
-            self.sources[real] = Source(cited, "memory", Path(path), found.st_size, changed_ns(found), stamp_of(found))
+            now = cited, found.st_size, changed_ns(found), stamp_of(found)
+            known = self.before.get(path)
+            if known is None or (known.path, known.size, known.mtime_ns, known.stamp) != now:
+                known = Source(cited, "memory", Path(path), *now[1:])
+            self.sources[real] = self.seen[path] = known
 
     def _skip(self, cited: str, reason: str, message: str) -> None:
         shown = cited if encodable(cited) else re.sub("[\ud800-\udfff]", "\ufffd", cited)
         self.skipped.setdefault(shown, Skipped(shown, reason, message))
 
 
-def scan_areas(areas: Sequence[Area], max_bytes: int) -> Scan:
-    """All files of the areas; a file that two of them reach keeps the path of the first."""
-    walk = Walk(max_bytes)
+def scan_areas(
+    areas: Sequence[Area], max_bytes: int, before: Mapping[str, Source] | None = None
+) -> tuple[Scan, Mapping[str, Source]]:
+    """All files of the areas; a file that two of them reach keeps the path of the first.
+
+    Args:
+        areas: where to look.
+        max_bytes: a larger file is skipped.
+        before: the second value that the last scan of these areas returned.
+
+    Returns:
+        The files, and what makes the next scan faster.
+    """
+    walk = Walk(max_bytes, before=before or {})
     for area in areas:
         walk.area(area)
-    return walk.result()
+    return walk.result(), walk.seen

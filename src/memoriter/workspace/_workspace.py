@@ -19,7 +19,7 @@ from memoriter.workspace._scan import Scan, scan_areas
 from memoriter.workspace._write import append, remove, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from memoriter.workspace._transcripts import Transcripts
@@ -85,6 +85,7 @@ class Workspace:
         self._extra_paths = tuple(extra_paths)
         self._max_bytes = max_bytes
         self.transcripts = transcripts
+        self._scanned: Mapping[str, Source] = {}
         if not self.root.is_dir():
             raise WorkspaceNotFound(
                 f"{os.fspath(root)!r} is not a folder", remedy="Create it, or name another with -w."
@@ -92,7 +93,7 @@ class Workspace:
 
     def scan(self) -> Scan:
         """All sources, and all that looked like one, as the disk is now."""
-        notes = scan_areas(self._areas(), self._max_bytes)
+        notes, self._scanned = scan_areas(self._areas(), self._max_bytes, self._scanned)
         if self.transcripts is None:
             return notes
         told = self.transcripts.scan()
