@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from unicodedata import combining, is_normalized
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, normalize
@@ -135,7 +134,7 @@ class _Words:
 def _words(lines: Sequence[str]) -> _Words:
     parts, starts, numbers, at = list[str](), list[int](), list[int](), 0
     for number, line in enumerate(lines):
-        if part := " ".join(_composed(line).split()):
+        if part := " ".join(normalize("NFC", line).split()):
             parts.append(part)
             starts.append(at)
             numbers.append(number)
@@ -145,7 +144,7 @@ def _words(lines: Sequence[str]) -> _Words:
 
 def _hits(words: _Words, text: str) -> Iterator[tuple[int, int]]:
     """Yield the first and last line of every place where the text is, from 0, each pair of lines once."""
-    wanted, last = " ".join(_composed(text).split()), None
+    wanted, last = " ".join(normalize("NFC", text).split()), None
     at = words.text.find(wanted) if wanted else -1
     while at >= 0:
         end = at + len(wanted)
@@ -154,25 +153,6 @@ def _hits(words: _Words, text: str) -> Iterator[tuple[int, int]]:
             last = hit
             yield hit
         at = words.text.find(wanted, end)
-
-
-_MARKS = re.compile(r"[^\x00-\x7f]{64,}")
-
-
-def _composed(text: str) -> str:
-    """NFC in linear time: a run of combining marks without end, which would take the square, is cut in pieces."""
-    return text if is_normalized("NFC", text) else normalize("NFC", _MARKS.sub(_cut_marks, text))
-
-
-def _cut_marks(found: re.Match[str]) -> str:
-    done, run = list[str](), 0
-    for character in found[0]:
-        run = run + 1 if combining(character) else 0
-        if run > 32:
-            done.append("\u034f")  # the combining grapheme joiner, which no mark is moved across
-            run = 1
-        done.append(character)
-    return "".join(done)
 
 
 def _spans(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
