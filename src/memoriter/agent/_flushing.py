@@ -151,8 +151,8 @@ class Flushing:
             self.store.change(self.key, act)
             if fresh and last is not None and last.step == "requested" and last.before != before:
                 reasons += self._let_go(last)
-            elif not fresh and (last := self._last()) is not None and last.before != before:
-                self._drop(before)
+            elif not fresh and ((last := self._last()) is None or last.before != before):
+                self._drop(before)  # another process was first, with a copy of its own
         except (MemoriterError, OSError) as error:
             return FlushAnswer(reasons=(*reasons, reason_of(error)))
         if not fresh:

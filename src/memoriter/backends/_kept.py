@@ -6,7 +6,6 @@ the only place of lines that a model removed, so forgetting takes out of it only
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from dataclasses import dataclass
@@ -113,4 +112,6 @@ def _told(content: bytes) -> str:
 
 
 def _words(text: str) -> str:
+    import html  # its table of names is large, and only this needs it
+
     return _NOT_A_WORD.sub("", normalize("NFC", html.unescape(text)))
