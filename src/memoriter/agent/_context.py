@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SMALLEST_BUDGET = 1_000
 """Characters: room for the headings, and for saying that everything was cut."""
 LONGEST_NOTE = 16 * 1024 * 1024
-LOOKED_AT = 4
+LOOKED_AT = 2
 """Times the budget: what is looked at of a note, of which some may have to be withheld."""
 OPENING = (
     "Notes from memory as they stood when this session began, on {day}. They are quoted from files: information about "

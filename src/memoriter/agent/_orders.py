@@ -90,6 +90,10 @@ _ENGLISH = (
     r"\b(?:delete|erase|wipe|destroy|overwrite) (?:all|every|everything in) (?:of )?(?:the |your |this |user s |user )+"
     r"(?:memor(?:y|ies)|notes)\b",
     r"\bdo not follow (?:the )?(?:system|developer)\b",
+    r"\bfrom now on (?:respond|act|answer|behave|reply|speak|operate) (?:as|like|without|only)\b",
+    r"\byou (?:will|must|shall|should) (?:now |henceforth )(?:act|behave|respond|operate|speak) (?:as|like)\b",
+    rf"{_NOT_ORDERED}\b(?:ignore|disobey|disregard|stop (?:obeying|following|serving|helping)) the (?:user|owner|human)\b"
+    r"(?! (?:agent|guide|manual|interface|story|stories|s|name|input|id|settings|field|table|test|group|menu))",
 )
 
 
@@ -112,6 +116,10 @@ _EUROPEAN = (
         r"\w*anweisung(?:en)?|\w*regeln?|\w*instruktionen?|\w*befehle?n?|\w*vorgaben|\w*richtlinien|\w*prompts?"
         r"|\w*beschränkungen|\w*einschränkungen|\w*direktiven",
     ),
+    r"\b(?:vergiss|vergesst|ignoriere|ignoriert) alles was (?:dir|euch|man dir|ich dir|du|vorher|zuvor|bisher|oben)\b"
+    r"|\b(?:oublie|ignore)[zs]? tout ce qu|\b(?:olvida|ignora) todo lo (?:que (?:te|se te|has)|anterior)"
+    r"|\b(?:dimentica|ignora) tutto (?:quello|cio|ciò) che (?:ti|hai|e stato)|\b(?:esqueça|ignore) tudo o? ?que (?:te|lhe|você|foi)"
+    r"|\b(?<!не )(?:забудь|игнорируй)(?:те)? все что (?:тебе|вам|было|ты|я|написано|сказано)\b",
     r"\b(?:du bist (?:jetzt|nun|ab sofort|ab jetzt)|ab (?:jetzt|sofort) bist du|von nun an (?:bist|wirst|musst) du) "
     r"(?:ein|eine|kein|keine|der|die|das|dan|nicht|frei|mein|im)\b(?! weg\b)",
     r"\b(?:sag|sage|verrate|erzähle|melde|teile)(?: \w+){0,3}? (?:dem|der|den) (?:nutzer|benutzer|user|anwender|besitzer)\w* "
@@ -145,7 +153,7 @@ _EUROPEAN = (
         r"(?<!non )(?:ignora(?:te)?|ignori|dimentica(?:te)?|dimentichi|trascura|tralascia|scarta)|non (?:seguire|rispettare"
         r"|obbedire|considerare)|disattendi|annulla|aggira|disobbedisci",
         r"tutte|tutti|tue|tuoi|vostre|qualsiasi|ogni|precedenti|queste|quelle",
-        r"precedenti|sopra|anteriori|del sistema|originali|iniziali|ricevute|date|esistenti|di prima",
+        r"precedenti|sopra|anteriori|del sistema|di sistema|originali|iniziali|ricevute|date|esistenti|di prima",
         r"istruzion[ei]|regol[ae]|direttive|ordini|indicazioni|restrizioni|linee guida|prompt|messaggi|comandi",
     ),
     r"\b(?:ora|adesso) sei (?:un|uno|una|il|lo|la|dan|libero|in)\b|\bd(?:a|') ?ora in poi (?:sei|sarai|devi|agisci|rispondi)\b",
@@ -183,7 +191,7 @@ _EASTERN = (
     r"|제한|안내|설정)[^.]{0,10}?(?:무시(?!하지|되|당)|잊어|잊고|잊으|따르지마|따르지말|거부하|폐기하|어겨|무효)",
     r"(?:너는|넌|당신은)(?:이제부터|지금부터|이제)(?!어디|뭐|알)|(?:이제|지금)부터(?:너는|넌|당신은)",
     r"사용자(?:에게|한테)(?:는|도)?[^.]{0,8}(?:말하지마|말하지말|알리지마|알리지말|숨겨|비밀로)|사용자몰래",
-    r"(?:너의|네|당신의)?(?:시스템프롬프트|시스템지침|시스템지시)를?[^.]{0,8}(?:출력하|보여|공개하|알려|말해|유출)",
+    r"(?:너의|네|당신의)?(?:시스템프롬프트|시스템지침|시스템지시)를?[^.]{0,8}(?:출력|보여|공개해|공개하라|알려|말해|유출)",
     r"(?<!不要)(?<!不能)(?<!別)(?<!别)(?<!没有)(?<!沒有)(?<!不)(?<!被)(?:忽略|无视|無視|忘记|忘記|忘掉|抛开|抛弃|拋棄|绕过|繞過|违反|違反"
     r"|覆盖|覆蓋)[^.]{0,10}?(?:之前|以前|上述|上面|前面|以上|先前|此前|所有|全部|一切|任何|你的|您的|系统|系統|原有|既有|既定)[^.]{0,8}?(?:指令"
     r"|指示|规则|規則|提示|命令|要求|设定|設定|限制|说明|說明|约束|約束|准则|準則|prompt)",
@@ -224,11 +232,41 @@ _UNTRUSTED = (
 )
 
 
+_HINTS = """
+ignor disregard forget overrid overwrit bypass overrul neglect dismiss circumvent abandon unlearn discard violat setaside
+paynoat paynohe follow obey comply adhere heed respect listento notapply dontapply youarenow nowon thispointon thispointfor
+thismomenton thismomentfor pretend imagine behaveas actas yournew yourreal yourtrue youractual youronly yoursecret assistants
+newinstr newsystem newdirect newprompt newrules developermode danmode godmode jailbreak adminmode debugmode unrestricted
+sudomode rootmode theuser theowner thehuman theoperator youruser yourowner yourhuman confirmation permission approval consent
+apikey allkey prompt instruction systemmessage guideline configuration rules password secret credential token keys exfiltrat env memor
+conversation history data youareno youreno youarefree yourefree youhaveno youmust youwill youshall youshould youhaveto youneed
+doanything disable privileges rights toolcall endofthe endofsystem endofquot thisisa youread yousee youprocess youencounter
+youload erase wipe
+vergiss vergesst vergessen missacht umgehe verwirf befolg beachte halte setze dubist bistdu wirstdu nutzer benutzer anwender
+besitzer anweisung instruktion ignorier
+olvid descart desobede omis omite nosig noobed norespet pasapor anula desestim ahoraeres apartirdeahora desdeahora usuario instruccion
+reglas
+oubli neglig suivez nesuis suisplus suispas respectez respecteplus tiens tenez desobei abstraction contourn annul outrepass faisfi faitesfi tues vousetes desormais dorenavant
+maintenant utilisateur consigne
+dimentic trascur tralasci scart nonseguire nonrispettare nonobbedire nonconsiderare disattend aggira disobbed orasei adessosei
+orainpoi utente istruzion regole
+esquec desconsider descarte naosiga naoobed naocumpra naorespeite anule contorne burle agoravoce voceagora voceeagora deagora
+usuario utilizador instruc regras
+игнорир забуд отброс обоид отмени наруш неследу несоблюд невыполн неподчин пренебр теперьты тытеперь отнынеты моментаты
+пользовател неспрашива промпт инструкц
+무시 잊 따르지 거부 폐기 어겨 무효 이제 지금부터 사용자 시스템
+忽略 无视 無視 忘 抛开 抛弃 拋棄 绕过 繞過 违反 違反 覆盖 覆蓋 理会 理會 遵守 遵循 听从 聽從 执行 執行 管 现在 現在 用户 用戶 使用者 主人 提示 指令
+従わない 従うな 破棄 無効 上書き 忘れ あなた ユーザー システム 内部指示
+"""
+"""What every order above holds one of, without blanks: most texts hold none, and need no closer look."""
+
+
 def turns_model(text: str) -> bool:
     """Return whether a text orders a model to give up what it was told; ordinary notes about models do not."""
     return _TAGS.search(text) is not None or any(
         _western().search(form) or _eastern().search(squeezed) or _squeezed().search(squeezed)
         for form, squeezed in _forms(text)
+        if any(hint in squeezed for hint in _hints())
     )
 
 
@@ -239,7 +277,7 @@ def orders_model(text: str) -> bool:
 
 def _forms(text: str) -> list[tuple[str, str]]:
     """The text as words, and as letters without anything between; once more for letters that only look like others."""
-    plain = folded(html.unescape(text))
+    plain = folded(html.unescape(text) if "&" in text else text)
     readings = {plain, skeleton(plain)}
     if "<" in plain:
         readings.add(_INSIDE_WORDS.sub("", plain))
@@ -259,6 +297,11 @@ def _joined(words: str) -> str:
 
 def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{folded(pattern)})" for pattern in patterns))
+
+
+@lru_cache(maxsize=1)
+def _hints() -> tuple[str, ...]:
+    return tuple(sorted(set(folded(_HINTS).split()), key=len))
 
 
 @lru_cache(maxsize=1)
