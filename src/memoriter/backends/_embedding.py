@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,8 +11,19 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from memoriter.backends._account import Account, Budget
+from memoriter.backends._calls import Calls
+from memoriter.backends._pause import Pauses
+from memoriter.backends._service import LateVectors, PatientProvider, Service, within
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
-from memoriter.errors import EmbeddingError, InputRejected, InputTooLarge, MemoriterError, ProviderUnavailable
+from memoriter.errors import (
+    EmbeddingError,
+    InputRejected,
+    InputTooLarge,
+    MemoriterError,
+    ProviderUnavailable,
+    TransientFailure,
+)
+from memoriter.search import Deadline
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -25,16 +37,16 @@ if TYPE_CHECKING:
     from memoriter.index import Index, Ledger
     from memoriter.types import ModelSpec
 
+    Downloading = Callable[[int, int | None], None]
+
 REMEMBERED_QUERIES = 256
 STANDING_IN_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
 UNKNOWN = "provider_unknown"
+QUERY_SECONDS = 5.0
+"""How long a search waits for the vector of its question, half of its own time at most."""
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
 """Kinds of providers that have a model to load."""
-
-
-def _for_ever() -> float:
-    return inf
 
 
 @dataclass(slots=True)
@@ -49,6 +61,7 @@ class _Slot:
     spec: ModelSpec | None = None
     looked: bool = False
     opened: EmbeddingProvider | None = None
+    late: LateVectors = field(default_factory=LateVectors)
 
 
 @dataclass(slots=True)
@@ -63,14 +76,18 @@ class Embedding:
     """How to use batch interfaces; None: not at all."""
     failed: Reason | None = None
     """Why the fallback serves."""
-    downloading: Callable[[int, int | None], None] | None = None
-    """Hears how many bytes of a model are here, and how many there are."""
-    left: Callable[[], float] = _for_ever
-    """Seconds that whoever asks now will wait."""
+    calls: Calls = field(default_factory=Calls)
+    """To services; `abort` it to let nobody wait any more."""
     _slots: dict[bool, _Slot] = field(default_factory=dict[bool, _Slot])
     _loading: Thread | None = None
     _standing_in: bool = False
     _since: float = 0.0
+    _gate: threading.RLock = field(default_factory=threading.RLock)
+    """Held for moments, never while somebody is asked."""
+    _loads: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a model of this machine is loaded."""
+    _loader: int = 0
+    """The thread that loads it."""
     _queries: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
         default_factory=OrderedDict["tuple[bool, str]", "NDArray[np.float32]"]
     )
@@ -114,38 +131,86 @@ class Embedding:
                 self._give_up(slot, error)
         return slot.spec
 
-    def open(self) -> EmbeddingProvider:
-        """The running provider. Raises EmbeddingError; the same each time where it cannot be used at all."""
-        slot = self._slot
-        if slot.opened is None:
-            if self.problem is not None:
-                raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
-            assert slot.choice is not None
+    def open(self, deadline: Deadline | None = None, hears: Downloading | None = None) -> EmbeddingProvider:
+        """Return the running provider, for one caller.
+
+        Args:
+            deadline: how long this caller waits for a service, here and for each vector; None: until it answers.
+            hears: is told how many bytes of a model are here, and how many there are.
+
+        Raises:
+            EmbeddingError: the provider cannot be used; `GivenUp` where a service did not answer in time.
+        """
+        opened, service = self._opened(deadline, hears), self._service
+        return opened if service is None else PatientProvider(opened, service, deadline)
+
+    def _opened(self, deadline: Deadline | None, hears: Downloading | None = None) -> EmbeddingProvider:
+        slot, choice, service = self._slot, self.choice, self._service
+        if slot.opened is not None:
+            return slot.opened
+        if self.problem is not None:
+            raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
+        assert choice is not None
+        if service is None:
+            return self._loaded(slot, choice, hears)
+        return service.ask(("open",), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
+
+    def _loaded(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
+        """Load a model of this machine, in one thread at a time."""
+        with self._loads:
+            self._loader = threading.get_ident()
             try:
-                slot.opened = open_choice(slot.choice, self.settings, self._world, self.account(slot.choice))
-                slot.spec = slot.opened.spec
-            except ProviderUnavailable as error:
-                self._give_up(slot, error)
-                raise
-            except EmbeddingError:
-                raise
-            except MemoriterError as error:
-                self._give_up(slot, error)
-                raise ProviderUnavailable(error.message, remedy=error.remedy) from error
+                return slot.opened or self._begin(slot, choice, hears)
+            finally:
+                self._loader = 0
+
+    def _begin(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
+        world = replace(self.outside, downloading=hears, left=self.calls.seconds_left)
+        try:
+            slot.opened = open_choice(choice, self.settings, world, self.account(choice))
+            slot.spec = slot.opened.spec
+        except ProviderUnavailable as error:
+            self._give_up(slot, error)
+            raise
+        except EmbeddingError:
+            raise
+        except MemoriterError as error:
+            self._give_up(slot, error)
+            raise ProviderUnavailable(error.message, remedy=error.remedy) from error
         return slot.opened
+
+    @property
+    def _service(self) -> Service | None:
+        """The service that serves; None where the provider needs none."""
+        choice = self.choice
+        if choice is None or choice.kind != "remote":
+            return None
+        pauses = Pauses(self.ledger, f"{choice.vendor}:{choice.endpoint}")
+        return Service(f"{choice.name} at {choice.endpoint}", self.calls, pauses, self.outside, self._slot.late)
+
+    @property
+    def paused(self) -> Reason | None:
+        """Why the service that serves is left alone for a while; None if it is asked."""
+        service = self._service
+        return service.paused if service else None
+
+    def try_again(self) -> None:
+        """Let the service be asked now, since somebody asks for that."""
+        if (service := self._service) is not None:
+            service.try_again()
 
     def warm(self) -> None:
         """Begin to load a model of this machine, in a thread of its own; a service has nothing to load."""
         if self.choice is None or self.choice.kind not in LOADED or self.warming or self._slot.opened is not None:
             return
-        self.downloading = None  # who hears of it now has nothing to do with this
         self._loading = Thread(target=self._load, name="memoriter-warm", daemon=True)
         self._loading.start()
 
     @property
     def warming(self) -> bool:
         """Whether another thread is loading the model. Nobody else opens it meanwhile."""
-        return self._loading is not None and self._loading.is_alive()
+        elsewhere = self._loads.locked() and self._loader != threading.get_ident()
+        return elsewhere or (self._loading is not None and self._loading.is_alive())
 
     def await_model(self, seconds: float) -> None:
         """Wait so long for a model that is being loaded."""
@@ -162,7 +227,8 @@ class Embedding:
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
         try:
-            opened = open_choice(slot.choice, self.settings, self._world, self.account(slot.choice), anew=True)
+            world = replace(self.outside, left=self.calls.seconds_left)
+            opened = open_choice(slot.choice, self.settings, world, self.account(slot.choice), anew=True)
         except MemoriterError:
             return
         if slot.opened is not None:
@@ -170,17 +236,40 @@ class Embedding:
         slot.opened, slot.spec, slot.looked = opened, opened.spec, True
         self._queries.clear()
 
-    def query_vector(self, text: str) -> NDArray[np.float32]:
-        """The question's vector (dims,). Raises EmbeddingError."""
+    def query_vector(self, text: str, deadline: Deadline | None = None) -> NDArray[np.float32]:
+        """Return the question's vector (dims,), for which a service is not waited for longer than `QUERY_SECONDS`.
+
+        A vector that comes later is there when the same is asked again.
+
+        Raises:
+            EmbeddingError: there is none; `GivenUp` where a service did not answer in time.
+        """
         asked = self._standing_in, text
-        if asked in self._queries:
-            self._queries.move_to_end(asked)
-            return self._queries[asked]
-        vector = self.open().embed([text], role="query")[0]
-        self._queries[asked] = vector
-        if len(self._queries) > REMEMBERED_QUERIES:
-            self._queries.popitem(last=False)
-        return vector
+        with self._gate:
+            if asked in self._queries:
+                self._queries.move_to_end(asked)
+                return self._queries[asked]
+        service = self._service
+        if service is not None and (paused := service.paused) is not None:
+            raise TransientFailure(paused.message, remedy=paused.remedy)
+        opened = self._opened(deadline)
+
+        def fetch() -> NDArray[np.float32]:
+            vector = opened.embed([text], role="query")[0]
+            self._remember(asked, vector)
+            return vector
+
+        if service is None:
+            return fetch()
+        limit = deadline or Deadline(self.outside.monotonic, inf)
+        patience = within(limit, min(limit.left / 2, QUERY_SECONDS))
+        return service.ask(("query", *map(str, asked)), fetch, patience, seconds=max(limit.left, 2 * QUERY_SECONDS))
+
+    def _remember(self, asked: tuple[bool, str], vector: NDArray[np.float32]) -> None:
+        with self._gate:
+            self._queries[asked] = vector
+            if len(self._queries) > REMEMBERED_QUERIES:
+                self._queries.popitem(last=False)
 
     def fall_back(self, error: EmbeddingError) -> bool:
         """Let the other provider serve for a while after an error; False where there is none to do so."""
@@ -201,7 +290,7 @@ class Embedding:
             self._standing_in, self.failed = False, None
         for standing_in, slot in list(self._slots.items()):
             if slot.problem is not None and now - slot.since >= STANDING_IN_SECONDS:
-                del self._slots[standing_in]
+                self._slots.pop(standing_in, None)
         if (problem := self.problem) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
@@ -216,7 +305,7 @@ class Embedding:
             error = refusal_of(choice, self.outside)
         except EmbeddingError as over:
             error = over
-        return Reason(error.code, error.message, error.remedy) if error else None
+        return Reason(error.code, error.message, error.remedy) if error else self.paused
 
     def leaving(self) -> str | None:
         """Where text may be sent from now on; None if nowhere, or if it was told before."""
@@ -252,7 +341,7 @@ class Embedding:
 
         if choice.vendor not in batch_vendors():
             return None
-        return Batches(index, provider, self.outside, self.rules, self.account(choice))
+        return Batches(index, self._slot.opened or provider, self.outside, self.rules, self.account(choice))
 
     def close(self) -> None:
         """Let go of models and connections."""
@@ -263,22 +352,16 @@ class Embedding:
         self.ledger.close()
 
     @property
-    def _world(self) -> Outside:
-        return replace(self.outside, downloading=self.downloading, left=self._seconds_left)
-
-    def _seconds_left(self) -> float:
-        """As it is when it is asked for: a provider lives longer than a search."""
-        return self.left()
-
-    @property
     def _slot(self) -> _Slot:
         return self._slot_of(standing_in=self._standing_in)
 
     def _slot_of(self, *, standing_in: bool) -> _Slot:
-        if standing_in not in self._slots:
+        with self._gate:
+            if standing_in in self._slots:
+                return self._slots[standing_in]
             pick: Callable[[ProviderSettings], Choice | None] = choose_fallback if standing_in else choose
             self._slots[standing_in] = _picked(pick, self.settings, now=self.outside.monotonic())
-        return self._slots[standing_in]
+            return self._slots[standing_in]
 
     def _give_up(self, slot: _Slot, error: MemoriterError) -> None:
         slot.problem, slot.since = Reason(error.code, error.message, error.remedy), self.outside.monotonic()
