@@ -49,6 +49,7 @@ class Calls:
         self._gate = threading.Lock()
         self._running: dict[Hashable, _Call[Any]] = {}
         self._here = threading.local()
+        self._afterwards: list[Callable[[], None]] = []
         self._aborted = False
 
     def run(
@@ -89,6 +90,14 @@ class Calls:
             others = [call for key, call in self._running.items() if wanted(key)]
         return max((call.waited for call in others if not self._ended(call, deadline)), default=None)
 
+    def when_idle(self, act: Callable[[], None]) -> None:
+        """Do something now, or as soon as no call is under way."""
+        with self._gate:
+            if self._running:
+                self._afterwards.append(act)
+                return
+        act()
+
     def seconds_left(self) -> float:
         """Return how long the call that runs in this thread may take; infinite in any other thread."""
         return getattr(self._here, "seconds", inf)
@@ -115,8 +124,11 @@ class Calls:
         finally:
             with self._gate:
                 self._running.pop(key, None)
+                acts, self._afterwards = ([], self._afterwards) if self._running else (self._afterwards, [])
             under_way.ended = True
             under_way.done.set()
+            for act in acts:
+                act()
 
     def _ended(self, under_way: _Call[Any], deadline: Deadline | None) -> bool:
         left = PATIENT_SECONDS if deadline is None else min(deadline.left, PATIENT_SECONDS)

@@ -347,7 +347,7 @@ class Embedding:
         """Let go of models and connections."""
         for slot in self._slots.values():
             if slot.opened is not None:
-                slot.opened.close()
+                self.calls.when_idle(slot.opened.close)
                 slot.opened = None
         self.ledger.close()
 

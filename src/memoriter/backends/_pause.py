@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.errors import ProviderUnavailable
@@ -27,6 +27,12 @@ class Pause:
     """How often in a row it did not answer."""
     code: str = ""
     message: str = ""
+    hasty: int = 0
+    """How often in a row somebody with little time did not get an answer."""
+
+    def after_hasty(self, error: EmbeddingError, now: float) -> Pause:
+        """Return what follows a wait that was too short to tell: a pause, if it is not the first one in a row."""
+        return self.after(error, now) if self.hasty else replace(self, hasty=1)
 
     def after(self, error: EmbeddingError, now: float) -> Pause:
         """Return the pause that follows one more failure."""
@@ -46,7 +52,8 @@ class Pause:
         """Return what was kept; no pause for anything else."""
         with suppress(ValueError, TypeError, KeyError):
             kept: Any = json.loads(text)
-            return cls(float(kept["until"]), int(kept["times"]), str(kept["code"]), str(kept["message"]))
+            words = str(kept["code"]), str(kept["message"])
+            return cls(float(kept["until"]), int(kept["times"]), *words, int(kept["hasty"]))
         return cls()
 
 
@@ -76,4 +83,4 @@ class Pauses:
         """Keep a pause; where nothing can be written, for this process alone."""
         self._own = pause
         with suppress(ProviderUnavailable):
-            self._notes.set(self._name, json.dumps(asdict(pause)) if pause.times else "")
+            self._notes.set(self._name, json.dumps(asdict(pause)) if pause != Pause() else "")

@@ -30,6 +30,8 @@ BATCH = "document"
 BATCH_SECONDS = 10.0
 """How long indexing waits for one batch while somebody waits for the indexing. The batch itself goes on, and its
 vectors are used when they come."""
+FAIR_SECONDS = 3.0
+"""A service that is given less may just be slow: it is left alone when that happens twice in a row."""
 SLOW_SECONDS = 1.0
 """A failure that took no longer keeps nobody waiting, so the service is asked again at once."""
 MOST_LATE = 4_096
@@ -88,7 +90,7 @@ class Service:
             return self.calls.run(named, lambda: self._noted(call), who=self.name, deadline=deadline, seconds=seconds)
         except GivenUp as error:
             if key[0] != BATCH or error.waited >= BATCH_SECONDS:
-                self._pause(error)
+                self._pause(error, hasty=error.waited < FAIR_SECONDS)
             raise
 
     def await_batches(self, deadline: Deadline | None) -> None:
@@ -117,13 +119,14 @@ class Service:
             if self.outside.monotonic() - started >= SLOW_SECONDS:
                 self._pause(error)
             raise
-        if self.pauses.load().times:
+        if self.pauses.load() != Pause():
             self.pauses.save(Pause())
         return result
 
-    def _pause(self, error: TransientFailure) -> None:
+    def _pause(self, error: TransientFailure, *, hasty: bool = False) -> None:
         if self.paused is None and not self.calls.aborted:
-            self.pauses.save(self.pauses.load().after(error, self.outside.wall()))
+            kept, now = self.pauses.load(), self.outside.wall()
+            self.pauses.save(kept.after_hasty(error, now) if hasty else kept.after(error, now))
 
 
 class PatientProvider:

@@ -83,11 +83,23 @@ class _Desk:
         # Another name than the one listened on is how a client on this machine gets here.
         reached = server.url.removeprefix("http://").rpartition(":")[0]
         app = serve_app(self.memory, token=server.token, tickets=folder, hosts=(*self.names, reached))
-        try:
-            with self.memory.watching(self.hear) if self.watched else nullcontext():
-                serve(app, self.listening, ready=lambda: self.begin(folder, server))
-        finally:
-            withdraw(folder, server)
+        with self.memory.watching(self.hear) if self.watched else nullcontext() as watching:
+
+            def ending() -> None:
+                self.memory.stop()
+                if watching is not None:
+                    watching.stop()
+
+            try:
+                serve(
+                    app,
+                    self.listening,
+                    ready=lambda: self.begin(folder, server),
+                    ending=ending,
+                    last=lambda: withdraw(folder, server),
+                )
+            finally:
+                withdraw(folder, server)
 
     def begin(self, folder: Path, server: Announcement) -> None:
         """Tell everybody that requests are answered now."""

@@ -44,7 +44,15 @@ class Taken(Exception):
 class Hooks:
     """`POST /hook/{event}` and `GET /health`, for requests that name this machine."""
 
-    def __init__(self, shared: SharedMemory, security: TransportSecuritySettings, token: str, tickets: Path) -> None:
+    def __init__(
+        self,
+        shared: SharedMemory,
+        security: TransportSecuritySettings,
+        token: str,
+        tickets: Path,
+        *,
+        sessions: Callable[[], int],
+    ) -> None:
         """Serve one memory.
 
         Args:
@@ -52,7 +60,9 @@ class Hooks:
             security: which hosts and origins a request may name.
             token: what a hook has to show.
             tickets: the folder in which commands leave the tickets of their work.
+            sessions: how many sessions of MCP are open.
         """
+        self._sessions = sessions
         self._shared = shared
         self._security = TransportSecurityMiddleware(security)
         self._token = token
@@ -76,7 +86,7 @@ class Hooks:
         except UsageError as error:
             return _error(400, error.code, error.message, error.remedy)
         try:
-            answer = await self._shared.take_turn(work)
+            answer = await self._shared.take_turn(work, session=given.session)
         except Taken:
             return _error(409, "taken", "Somebody else does this already.", "Nothing is lost.")
         except Cancelled:
@@ -93,10 +103,10 @@ class Hooks:
         try:
             status = await self._shared.take_turn(lambda memory: memory.status(), patience=HEALTH_SECONDS)
         except Cancelled:
-            return _error(503, "busy", "The memory is busy, such as with a first index.", "Ask again in a moment.")
+            return _error(503, "busy", "The memory is busy.", "Ask again in a moment.")
         except (MemoriterError, OSError) as error:
             return _error(503, "health", wire_text(str(error)), "Run: memoriter doctor")
-        return _json(200, health_json(status.health))
+        return _json(200, {**health_json(status.health), "sessions": self._sessions()})
 
     async def _refusal(self, request: Request) -> Response | None:
         if refused := await self._security.validate_request(request, is_post=True):
@@ -127,7 +137,7 @@ class Hooks:
 
     async def _begun(self, session: str) -> None:
         try:
-            await self._shared.take_turn(lambda memory: memory.session_started(session))
+            await self._shared.take_turn(lambda memory: memory.session_started(session), session=f"{session} begun")
         except (Cancelled, MemoriterError, OSError):
             return  # the next search takes it up, and tells what is wrong
 

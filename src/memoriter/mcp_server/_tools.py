@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from memoriter.tools import Tool
 
 
+QUICK = frozenset({"memory_get", "memory_append", "fetch"})
+"""Tools that only open notes."""
 log = logging.getLogger(__name__)
 
 
@@ -48,7 +50,13 @@ class Tools:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {known}.")
         arguments = params.arguments or {}
         try:
-            return rendered(await self._shared.ask(context.session, lambda memory: tool.run(memory, arguments)))
+            answer = await self._shared.ask(
+                context.session,
+                lambda memory: tool.run(memory, arguments),
+                alone=tool.writes is None,  # a plugin's: nobody knows whether it may be shared
+                quick=tool.name in QUICK,
+            )
+            return rendered(answer)
         except Exception as error:  # a tool of a plugin may break its promise
             log.warning("%s failed", tool.name, exc_info=True)
             text = wire_text(f"{tool.name} failed: {type(error).__name__}: {error}")
