@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memoriter.backends._account import Account, Budget
 from memoriter.backends._calls import Calls
 from memoriter.backends._pause import Pauses
-from memoriter.backends._service import LateVectors, PatientProvider, Service, within
+from memoriter.backends._service import OPEN, LateVectors, PatientProvider, Service, within
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import (
     EmbeddingError,
@@ -86,6 +86,7 @@ class Embedding:
     """Held for moments, never while somebody is asked."""
     _loads: threading.Lock = field(default_factory=threading.Lock)
     """Held while a model of this machine is loaded."""
+    _closings: int = 0
     _loader: int = 0
     """The thread that loads it."""
     _queries: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
@@ -153,7 +154,7 @@ class Embedding:
         assert choice is not None
         if service is None:
             return self._loaded(slot, choice, hears)
-        return service.ask(("open",), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
+        return service.ask((OPEN,), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
 
     def _loaded(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
         """Load a model of this machine, in one thread at a time."""
@@ -165,10 +166,10 @@ class Embedding:
                 self._loader = 0
 
     def _begin(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
-        world = replace(self.outside, downloading=hears, left=self.calls.seconds_left)
+        world, closings = replace(self.outside, downloading=hears, left=self.calls.seconds_left), self._closings
         try:
-            slot.opened = open_choice(choice, self.settings, world, self.account(choice))
-            slot.spec = slot.opened.spec
+            opened = open_choice(choice, self.settings, world, self.account(choice))
+            slot.spec = opened.spec
         except ProviderUnavailable as error:
             self._give_up(slot, error)
             raise
@@ -177,7 +178,11 @@ class Embedding:
         except MemoriterError as error:
             self._give_up(slot, error)
             raise ProviderUnavailable(error.message, remedy=error.remedy) from error
-        return slot.opened
+        if closings == self._closings:
+            slot.opened = opened
+        else:  # it came after nobody waited for it any more
+            opened.close()
+        return opened
 
     @property
     def _service(self) -> Service | None:
@@ -345,6 +350,7 @@ class Embedding:
 
     def close(self) -> None:
         """Let go of models and connections."""
+        self._closings += 1
         for slot in self._slots.values():
             if slot.opened is not None:
                 self.calls.when_idle(slot.opened.close)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-BATCH = "document"
+BATCH, OPEN = "document", "open"
+"""What a call is for, as the first part of its key."""
 BATCH_SECONDS = 10.0
 """How long indexing waits for one batch while somebody waits for the indexing. The batch itself goes on, and its
 vectors are used when they come."""
@@ -87,10 +88,12 @@ class Service:
         """
         named = (key[0], self.name, *key[1:])
         try:
-            return self.calls.run(named, lambda: self._noted(call), who=self.name, deadline=deadline, seconds=seconds)
+            return self.calls.run(
+                named, lambda: self._noted(key[0], call), who=self.name, deadline=deadline, seconds=seconds
+            )
         except GivenUp as error:
             if key[0] != BATCH or error.waited >= BATCH_SECONDS:
-                self._pause(error, hasty=error.waited < FAIR_SECONDS)
+                self._pause(error, hasty=key[0] != OPEN and error.waited < FAIR_SECONDS)
             raise
 
     def await_batches(self, deadline: Deadline | None) -> None:
@@ -111,7 +114,7 @@ class Service:
         if self.paused is not None:
             self.pauses.save(Pause())
 
-    def _noted(self, call: Callable[[], _T]) -> _T:
+    def _noted(self, kind: str, call: Callable[[], _T]) -> _T:
         started = self.outside.monotonic()
         try:
             result = call()
@@ -119,7 +122,7 @@ class Service:
             if self.outside.monotonic() - started >= SLOW_SECONDS:
                 self._pause(error)
             raise
-        if self.pauses.load() != Pause():
+        if kind != OPEN and self.pauses.load() != Pause():  # a known model is opened without asking anybody
             self.pauses.save(Pause())
         return result
 
