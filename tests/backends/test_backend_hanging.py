@@ -69,7 +69,9 @@ def test_the_first_search_of_a_workspace_finds_words(desk: Desk) -> None:
     assert not result.health.legs["vector"]
 
 
-def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone(desk: Desk, server: HeldServer) -> None:
+def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone(
+    desk: Desk, server: HeldServer
+) -> None:
     memory = desk.open()
     for number in range(7):
         desk.write(f"memory/new{number}.md", f"The zebrafish{number} swims.\n")

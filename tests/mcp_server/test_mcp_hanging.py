@@ -48,6 +48,11 @@ def connected(desk: Desk, *words: str) -> Iterator[tuple[Serving, Client]]:
         yield server, Client(f"{server.url}/mcp", read_timeout_seconds=LIMIT)
 
 
+def health(server: Serving) -> Any:
+    with urlopen(f"{server.url}/health", timeout=LIMIT) as answer:
+        return json.load(answer)
+
+
 async def found(client: Client, query: str) -> tuple[list[str], list[str]]:
     """Paths and reasons."""
     answer: Any = (await client.call_tool("memory_search", {"query": query})).structured_content
@@ -88,8 +93,7 @@ async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: De
             note: Any = (await client.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
             assert "PostgreSQL" in note["text"]
             assert (await client.list_tools()).tools
-            with urlopen(f"{server.url}/health") as answer:
-                assert json.load(answer)["legs"] == {"keyword": True, "vector": False}
+            assert (await anyio.to_thread.run_sync(health, server))["legs"] == {"keyword": True, "vector": False}
             assert not service.let_go.is_set()
             service.let_go.set()
 
@@ -103,6 +107,7 @@ async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(des
 
     with connected(desk, "--no-watch") as (server, client):
         async with client, anyio.create_task_group() as tasks:
+            await client.list_tools()  # by which the client checks the answer
             tasks.start_soon(ask, client)
             assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
             server.process.send_signal(signal.SIGTERM)
@@ -124,9 +129,18 @@ async def test_a_signal_ends_the_server_while_its_watcher_waits_for_the_service(
         assert list(server.folder.iterdir()) == []
 
 
+STUCK = """
+import memoriter.memory, time
+def close(self):
+    print("closing", flush=True)
+    time.sleep(600)
+memoriter.memory.Memory.close = close
+"""
+"""Python before the program: a memory that cannot be let go of."""
+
+
 async def test_a_second_signal_ends_the_server_at_once(desk: Desk) -> None:
-    before = "import memoriter.mcp_server._shared as shared\nshared.DRAIN_SECONDS = 60.0"
-    before += "\nimport memoriter.memory as m\nm.Memory.close = lambda self: print('closing', flush=True) or __import__('time').sleep(60)"
+    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 600.0\n{STUCK}"
     with serving(desk, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
         assert server.process.stdout
@@ -137,8 +151,7 @@ async def test_a_second_signal_ends_the_server_at_once(desk: Desk) -> None:
 
 
 async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: Desk) -> None:
-    before = "import memoriter.memory as m\nm.Memory.close = lambda self: __import__('time').sleep(600)"
-    with serving(desk, before=before) as server:
+    with serving(desk, before=STUCK) as server:
         server.process.send_signal(signal.SIGTERM)
         assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
         assert list(server.folder.iterdir()) == []

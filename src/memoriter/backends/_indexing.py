@@ -154,9 +154,7 @@ class Indexing:
         embedding, hears = self.parts.embedding, sync.progress
 
         def opened() -> EmbeddingProvider:
-            return embedding.open(
-                task.embed_by, lambda here, whole: hears(Progress("download", here, whole or here))
-            )
+            return embedding.open(task.embed_by, lambda here, whole: hears(Progress("download", here, whole or here)))
 
         self.parts.follow_provider()
         for _ in range(2):
@@ -176,8 +174,8 @@ class Indexing:
                     raise
                 break  # its vectors serve us as well, and words find what still has none
             except EmbeddingError as error:
-                if isinstance(error, GivenUp) and embedding.paused is None:
-                    break  # the time was over, which says nothing about the provider
+                if isinstance(error, GivenUp) and embedding.paused is None and not embedding.unknown:
+                    break  # the time was over, which says nothing about the provider: `vectors_pending` is enough
                 if not embedding.fall_back(error):
                     told.append(embedding.paused or Reason(error.code, error.message, error.remedy))
                     break

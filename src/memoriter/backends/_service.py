@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from memoriter.backends._calls import Calls
     from memoriter.embed import EmbeddingProvider, Outside
-    from memoriter.index import Ledger
     from memoriter.types import ModelSpec, Reason, Role
 
     Key = tuple[str, ...]

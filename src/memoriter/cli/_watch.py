@@ -41,11 +41,14 @@ def command() -> None:
     """
     asked, screen = Asked.now(), Asked.now().screen
     stop = threading.Event()
-    with asked.memory() as memory, _stopped_by_signals(stop):
-        # In a thread of its own, so that a signal ends it whatever a service keeps it waiting for.
-        with asked.told(memory).watching(lambda event: _tell(screen, event)) as watching:
-            while not stop.is_set() and not watching.ended(wait=LOOK_SECONDS):
-                pass
+    # In a thread of its own, so that a signal ends it whatever a service keeps it waiting for.
+    with (
+        asked.memory() as memory,
+        _stopped_by_signals(stop),
+        asked.told(memory).watching(lambda event: _tell(screen, event)) as watching,
+    ):
+        while not stop.is_set() and not watching.ended(wait=LOOK_SECONDS):
+            pass
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
+    import asyncio
     import socket
     from collections.abc import Callable
     from types import FrameType
@@ -50,8 +50,8 @@ class Server(uvicorn.Server):
         self._over = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End well at the first signal, and at once at the second. The one that is sent on at the end counts for none."""
-        if self._over:
+        """End well at the first signal, and at once at the second."""
+        if self._over:  # uvicorn sends the first one on when it is done
             return
         if self.should_exit:
             self._ending.now(128 + sig)
@@ -74,15 +74,14 @@ class Connection(H11Protocol):
     """
 
     _late: asyncio.TimerHandle | None = None
-    _since = 0.0
+    since = 0.0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._since = self.loop.time()
+        self.since = self.loop.time()
         self._expect()
         others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
-        address = self._address
-        near = [each for each in others if each._address == address]  # noqa: SLF001 (of the same class)
+        near = [each for each in others if each.address == self.address]
         if len(near) >= MOST_CONNECTIONS // 2:
             _worst(near).drop()
         elif len(others) >= MOST_CONNECTIONS:
@@ -110,8 +109,10 @@ class Connection(H11Protocol):
         return self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
 
     @property
-    def _address(self) -> str:
-        return self.client[0] if self.client else ""
+    def address(self) -> str:
+        """The client's."""
+        client: tuple[str, int] | None = self.client
+        return client[0] if client else ""
 
     def drop(self) -> None:
         """Close it at once, whatever it does."""
@@ -132,7 +133,8 @@ class Connection(H11Protocol):
         self._late = None
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        answering: Any = getattr(self, "cycle", None)
+        if answering is None or answering.response_complete:
             self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
             self.transport.close()
         else:
@@ -140,4 +142,4 @@ class Connection(H11Protocol):
 
 
 def _worst(connections: list[Connection]) -> Connection:
-    return min(connections, key=lambda each: (not each.reading, each._since))  # noqa: SLF001 (of the same module)
+    return min(connections, key=lambda each: (not each.reading, each.since))

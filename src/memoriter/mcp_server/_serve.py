@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.mcp_server._hooks import Hooks
 from memoriter.mcp_server._ending import Ending
+from memoriter.mcp_server._hooks import Hooks
 from memoriter.mcp_server._running import Server
 from memoriter.mcp_server._server import server_of
 from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits

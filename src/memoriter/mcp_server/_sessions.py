@@ -90,7 +90,7 @@ class SessionLimits:
         """Hear that a session has ended: by its client, or after it was idle for too long."""
 
         async def hear(message: Message) -> None:
-            if message["type"] == "http.response.start" and (message["status"] == 404 or method == "DELETE"):  # noqa: PLR2004
+            if message["type"] == "http.response.start" and (message["status"] == 404 or method == "DELETE"):
                 self._sessions.pop(name, None)
             await send(message)
 
@@ -101,7 +101,7 @@ class SessionLimits:
         begun: list[_Session] = []
 
         async def hear(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 400:  # noqa: PLR2004
+            if message["type"] == "http.response.start" and message["status"] < 400:
                 name = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if name is not None:
                     begun.append(self._sessions.setdefault(name, _Session(address, self._clock(), open=1)))

@@ -144,9 +144,7 @@ class SharedMemory:
 
         limiter = self._quick if session is None else self._hooks
         with anyio.move_on_after(patience):
-            return await anyio.to_thread.run_sync(
-                work, abandon_on_cancel=patience is not None, limiter=limiter
-            )
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=patience is not None, limiter=limiter)
         raise Cancelled
 
     def warm(self) -> None:
