@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import RLock
 from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.app import assemble, plugins_of, surroundings, surrounds_of
@@ -44,6 +45,7 @@ class Memory:
         self._sessions = set[str]()
         self._loaded: Plugins | None = None
         self._surrounds: Surrounds | None = None
+        self._gate = RLock()
 
     @classmethod
     def open(
@@ -343,15 +345,21 @@ class Memory:
         """
         from memoriter.agent import Session
 
-        if self._surrounds is None:
-            self._surrounds = surrounds_of(self._assembly, self._plugins, self)
+        with self._gate:
+            if self._surrounds is None:
+                self._surrounds = surrounds_of(self._assembly, self._plugins, self)
         return Session(key, audience, replace(self._surrounds, writable=writable))
 
     @property
     def _plugins(self) -> Plugins:
-        if self._loaded is None:
-            self._loaded = plugins_of(self._assembly)
-        return self._loaded
+        with self._gate:
+            if self._loaded is None:
+                self._loaded = plugins_of(self._assembly)
+            return self._loaded
+
+    def stop(self) -> None:
+        """Let nobody wait for an embedding service any more: searches that do so answer by words. Call `close` next."""
+        self._backend.stop()
 
     def close(self) -> None:
         """Let go of the index and the model."""

@@ -1,4 +1,4 @@
-"""Requests to one server take turns with the memory, and what needs no turn does not wait for one."""
+"""Requests to one server share the memory: reads and writes never wait for searches, however many there are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mcp import Client
 
 from mcp_doors import LIMIT
 from memoriter.mcp_server import server_of
+from memoriter.mcp_server._shared import MOST_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,9 @@ class Held:
     def __init__(self) -> None:
         self.begun = Event()
         self.may_go_on = Event()
+        self.count = 0
+        self.full = Event()
+        """Set when as many have begun as there may be at once."""
 
 
 @pytest.fixture
@@ -41,7 +45,10 @@ def held(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     held, search = Held(), memory.search
 
     def wait(*arguments: Any, **options: Any) -> Any:
+        held.count += 1
         held.begun.set()
+        if held.count == MOST_AT_ONCE:
+            held.full.set()
         assert held.may_go_on.wait(LIMIT)
         return search(*arguments, **options)
 
@@ -60,21 +67,30 @@ async def test_notes_can_be_read_while_a_search_takes_its_time(memory: Memory, h
         held.may_go_on.set()
 
 
-async def test_a_request_that_is_cancelled_while_it_waits_is_never_carried_out(
+async def test_an_entry_is_written_while_searches_take_all_the_time_they_may(
     memory: Memory, held: Held, desk: Desk
 ) -> None:
-    before = (desk.notes / "MEMORY.md").read_bytes()
-    entry = {"text": "Never mind.", "to": "long-term"}
     async with Client(server_of(memory)) as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(client.call_tool, "memory_search", {"query": "ledger"})
+        for _ in range(2 * MOST_AT_ONCE):
+            tasks.start_soon(client.call_tool, "memory_search", {"query": "ledger"})
         await anyio.to_thread.run_sync(held.begun.wait, LIMIT)
+        entry = {"text": "Never mind.", "to": "long-term"}
+        assert not (await client.call_tool("memory_append", entry)).is_error
+        assert "Never mind." in (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
+        assert not held.may_go_on.is_set()
+        held.may_go_on.set()
+
+
+async def test_a_request_that_is_cancelled_while_it_waits_is_never_carried_out(memory: Memory, held: Held) -> None:
+    async with Client(server_of(memory)) as client, anyio.create_task_group() as tasks:
+        for _ in range(MOST_AT_ONCE):
+            tasks.start_soon(client.call_tool, "memory_search", {"query": "ledger"})
+        assert await anyio.to_thread.run_sync(held.full.wait, LIMIT)
         with anyio.move_on_after(0.2) as waiting:
-            await client.call_tool("memory_append", entry)
+            await client.call_tool("memory_search", {"query": "one too many"})
         assert waiting.cancelled_caught
         held.may_go_on.set()
-        found = await client.call_tool("memory_search", {"query": "Never mind"})
-        assert not found.is_error
-    assert (desk.notes / "MEMORY.md").read_bytes() == before
+    assert held.count == MOST_AT_ONCE
 
 
 async def test_the_memory_is_closed_when_the_server_ends(memory: Memory) -> None:

@@ -61,10 +61,10 @@ class Serving:
 
 
 @contextmanager
-def serving(desk: Desk, *words: str) -> Iterator[Serving]:
-    """A server of the notes of a desk, or of what the words say."""
+def serving(desk: Desk, *words: str, before: str = "") -> Iterator[Serving]:
+    """A server of the notes of a desk, or of what the words say; `before` is Python that runs first."""
     chosen = words if "-w" in words else ("-w", str(desk.notes), *words)
-    command = desk.command("--json", "serve", "--port", "0", *chosen)
+    command = desk.command("--json", "serve", "--port", "0", *chosen, before=before)
     with subprocess.Popen(
         command, env=desk.surroundings(), cwd=desk.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

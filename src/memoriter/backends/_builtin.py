@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.backends._health import WARMING, health_of, standing_health
-from memoriter.backends._indexing import INDEXING_SHARE, Indexing
+from memoriter.backends._indexing import Indexing
 from memoriter.backends._parts import Parts
 from memoriter.backends._scope import scope_of
 from memoriter.backends._verified import Comparing
@@ -45,7 +44,7 @@ be missing, and its replacement too."""
 
 
 class BuiltinBackend:
-    """One workspace with its index; opened when first used, safe to use from one thread at a time."""
+    """One workspace with its index, opened when first used. Threads may share it."""
 
     def __init__(self, workspace: Workspace, settings: BackendSettings, embedding: Embedding, clocks: Clocks) -> None:
         """Take the parts as they are; nothing is opened yet."""
@@ -62,15 +61,11 @@ class BuiltinBackend:
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
         text = clean_query(query.text)
-        try:
-            return self._parts.surviving(lambda: self._search(text, query, progress))
-        finally:
-            self.embedding.left = lambda: inf
+        return self._parts.surviving(lambda: self._search(text, query, progress))
 
     def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
-        self.embedding.left = lambda: deadline.left * INDEXING_SHARE
         self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         self._parts.follow_provider()
         reasons = [*self._indexing.fresh(deadline, progress), *self.index.notices]
@@ -142,14 +137,14 @@ class BuiltinBackend:
             if deadline.passed:
                 return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
             try:
-                return self.embedding.query_vector(text), self.embedding.failed
+                return self.embedding.query_vector(text, deadline), self.embedding.failed
             except EmbeddingError as error:
                 late = hasty and isinstance(error, TransientFailure)
                 if late or not self.embedding.fall_back(error):
                     return None, Reason(error.code, error.message, error.remedy)
             # Never a question of one model to the vectors of another.
             self._parts.follow_provider()
-        return None, self.embedding.problem or self.embedding.failed
+        return None, self.embedding.problem or self.embedding.failed or self.embedding.paused
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
@@ -160,6 +155,7 @@ class BuiltinBackend:
         """
 
         def act() -> SyncReport:
+            self.embedding.try_again()
             report = self._indexing.run(Task(force=force or vectors, vectors=vectors, wait=PATIENCE), progress)
             self.index.purge()
             if self.index.forgetting:
@@ -252,6 +248,10 @@ class BuiltinBackend:
     def health(self, scan: Scan, plan: Plan) -> Health:
         """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""
         return standing_health(self._parts, scan, plan)
+
+    def stop(self) -> None:
+        """Let nobody wait for a service any more: whoever does so gets an answer without vectors."""
+        self.embedding.calls.abort()
 
     def close(self) -> None:
         """Let go of files and models."""

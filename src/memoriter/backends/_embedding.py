@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,19 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._account import Account, Budget
 from memoriter.backends._attempts import Attempts, Observed, reason_of
+from memoriter.backends._calls import Calls
+from memoriter.backends._pause import Pauses
+from memoriter.backends._service import OPEN, LateVectors, PatientProvider, Service, within
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
-from memoriter.errors import EmbeddingError, InputRejected, InputTooLarge, MemoriterError, ProviderUnavailable
+from memoriter.errors import (
+    EmbeddingError,
+    InputRejected,
+    InputTooLarge,
+    MemoriterError,
+    ProviderUnavailable,
+    TransientFailure,
+)
+from memoriter.search import Deadline
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
@@ -27,16 +39,16 @@ if TYPE_CHECKING:
     from memoriter.index import Index, Ledger
     from memoriter.types import Attempt, ModelSpec
 
+    Downloading = Callable[[int, int | None], None]
+
 REMEMBERED_QUERIES = 256
 STANDING_IN_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
 UNKNOWN = "provider_unknown"
+QUERY_SECONDS = 5.0
+"""How long a search waits for the vector of its question, half of its own time at most."""
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
 """Kinds of providers that have a model to load."""
-
-
-def _for_ever() -> float:
-    return inf
 
 
 @dataclass(slots=True)
@@ -51,6 +63,7 @@ class _Slot:
     spec: ModelSpec | None = None
     looked: bool = False
     opened: Observed | None = None
+    late: LateVectors = field(default_factory=LateVectors)
 
 
 @dataclass(slots=True)
@@ -65,14 +78,19 @@ class Embedding:
     """How to use batch interfaces; None: not at all."""
     failed: Reason | None = None
     """Why the fallback serves."""
-    downloading: Callable[[int, int | None], None] | None = None
-    """Hears how many bytes of a model are here, and how many there are."""
-    left: Callable[[], float] = _for_ever
-    """Seconds that whoever asks now will wait."""
+    calls: Calls = field(default_factory=Calls)
+    """To services; `abort` it to let nobody wait any more."""
     _slots: dict[bool, _Slot] = field(default_factory=dict[bool, _Slot])
     _loading: Thread | None = None
     _standing_in: bool = False
     _since: float = 0.0
+    _gate: threading.RLock = field(default_factory=threading.RLock)
+    """Held for moments, never while somebody is asked."""
+    _loads: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a model of this machine is loaded."""
+    _closings: int = 0
+    _loader: int = 0
+    """The thread that loads it."""
     _queries: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
         default_factory=OrderedDict["tuple[bool, str]", "NDArray[np.float32]"]
     )
@@ -136,48 +154,99 @@ class Embedding:
                 self._give_up(slot, error)
         return slot.spec
 
-    def open(self) -> EmbeddingProvider:
-        """The running provider. Raises EmbeddingError; the same each time where it cannot be used at all."""
-        slot = self._slot
-        if slot.opened is None:
-            if self.problem is not None:
-                raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
-            assert slot.choice is not None
-            asks = slot.choice.kind != "remote" or slot.spec is None
-            try:
-                slot.opened = self._observed(slot.choice)
-                slot.spec = slot.opened.spec
-            except ProviderUnavailable as error:
-                self._attempts.note(slot.choice, error)
-                self._give_up(slot, error)
-                raise
-            except EmbeddingError as error:
-                self._attempts.note(slot.choice, error)
-                raise
-            except MemoriterError as error:
-                self._give_up(slot, error)
-                raise ProviderUnavailable(error.message, remedy=error.remedy) from error
-            if asks:
-                self._attempts.note(slot.choice, None)
-        return slot.opened
+    def open(self, deadline: Deadline | None = None, hears: Downloading | None = None) -> EmbeddingProvider:
+        """Return the running provider, for one caller.
 
-    def _observed(self, choice: Choice, *, anew: bool = False) -> Observed:
+        Args:
+            deadline: how long this caller waits for a service, here and for each vector; None: until it answers.
+            hears: is told how many bytes of a model are here, and how many there are.
+
+        Raises:
+            EmbeddingError: the provider cannot be used; `GivenUp` where a service did not answer in time.
+        """
+        opened, service = self._opened(deadline, hears), self._service
+        return opened if service is None else PatientProvider(opened, service, deadline)
+
+    def _opened(self, deadline: Deadline | None, hears: Downloading | None = None) -> EmbeddingProvider:
+        slot, choice, service = self._slot, self.choice, self._service
+        if slot.opened is not None:
+            return slot.opened
+        if self.problem is not None:
+            raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
+        assert choice is not None
+        if service is None:
+            return self._loaded(slot, choice, hears)
+        return service.ask((OPEN,), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
+
+    def _loaded(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
+        """Load a model of this machine, in one thread at a time."""
+        with self._loads:
+            self._loader = threading.get_ident()
+            try:
+                return slot.opened or self._begin(slot, choice, hears)
+            finally:
+                self._loader = 0
+
+    def _begin(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
+        closings, asks = self._closings, choice.kind != "remote" or slot.spec is None
+        try:
+            opened = self._observed(choice, hears)
+            slot.spec = opened.spec
+        except EmbeddingError as error:
+            self._attempts.note(choice, error)
+            if isinstance(error, ProviderUnavailable):
+                self._give_up(slot, error)
+            raise
+        except MemoriterError as error:
+            self._give_up(slot, error)
+            raise ProviderUnavailable(error.message, remedy=error.remedy) from error
+        if asks:
+            self._attempts.note(choice, None)
+        if closings == self._closings:
+            slot.opened = opened
+        else:  # it came after nobody waited for it any more
+            opened.close()
+        return opened
+
+    def _observed(self, choice: Choice, hears: Downloading | None = None, *, anew: bool = False) -> Observed:
         """Open a provider whose attempts are recorded. Raises as `open_choice` does."""
-        opened = open_choice(choice, self.settings, self._world, self.account(choice), anew=anew)
+        world = replace(self.outside, downloading=hears, left=self.calls.seconds_left)
+        opened = open_choice(choice, self.settings, world, self.account(choice), anew=anew)
         return Observed(opened, partial(self._attempts.note, choice))
+
+    @property
+    def _service(self) -> Service | None:
+        """The service that serves; None where the provider needs none."""
+        choice = self.choice
+        if choice is None or choice.kind != "remote":
+            return None
+        pauses = Pauses(self.ledger, f"{choice.vendor}:{choice.endpoint}")
+        name, note = f"{choice.name} at {choice.endpoint}", partial(self._attempts.note, choice)
+        return Service(name, self.calls, pauses, self.outside, self._slot.late, note)
+
+    @property
+    def paused(self) -> Reason | None:
+        """Why the service that serves is left alone for a while; None if it is asked."""
+        service = self._service
+        return service.paused if service else None
+
+    def try_again(self) -> None:
+        """Let the service be asked now, since somebody asks for that."""
+        if (service := self._service) is not None:
+            service.try_again()
 
     def warm(self) -> None:
         """Begin to load a model of this machine, in a thread of its own; a service has nothing to load."""
         if self.choice is None or self.choice.kind not in LOADED or self.warming or self._slot.opened is not None:
             return
-        self.downloading = None  # who hears of it now has nothing to do with this
         self._loading = Thread(target=self._load, name="memoriter-warm", daemon=True)
         self._loading.start()
 
     @property
     def warming(self) -> bool:
         """Whether another thread is loading the model. Nobody else opens it meanwhile."""
-        return self._loading is not None and self._loading.is_alive()
+        elsewhere = self._loads.locked() and self._loader != threading.get_ident()
+        return elsewhere or (self._loading is not None and self._loading.is_alive())
 
     def await_model(self, seconds: float) -> None:
         """Wait so long for a model that is being loaded."""
@@ -205,17 +274,40 @@ class Embedding:
         slot.opened, slot.spec, slot.looked = opened, opened.spec, True
         self._queries.clear()
 
-    def query_vector(self, text: str) -> NDArray[np.float32]:
-        """The question's vector (dims,). Raises EmbeddingError."""
+    def query_vector(self, text: str, deadline: Deadline | None = None) -> NDArray[np.float32]:
+        """Return the question's vector (dims,), for which a service is not waited for longer than `QUERY_SECONDS`.
+
+        A vector that comes later is there when the same is asked again.
+
+        Raises:
+            EmbeddingError: there is none; `GivenUp` where a service did not answer in time.
+        """
         asked = self._standing_in, text
-        if asked in self._queries:
-            self._queries.move_to_end(asked)
-            return self._queries[asked]
-        vector = self.open().embed([text], role="query")[0]
-        self._queries[asked] = vector
-        if len(self._queries) > REMEMBERED_QUERIES:
-            self._queries.popitem(last=False)
-        return vector
+        with self._gate:
+            if asked in self._queries:
+                self._queries.move_to_end(asked)
+                return self._queries[asked]
+        service = self._service
+        if service is not None and (paused := service.paused) is not None:
+            raise TransientFailure(paused.message, remedy=paused.remedy)
+        opened = self._opened(deadline)
+
+        def fetch() -> NDArray[np.float32]:
+            vector = opened.embed([text], role="query")[0]
+            self._remember(asked, vector)
+            return vector
+
+        if service is None:
+            return fetch()
+        limit = deadline or Deadline(self.outside.monotonic, inf)
+        patience = within(limit, min(limit.left / 2, QUERY_SECONDS))
+        return service.ask(("query", *map(str, asked)), fetch, patience, seconds=max(limit.left, 2 * QUERY_SECONDS))
+
+    def _remember(self, asked: tuple[bool, str], vector: NDArray[np.float32]) -> None:
+        with self._gate:
+            self._queries[asked] = vector
+            if len(self._queries) > REMEMBERED_QUERIES:
+                self._queries.popitem(last=False)
 
     def fall_back(self, error: EmbeddingError) -> bool:
         """Let the other provider serve for a while after an error; False where there is none to do so."""
@@ -237,7 +329,7 @@ class Embedding:
         for standing_in, slot in list(self._slots.items()):
             if slot.problem is not None:
                 if now - slot.since >= STANDING_IN_SECONDS or self._answers(slot):
-                    del self._slots[standing_in]
+                    self._slots.pop(standing_in, None)
             elif slot.spec is None and self._answers(slot):  # another process may have made the model known
                 slot.looked = False
         if (problem := self.problem) is not None:
@@ -261,7 +353,7 @@ class Embedding:
             error = refusal_of(choice, self.outside)
         except EmbeddingError as over:
             error = over
-        return Reason(error.code, error.message, error.remedy) if error else None
+        return Reason(error.code, error.message, error.remedy) if error else self.paused
 
     def leaving(self) -> str | None:
         """Where text may be sent from now on; None if nowhere, or if it was told before."""
@@ -297,35 +389,30 @@ class Embedding:
 
         if choice.vendor not in batch_vendors():
             return None
-        asked = provider.inner if isinstance(provider, Observed) else provider
-        note = partial(self._attempts.note, choice)
+        opened, note = self._slot.opened, partial(self._attempts.note, choice)
+        asked = provider if opened is None else opened.inner
         return Batches(index, asked, self.outside, self.rules, self.account(choice), note)
 
     def close(self) -> None:
         """Let go of models and connections."""
+        self._closings += 1
         for slot in self._slots.values():
             if slot.opened is not None:
-                slot.opened.close()
+                self.calls.when_idle(slot.opened.close)
                 slot.opened = None
         self.ledger.close()
-
-    @property
-    def _world(self) -> Outside:
-        return replace(self.outside, downloading=self.downloading, left=self._seconds_left)
-
-    def _seconds_left(self) -> float:
-        """As it is when it is asked for: a provider lives longer than a search."""
-        return self.left()
 
     @property
     def _slot(self) -> _Slot:
         return self._slot_of(standing_in=self._standing_in)
 
     def _slot_of(self, *, standing_in: bool) -> _Slot:
-        if standing_in not in self._slots:
+        with self._gate:
+            if standing_in in self._slots:
+                return self._slots[standing_in]
             pick: Callable[[ProviderSettings], Choice | None] = choose_fallback if standing_in else choose
             self._slots[standing_in] = _picked(pick, self.settings, now=self.outside.monotonic())
-        return self._slots[standing_in]
+            return self._slots[standing_in]
 
     def _give_up(self, slot: _Slot, error: MemoriterError) -> None:
         slot.problem, slot.since = Reason(error.code, error.message, error.remedy), self.outside.monotonic()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import threading
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._behind import glance, stale
+from memoriter.backends._calls import GivenUp
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._parts import Parts
     from memoriter.backends._verified import Comparing
+    from memoriter.embed import EmbeddingProvider
     from memoriter.index import Row
     from memoriter.sync import Job, Look, Round, Seen
     from memoriter.types import CompactReport, SyncReport
@@ -25,11 +28,11 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
-CHANGED_WAIT_SECONDS = 0.25
-"""The same for notes that another program wrote."""
 OWN_WAIT_SECONDS = 1.0
 """How long another process' turn at indexing is waited for when there is something of ours to index."""
-SLICE_SECONDS, SLICE_LOOKS = 30.0, 10.0
+CHANGED_WAIT_SECONDS = 0.25
+"""The same for notes that another program wrote."""
+SLICE_SECONDS, SLICE_LOOKS = 3.0, 10.0
 """A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
 changes go first."""
 NEVER = (0.0, 0.0)
@@ -45,8 +48,11 @@ class Indexing:
     _looked_at: float | None = None
     """When the last look ended that would have asked for missing vectors, in monotonic seconds."""
     _renewals: int = 0
-    _own: frozenset[str] = frozenset()
-    """Absolute paths of notes that were written through us and are not indexed yet."""
+    _own: dict[str, int] = field(default_factory=dict[str, int])
+    """Absolute paths of notes that were written through us and are not indexed yet, with the number of the write."""
+    _writes: int = 0
+    _gate: threading.Lock = field(default_factory=threading.Lock)
+    """Held for moments, while `_own` changes."""
     _followed: bool = False
     """Whether a watcher has compared all files with this very index."""
     _left_out: tuple[Reason, ...] = ()
@@ -59,20 +65,22 @@ class Indexing:
         index = self.parts.index
         self._follow_index()
         if index.read_only:
-            return [*self._acquainted(), *self._glanced()]
-        own, first = self._own, not index.corpus().files
+            return [*self._acquainted(deadline), *self._glanced()]
+        with self._gate:
+            written = dict(self._own)
+        own, first = frozenset(written), not index.corpus().files
         due = asked or self.parts.settings.on_search
         if not (first or own or due):
-            return [*self._acquainted(), *self._left_out, *self._glanced()]
+            return [*self._acquainted(deadline), *self._left_out, *self._glanced()]
         look = None if first or self.parts.embedding.unknown else self._look(own, whole=due, asked=asked)
         if look is not None and not look.needed:
-            return self._looked(look.left_out, whole=due)
+            return self._looked(look.left_out, written, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic)
+        wait = min(self._patience(own, look), left.left)
+        task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False, wait=wait)
         try:
-            with self.parts.index.lease(wait=min(self._patience(own, look), left.left)):
-                task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False)
-                report = self.run(task, progress)
+            report = self.run(task, progress)
         except IndexDamaged:
             raise
         except IndexBusy as error:
@@ -83,14 +91,14 @@ class Indexing:
         except IndexUnavailable as error:
             return [Reason(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
         faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
-        self._looked(faulty, whole=not report.unread and (due or first))
+        self._looked(faulty, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
     def _patience(self, own: frozenset[str], look: Look | None) -> float:
         """Return how many seconds a search waits for another process that is indexing."""
-        if own:
+        if own or look is None:
             return OWN_WAIT_SECONDS
-        return CHANGED_WAIT_SECONDS if look is not None and look.plan is not None and not look.plan.empty else 0.0
+        return CHANGED_WAIT_SECONDS if look.plan is not None and not look.plan.empty else 0.0
 
     def _look(self, own: frozenset[str], *, whole: bool, asked: bool = True) -> Look:
         """At all files, or only at those that were written through us."""
@@ -109,8 +117,9 @@ class Indexing:
         now, last = self.parts.clocks.monotonic(), self._looked_at
         return last is None or (now - last) * 1000 >= self.parts.settings.debounce_ms
 
-    def _looked(self, faulty: tuple[Reason, ...], *, whole: bool) -> list[Reason]:
-        self._own = frozenset()
+    def _looked(self, faulty: tuple[Reason, ...], written: dict[str, int], *, whole: bool) -> list[Reason]:
+        with self._gate:  # what was written since then is for the next look
+            self._own = {path: number for path, number in self._own.items() if written.get(path) != number}
         if whole:
             self._left_out = faulty
             if self._vectors_due():
@@ -121,51 +130,70 @@ class Indexing:
         """Return what this answer does not know, where searches do not index what changed."""
         return stale(glance(self.parts.workspace, self.parts.index.files()))
 
-    def _acquainted(self) -> list[Reason]:
+    def _acquainted(self, deadline: Deadline) -> list[Reason]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
-        if not self.parts.embedding.unknown or self.parts.embedding.warming:
+        embedding = self.parts.embedding
+        if not embedding.unknown or embedding.warming:
             return []
+        if (paused := embedding.paused) is not None:
+            return [paused]
         try:
-            self.parts.embedding.open()
+            embedding.open(deadline)
         except EmbeddingError as error:
-            if not self.parts.embedding.fall_back(error):
+            if not embedding.fall_back(error):
                 return [Reason(error.code, error.message, error.remedy)]
         self.parts.follow_provider()
         return []
 
     def run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
-        """Index, with the fallback where the provider fails, and words alone where that fails too. Raises IndexBusy."""
-        sync, told = self.errand(progress), list[Reason]()
-        if progress is not None:
-            hears = progress
-            self.parts.embedding.downloading = lambda here, whole: hears(Progress("download", here, whole or here))
+        """Index words, whatever the provider does; then vectors, of the fallback where the provider fails.
+
+        Raises:
+            IndexBusy: another process is indexing, or a task that may wait found another one that computes vectors.
+        """
+        told = list[Reason]()
         self.parts.follow_provider()
         if task.force:
             self.parts.embedding.renew()
         if task.vectors and not self._answers(told):
             task = replace(task, vectors=False)
-        while True:
-            try:
-                self.parts.follow_provider()
-                warming = self.parts.embedding.warming
-                if self.parts.embedding.unknown and not warming:
-                    self.parts.embedding.open()
-                    self.parts.follow_provider()
-                provider = self.parts.embedding.open if self.parts.embedding.spec and not warming else None
-                report = sync.run(provider, task)
-                break
-            except EmbeddingError as error:
-                from memoriter.sync import still_to_do
+        sync = self.errand(progress)
+        return self._embedded(sync, sync.read(task), task, told)
 
-                held = task.look is not None and task.look.held
-                task = replace(task, look=still_to_do(task.look, self.parts.index) if task.look and held else None)
-                if not self.parts.embedding.fall_back(error):
-                    told.append(Reason(error.code, error.message, error.remedy))
-                    task = replace(task, force=task.force and not self.parts.index.files(), vectors=False)
-                    report = sync.run(None, task)
+    def _embedded(self, sync: Sync, report: SyncReport, task: Task, told: list[Reason]) -> SyncReport:
+        """Give vectors to what has none, holding nothing that a search or another indexing waits for."""
+        embedding, hears = self.parts.embedding, sync.progress
+
+        def opened() -> EmbeddingProvider:
+            return embedding.open(task.embed_by, lambda here, whole: hears(Progress("download", here, whole or here)))
+
+        self.parts.follow_provider()
+        for _ in range(2):
+            if embedding.warming or embedding.choice is None or embedding.problem or embedding.choice.kind == "none":
+                break
+            if (paused := embedding.paused) is not None:
+                told.append(paused)
+                break
+            try:
+                if embedding.unknown:
+                    opened()
+                    self.parts.follow_provider()
+                report = sync.embed(opened, report, task)
+                break
+            except IndexBusy:
+                if task.embed_by is None:
+                    raise
+                break  # its vectors serve us as well, and words find what still has none
+            except EmbeddingError as error:
+                if isinstance(error, GivenUp) and embedding.paused is None and not embedding.unknown:
+                    break  # the time was over, which says nothing about the provider: `vectors_pending` is enough
+                if not embedding.fall_back(error):
+                    told.append(embedding.paused or Reason(error.code, error.message, error.remedy))
                     break
-        failed = [self.parts.embedding.failed] if self.parts.embedding.failed else []
-        return replace(report, reasons=tuple(dict.fromkeys((*report.reasons, *failed, *told))))
+                self.parts.follow_provider()
+        failed = [embedding.failed] if embedding.failed else []
+        reasons = tuple(dict.fromkeys((*report.reasons, *failed, *told)))
+        return replace(sync.tally.told(report), pending=self.parts.index.pending(), reasons=reasons)
 
     def _answers(self, told: list[Reason]) -> bool:
         """Whether the provider gives a vector now: none is thrown away for one that nobody can make."""
@@ -208,7 +236,9 @@ class Indexing:
         )
         try:
             with self.parts.index.lease(wait=min(CHANGED_WAIT_SECONDS, left.left)):
-                report = self.run(mend(sources, self.parts.index, left))
+                task, sync = mend(sources, self.parts.index, left), self.errand()
+                report = sync.read(task)
+            report = self._embedded(sync, report, task, [])
         except IndexDamaged:
             raise
         except IndexUnavailable as error:
@@ -228,12 +258,15 @@ class Indexing:
     def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
         """Let the next search take up these first; where searches do not look at the files, index their words now."""
         self._looked_at = None
-        self._own |= {str(path) for path in paths}
+        with self._gate:
+            self._writes += 1
+            self._own.update({str(path): self._writes for path in paths})
+            own = frozenset(self._own)
         try:
             if closed := self.parts.closed:
                 return (closed,)
             if not self.parts.settings.on_search:
-                self.parts.surviving(lambda: self.errand().run(None, Task(look=self._look(self._own, whole=False))))
+                self.parts.surviving(lambda: self.errand().run(None, Task(look=self._look(own, whole=False))))
         except MemoriterError as error:  # the note is written, whatever comes of the index
             return (Reason(error.code, error.message, error.remedy),)
         return ()
@@ -262,11 +295,16 @@ class Indexing:
                 if index.version() != seen.look.version:
                     seen = self._seen(job)
                 read_by = None if outdated else deadline
-                report = self.run(Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False))
+                task = Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False)
+                sync = self.errand()
+                report = sync.read(task)
+            report = self._embedded(sync, report, task, [])
         self._followed = True
-        unfinished = report is not None and bool(report.unread or (deadline.passed and report.embedded))
         embedding = self.parts.embedding
-        waiting = bool(report is not None and (report.pending if embedding.spec else embedding.unknown))
+        pending = bool(report is not None and report.pending and embedding.spec is not None)
+        late = deadline.passed and pending and embedding.paused is None
+        unfinished = report is not None and bool(report.unread or late)
+        waiting = pending or (report is not None and embedding.spec is None and embedding.unknown)
         troubles = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
         return Round(report, seen.again, seen.folders, unfinished, waiting, seconds, troubles)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.embed import BatchJob, BatchRules, batch_of, batch_vendors
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
+from memoriter.sync import STORING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,10 +37,12 @@ class JobStore:
         return [job for job in found if job is not None]
 
     def save(self, job: BatchJob) -> None:
-        self.index.set_meta(self.prefix + job.name, job.to_json())
+        with self.index.storing(wait=STORING_SECONDS):
+            self.index.set_meta(self.prefix + job.name, job.to_json())
 
     def drop(self, job: BatchJob) -> None:
-        self.index.drop_meta(self.prefix + job.name)
+        with self.index.storing(wait=STORING_SECONDS):
+            self.index.drop_meta(self.prefix + job.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._scope import NOTES_ARE_OFF
@@ -32,18 +33,22 @@ class Parts:
     renewals: int = 0
     """How often another index file took the place of the one that was open."""
     _index: Index | None = None
+    _gate: threading.RLock = field(default_factory=threading.RLock)
+    """Held while the index is opened or changes its file."""
 
     @property
     def index(self) -> Index:
         """The open index, the current generation of it."""
-        if self._index is None:
-            told = self.settings
-            self._index = Index.open(told.index_path, clock=self.clocks.wall, network=told.network)
-            self._prepare(self._index)
-        elif self._index.refresh():
-            self._prepare(self._index)
-            self.renewals += 1
-        return self._index
+        with self._gate:
+            if self._index is None:
+                told = self.settings
+                index = Index.open(told.index_path, clock=self.clocks.wall, network=told.network)
+                self._prepare(index)
+                self._index = index
+            elif self._index.refresh():
+                self._prepare(self._index)
+                self.renewals += 1
+            return self._index
 
     @property
     def closed(self) -> Reason | None:
@@ -78,29 +83,41 @@ class Parts:
         able = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
         return self.embedding.spec is not None and able and self.index.vectors() > 0
 
-    def surviving(self, act: Callable[[], _T]) -> _T:
+    def surviving(self, act: Callable[[], _T], tries: int = 2) -> _T:
         """Do it; if the index turns out to be damaged or another one by now, once more with a fresh one."""
+        before = self.renewals
         try:
             return act()
         except IndexDamaged as error:
-            self._recover(error)
+            if not self._recover(error, before) and tries:
+                return self.surviving(act, tries - 1)
         except IndexBusy:
             raise
         except IndexUnavailable:
-            if self._index is None or not self._index.refresh():
-                raise
-            self._prepare(self._index)
-            self.renewals += 1
+            with self._gate:
+                if self.renewals == before:
+                    if self._index is None or not self._index.refresh():
+                        raise
+                    self._prepare(self._index)
+                    self.renewals += 1
         return act()
 
-    def _recover(self, error: IndexDamaged) -> None:
-        """Set a damaged index aside and start a fresh one: the files hold everything."""
-        index = self._index
-        if index is None:
-            raise error
-        index.quarantine()
-        self._prepare(index)
-        self.renewals += 1
+    def _recover(self, error: IndexDamaged, before: int) -> bool:
+        """Set a damaged index aside and start a fresh one: the files hold everything.
+
+        Returns:
+            False where another file serves by now, which may be whole: another thread has set this one aside.
+        """
+        with self._gate:
+            index = self._index
+            if index is None:
+                raise error
+            if self.renewals != before:
+                return False
+            index.quarantine()
+            self._prepare(index)
+            self.renewals += 1
+            return True
 
     def close(self) -> None:
         """Let go of files and models."""

@@ -74,6 +74,10 @@ class MemoryBackend(Protocol):
         """What there is, and whether it works."""
         ...
 
+    def stop(self) -> None:
+        """Let nobody wait for a service any more, since the program is about to end."""
+        ...
+
     def close(self) -> None:
         """Let go of files and models."""
         ...

@@ -87,11 +87,23 @@ class _Desk:
         reached = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, reached)
         app = serve_app(self.memory, token=LiveToken(self.token), secret=server.secret, tickets=folder, hosts=hosts)
-        try:
-            with self.memory.watching(self.hear) if self.watched else nullcontext():
-                serve(app, self.listening, ready=lambda: self.begin(folder, server))
-        finally:
-            withdraw(folder, server)
+        with self.memory.watching(self.hear) if self.watched else nullcontext() as watching:
+
+            def ending() -> None:
+                self.memory.stop()
+                if watching is not None:
+                    watching.stop()
+
+            try:
+                serve(
+                    app,
+                    self.listening,
+                    ready=lambda: self.begin(folder, server),
+                    ending=ending,
+                    last=lambda: withdraw(folder, server),
+                )
+            finally:
+                withdraw(folder, server)
 
     def begin(self, folder: Path, server: Announcement) -> None:
         """Tell everybody that requests are answered now."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from memoriter.sync import WatchEvent
     from memoriter.types import SyncReport
 
+LOOK_SECONDS = 0.1
+"""How soon a signal ends it."""
 STYLES = {"indexed": "green", "trouble": "yellow", "missing": "yellow", "polling": "yellow", "waiting": "yellow"}
 
 
@@ -39,8 +41,14 @@ def command() -> None:
     """
     asked, screen = Asked.now(), Asked.now().screen
     stop = threading.Event()
-    with asked.memory() as memory, _stopped_by_signals(stop):
-        asked.told(memory).watch(stop, lambda event: _tell(screen, event))
+    # In a thread of its own, so that a signal ends it whatever a service keeps it waiting for.
+    with (
+        asked.memory() as memory,
+        _stopped_by_signals(stop),
+        asked.told(memory).watching(lambda event: _tell(screen, event)) as watching,
+    ):
+        while not stop.is_set() and not watching.ended(wait=LOOK_SECONDS):
+            pass
 
 
 @contextmanager

@@ -135,6 +135,12 @@ def chunks_with(connection: Database, keys: Iterable[bytes]) -> list[int]:
     return sorted(cast("int", known) for rows in found for (known,) in rows)
 
 
+def referenced(connection: Database, keys: Iterable[bytes]) -> set[bytes]:
+    """Those of the keys that chunks refer to."""
+    statement = "SELECT 1 FROM chunks WHERE key = ? LIMIT 1"
+    return {key for key in set(keys) if connection.execute(statement, (key,)).get}
+
+
 def missing(connection: Database, of: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
     """Texts that wait for a vector, by key, from chunk `since` on; and the first chunk that waits (or the next id)."""
     first = _files.newest_id(connection) + 1

@@ -21,8 +21,6 @@ from memoriter.permissions import PRIVATE_FILE, make_private_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from filelock import BaseFileLock
-
 _COMPANIONS = ("-wal", "-shm", "-journal")
 _LOCK_SECONDS = 10.0
 """Creating and swapping take milliseconds; whoever holds this lock longer is stuck."""
@@ -136,11 +134,20 @@ class Home:
             for name in self._orphans():
                 _unlink(self.path.with_name(name))
 
-    def watches(self) -> BaseFileLock:
-        """The lock of the one watcher."""
-        from filelock import FileLock
+    @contextmanager
+    def sole(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
+        """Hold the lock file of this name beside the index; raise `busy` if it is not free within `wait` seconds."""
+        from filelock import FileLock, Timeout
 
-        return FileLock(self.path.with_name(f"{self.path.name}.watch"), mode=PRIVATE_FILE)
+        lock = FileLock(self.path.with_name(f"{self.path.name}.{name}"), mode=PRIVATE_FILE)
+        try:
+            lock.acquire(timeout=wait)
+        except Timeout as error:
+            raise busy from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     @contextmanager
     def _held(self) -> Generator[None]:

@@ -238,6 +238,11 @@ class Index(OpenFile):
         with self._writing():
             self._vectors.put(keys, vectors, now=self._clock())
 
+    def referenced(self, keys: Collection[bytes]) -> set[bytes]:
+        """Return those of the keys that chunks refer to now."""
+        with self._reading() as connection:
+            return _cache.referenced(connection, keys)
+
     def put_failure(self, key: bytes, message: str) -> None:
         """Record that this text cannot be embedded, so that it is not asked for again."""
         with self._writing() as connection:

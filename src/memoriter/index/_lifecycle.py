@@ -56,6 +56,7 @@ class OpenFile:
         self._spec: ModelSpec | None = None
         self._choice: tuple[EngineName, str | None] = ("exact", None)
         self._pinned = False
+        self._moved = False
         self._rebuilt: set[str] | None = None
 
     @classmethod
@@ -118,7 +119,14 @@ class OpenFile:
     # the file
 
     def refresh(self) -> bool:
-        """Follow the path when another file serves there now, or none at all; True if so. Costs one `stat`."""
+        """Follow the path when another file serves there now, or none at all; True if so. Costs one `stat`.
+
+        A file that `storing` has followed since the last call counts as well.
+        """
+        moved, self._moved = self._moved, False
+        return self._follow() or moved
+
+    def _follow(self) -> bool:
         with self._turn, translated(self.path):
             if self._closed or self._pinned or (self._opened and identity(self._home.path) == self._opened.identity):
                 return not self._closed and self.read_only and self._writable_again()
@@ -190,23 +198,49 @@ class OpenFile:
                     self._home.seal.write(self._opened.file)
 
     @contextmanager
+    def storing(self, *, wait: float = 0.0) -> Generator[None]:
+        """Hold the right to index for one short write of vectors, to the file that serves now.
+
+        Unlike `lease` it leaves the file as it is afterwards: neither searches nor deleted text are prepared.
+
+        Raises:
+            IndexBusy: the right was not free within `wait` seconds.
+        """
+        with self._turn:
+            lease = self._home.lease
+        with ExitStack() as holding:
+            with translated(self.path):
+                holding.enter_context(lease.held(wait))
+            self._moved = self._follow() or self._moved
+            yield
+
+    @contextmanager
+    def embedding_lease(self, *, wait: float = 0.0) -> Generator[None]:
+        """Hold the right to compute vectors, beside the right to index: no slow provider keeps words from the index.
+
+        Raises:
+            IndexBusy: another thread or process computes vectors, and still did after `wait` seconds.
+        """
+        if self._opened and (reading := self._opened.reading):
+            raise IndexUnavailable(reading.message, remedy=reading.remedy)
+        message = f"Another process is computing vectors for {str(self.path)!r}"
+        busy = IndexBusy(message, remedy="Wait until it is done; words are searched meanwhile.")
+        with self._sole("embed", busy, wait):
+            yield
+
+    @contextmanager
     def watch_lease(self) -> Generator[None]:
         """The right to watch, held beside the right to index; `IndexBusy` if somebody else watches."""
-        from filelock import Timeout
-
-        lock = self._home.watches()
-        try:
-            with translated(self.path):
-                lock.acquire(timeout=0)
-        except IndexUnavailable as error:
-            if not isinstance(error.__cause__, Timeout):
-                raise
-            message = f"Another process is watching the notes of {str(self.path)!r}"
-            raise IndexBusy(message, remedy="Nothing: this one takes over when the other ends.") from error
-        try:
+        message = f"Another process is watching the notes of {str(self.path)!r}"
+        with self._sole("watch", IndexBusy(message, remedy="Nothing: this one takes over when the other ends."), 0.0):
             yield
-        finally:
-            lock.release()
+
+    @contextmanager
+    def _sole(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
+        with ExitStack() as holding:
+            with translated(self.path):
+                holding.enter_context(self._home.sole(name, busy, wait))
+            yield
 
     def settle(self) -> None:
         """Make ready what the next search by vector would have to make first."""

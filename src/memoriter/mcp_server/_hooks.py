@@ -44,14 +44,18 @@ class Taken(Exception):
 class Hooks:
     """`POST /hook/{event}` and `GET /health`, for requests that name this machine."""
 
-    def __init__(self, shared: SharedMemory, security: TransportSecuritySettings, tickets: Path) -> None:
+    def __init__(
+        self, shared: SharedMemory, security: TransportSecuritySettings, tickets: Path, *, sessions: Callable[[], int]
+    ) -> None:
         """Serve one memory.
 
         Args:
             shared: the memory, asked by turns.
             security: which hosts and origins a request may name.
             tickets: the folder in which commands leave the tickets of their work.
+            sessions: how many sessions of MCP are open.
         """
+        self._sessions = sessions
         self._shared = shared
         self._security = TransportSecurityMiddleware(security)
         self._tickets = tickets
@@ -76,7 +80,7 @@ class Hooks:
         except UsageError as error:
             return _error(400, error.code, error.message, error.remedy)
         try:
-            answer = await self._shared.take_turn(work)
+            answer = await self._shared.take_turn(work, session=given.session)
         except Taken:
             return _error(409, "taken", "Somebody else does this already.", "Nothing is lost.")
         except Cancelled:
@@ -93,10 +97,10 @@ class Hooks:
         try:
             status = await self._shared.take_turn(lambda memory: memory.status(), patience=HEALTH_SECONDS)
         except Cancelled:
-            return _error(503, "busy", "The memory is busy, such as with a first index.", "Ask again in a moment.")
+            return _error(503, "busy", "The memory is busy.", "Ask again in a moment.")
         except (MemoriterError, OSError) as error:
             return _error(503, "health", wire_text(str(error)), "Run: memoriter doctor")
-        return _json(200, health_json(status.health))
+        return _json(200, {**health_json(status.health), "sessions": self._sessions()})
 
     def _work(self, given: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
         told = request.query_params
@@ -118,7 +122,7 @@ class Hooks:
 
     async def _begun(self, session: str) -> None:
         try:
-            await self._shared.take_turn(lambda memory: memory.session_started(session))
+            await self._shared.take_turn(lambda memory: memory.session_started(session), session=f"{session} begun")
         except (Cancelled, MemoriterError, OSError):
             return  # the next search takes it up, and tells what is wrong
 

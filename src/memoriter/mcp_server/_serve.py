@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import os
-import signal
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import uvicorn
-
 from memoriter.mcp_server._auth import Authentication, HookProof, Keeper
+from memoriter.mcp_server._ending import Ending
 from memoriter.mcp_server._hooks import Hooks
+from memoriter.mcp_server._running import Server
 from memoriter.mcp_server._server import server_of
+from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 from memoriter.mcp_server._shared import SharedMemory
-from memoriter.mcp_server._transports import CLOSING_SECONDS, PATH, security_of
+from memoriter.mcp_server._transports import PATH, security_of
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
-    from types import FrameType
 
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
     from memoriter.memory import Memory
 
 
 def serve_app(
     memory: Memory, *, token: Callable[[], str], secret: str, tickets: Path, hosts: Sequence[str] = ()
-) -> Starlette:
+) -> ASGIApp:
     """Return an ASGI application with `/mcp`, `/hook/{event}` and `/health`, for those who show the token.
 
     Args:
@@ -39,54 +37,40 @@ def serve_app(
         hosts: further names that requests may give for this machine.
     """
     shared, security = SharedMemory(memory), security_of(hosts)
-    routes = Hooks(shared, security, tickets).routes
+    routes = Hooks(shared, security, tickets, sessions=lambda: limited.open).routes
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
     app = server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, custom_starlette_routes=routes
+        streamable_http_path=PATH,
+        session_idle_timeout=IDLE_SECONDS,
+        max_sessions=None,
+        transport_security=security,
+        custom_starlette_routes=routes,
     )
-    app.add_middleware(Authentication, keeper=Keeper(token, HookProof(secret, os.getpid())))
-    return app
+    limited = SessionLimits(app, PATH)
+    return Authentication(limited, keeper=Keeper(token, HookProof(secret, os.getpid())))
 
 
-def serve(app: Starlette, listening: socket.socket, *, ready: Callable[[], None]) -> None:
-    """Serve on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        ws="none",
-        proxy_headers=False,  # a client must not choose the address that its connection is known by
-        timeout_graceful_shutdown=CLOSING_SECONDS,
-    )
-    server = _Server(config, ready)
-    with _ended_by_signals(server):
-        server.run(sockets=[listening])
+def serve(
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    ready: Callable[[], None],
+    ending: Callable[[], None],
+    last: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, and end within five seconds whatever an embedding service does.
 
+    Args:
+        app: answers the requests.
+        listening: a socket of `listen`.
+        ready: is called once requests are answered.
+        ending: asks everything that works to stop, and returns at once.
+        last: must be done before the process ends, even where a thread hangs; it may be called twice.
+    """
 
-class _Server(uvicorn.Server):
-    """Says when it has started."""
+    def begin() -> None:
+        last()
+        ending()
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
-
-
-@contextmanager
-def _ended_by_signals(server: uvicorn.Server) -> Generator[None]:
-    """A signal ends the server well, also before it has started; uvicorn sends it on to us when it is done."""
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        server.should_exit = True
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    Server(app, ready, Ending(begin, last)).run_until_signal(listening)

@@ -1,9 +1,9 @@
-"""One memory for every client of a server: asked in worker threads, by one of them at a time."""
+"""One memory for every client of a server, asked in worker threads."""
 
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -14,7 +14,7 @@ import anyio.to_thread
 from memoriter.mcp_server._progress import TOTAL, Steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from mcp.server.session import ServerSession
 
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from memoriter.types import Excerpt, Remembered, SearchResult
 
 _T = TypeVar("_T")
+
+MOST_AT_ONCE = 16
+"""Threads for each kind of work: what may take its time never keeps a read or the health from a thread."""
+DRAIN_SECONDS = 2.0
+"""How long the end waits for work that has begun."""
 
 
 class Cancelled(BaseException):
@@ -63,16 +68,38 @@ class Told:
 
 
 class SharedMemory:
-    """The memory behind a server. It is used by one thread at a time; files are read without waiting for a turn."""
+    """The memory behind a server. Requests share it; the tools of plugins take turns, since they may not be able to."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, *, closing: Callable[[], None] | None = None) -> None:
+        """Share a memory.
+
+        Args:
+            memory: closed by `close`.
+            closing: is called when the end begins.
+        """
         self.memory = memory
+        self._closing = closing
         self._turn = threading.Lock()
+        self._sessions: dict[str, _Turn] = {}
+        self._slow = anyio.CapacityLimiter(MOST_AT_ONCE)
+        self._quick = anyio.CapacityLimiter(MOST_AT_ONCE)
+        self._hooks = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._stopped = threading.Event()
+        self._idle = threading.Condition()
+        self._busy = 0
         self._warmed = False
 
-    async def ask(self, session: ServerSession, act: Callable[[Told], _T]) -> _T:
-        """Do something with the memory in a worker thread; the client hears of progress and may cancel."""
+    async def ask(
+        self, session: ServerSession, act: Callable[[Told], _T], *, alone: bool = False, quick: bool = False
+    ) -> _T:
+        """Do something with the memory in a worker thread; the client hears of progress and may cancel.
+
+        Args:
+            session: the client's.
+            act: what to do.
+            alone: one such act at a time.
+            quick: it reads or writes notes and searches nothing, so it never waits for a search.
+        """
         cancelled = threading.Event()
         steps = Steps()
         client = session.client_params.client_info.name if session.client_params else ""
@@ -88,38 +115,41 @@ class SharedMemory:
                     anyio.from_thread.run(session.report_progress, step[0], TOTAL, step[1])
 
         def work() -> _T:
-            with self._turn:
+            with self._working(self._turn if alone else None):
                 check()
                 return act(Told(self.memory, hear, client))
 
+        limiter = self._quick if quick else self._slow
         try:
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         except anyio.get_cancelled_exc_class():
             cancelled.set()
             raise
 
-    async def take_turn(self, act: Callable[[Memory], _T], *, patience: float | None = None) -> _T:
+    async def take_turn(
+        self, act: Callable[[Memory], _T], *, session: str | None = None, patience: float | None = None
+    ) -> _T:
         """Do something with the memory in a worker thread, for somebody who hears of no progress.
 
         Args:
-            act: what to do, once it has its turn.
-            patience: seconds to wait for the turn; None: as long as it takes.
+            act: what to do.
+            session: acts of one session take turns; None: it is of none, and quick.
+            patience: seconds to wait for the answer; None: as long as it takes.
 
         Raises:
-            Cancelled: the turn did not come, or the memory is being closed.
+            Cancelled: there was no answer in time, or the memory is being closed.
         """
 
         def work() -> _T:
-            if not self._turn.acquire(timeout=-1 if patience is None else patience):
-                raise Cancelled
-            try:
+            with self._session(session), self._working(None):
                 if self._stopped.is_set():
                     raise Cancelled
                 return act(self.memory)
-            finally:
-                self._turn.release()
 
-        return await anyio.to_thread.run_sync(work)
+        limiter = self._quick if session is None else self._hooks
+        with anyio.move_on_after(patience):
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=patience is not None, limiter=limiter)
+        raise Cancelled
 
     def warm(self) -> None:
         """Begin to load the model, once: what fails is for a search to tell."""
@@ -129,10 +159,62 @@ class SharedMemory:
 
     async def look(self, act: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
         """Read files in a worker thread; indexing does not hold it up."""
-        return await anyio.to_thread.run_sync(partial(act, *arguments, **options), abandon_on_cancel=True)
+        work = partial(act, *arguments, **options)
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._quick)
+
+    def stop(self) -> None:
+        """Let whoever waits for a service go on without it, and whoever indexes stop at the next step."""
+        if not self._stopped.is_set():
+            self._stopped.set()
+            if self._closing is not None:
+                self._closing()
+            self.memory.stop()
 
     def close(self) -> None:
-        """Stop what still runs at its next step, and let go of the memory."""
-        self._stopped.set()
-        with self._turn:
-            self.memory.close()
+        """Stop what still runs, wait a moment for it, and let go of the memory."""
+        self.stop()
+        with self._idle:
+            self._idle.wait_for(lambda: not self._busy, timeout=DRAIN_SECONDS)
+        self.memory.close()
+
+    @contextmanager
+    def _working(self, turn: threading.Lock | None) -> Generator[None]:
+        """Be waited for at the end; hold a lock meanwhile, if there is one."""
+        if turn is not None:
+            turn.acquire()
+        with self._idle:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._busy -= 1
+                self._idle.notify_all()
+            if turn is not None:
+                turn.release()
+
+    @contextmanager
+    def _session(self, name: str | None) -> Generator[None]:
+        """Hold the lock of a session, which is dropped with its last user."""
+        if name is None:
+            yield
+            return
+        with self._idle:
+            turn = self._sessions.setdefault(name, _Turn())
+            turn.users += 1
+        try:
+            with turn.lock:
+                yield
+        finally:
+            with self._idle:
+                turn.users -= 1
+                if not turn.users:
+                    del self._sessions[name]
+
+
+class _Turn:
+    """The lock of one session."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0

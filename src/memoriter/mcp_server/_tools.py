@@ -11,6 +11,7 @@ from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    ContentBlock,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from memoriter.tools import Tool
 
 
+QUICK = frozenset({"memory_get", "memory_append", "fetch"})
+"""Tools that only open notes."""
 log = logging.getLogger(__name__)
 
 
@@ -50,7 +53,13 @@ class Tools:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {known}.")
         arguments = params.arguments or {}
         try:
-            return rendered(await self._shared.ask(context.session, lambda memory: tool.run(memory, arguments)))
+            answer = await self._shared.ask(
+                context.session,
+                lambda memory: tool.run(memory, arguments),
+                alone=tool.writes is None,  # a plugin's: nobody knows whether it may be shared
+                quick=tool.name in QUICK,
+            )
+            return rendered(answer)
         except Exception as error:  # a tool of a plugin may break its promise
             log.warning("%s failed", tool.name, exc_info=True)
             text = wire_text(f"{tool.name} failed: {type(error).__name__}: {error}")
@@ -80,7 +89,7 @@ def rendered(answer: dict[str, Any]) -> CallToolResult:
     """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written."""
     text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
-    content = [TextContent(text=neutral_json(text))]
+    content: list[ContentBlock] = [TextContent(text=neutral_json(text))]
     return CallToolResult(content=content, structured_content=json.loads(text), is_error=failed)
 
 

@@ -9,26 +9,29 @@ import anyio
 
 from memoriter.errors import UsageError
 from memoriter.mcp_server._server import server_of
+from memoriter.mcp_server._shared import SharedMemory
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
     from mcp.server.transport_security import TransportSecuritySettings
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
     from memoriter.memory import Memory
 
 PATH = "/mcp"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
-CLOSING_SECONDS = 2
 
 
 def serve_stdio(memory: Memory) -> None:
     """Speak with the client that started this process, until it closes our input; stdout carries nothing else."""
     from mcp.server.stdio import stdio_server
 
-    server = server_of(memory)
+    from memoriter.mcp_server._ending import Ending
+
+    ending = Ending(lambda: None, lambda: None)
+    server = server_of(memory, shared=SharedMemory(memory, closing=ending.begin))
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
@@ -39,7 +42,7 @@ def serve_stdio(memory: Memory) -> None:
     anyio.run(serve)
 
 
-def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> Starlette:
+def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> ASGIApp:
     """Return an ASGI application that serves `/mcp`, for requests that show the token and name this machine.
 
     Args:
@@ -49,11 +52,15 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
             that makes a browser ask here gives none of them.
     """
     from memoriter.mcp_server._auth import Authentication, Keeper
+    from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
-    server = server_of(memory, connector=True)
-    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security_of(hosts))
-    app.add_middleware(Authentication, keeper=Keeper(token))
-    return app
+    app = server_of(memory, connector=True).streamable_http_app(
+        streamable_http_path=PATH,
+        session_idle_timeout=IDLE_SECONDS,
+        max_sessions=None,
+        transport_security=security_of(hosts),
+    )
+    return Authentication(SessionLimits(app, PATH), keeper=Keeper(token))
 
 
 def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
@@ -75,17 +82,11 @@ def serve_http(
     ready: Callable[[], None],
 ) -> None:
     """Serve `/mcp` on a socket of `listen` until the process is told to end; `ready` is called before."""
-    import uvicorn
+    from memoriter.mcp_server._ending import Ending
+    from memoriter.mcp_server._running import Server
 
-    config = uvicorn.Config(
-        http_app(memory, token=token, hosts=hosts),
-        log_level="warning",
-        ws="none",
-        proxy_headers=False,
-        timeout_graceful_shutdown=CLOSING_SECONDS,
-    )
-    ready()
-    uvicorn.Server(config).run(sockets=[listening])
+    ending = Ending(memory.stop, lambda: None)
+    Server(http_app(memory, token=token, hosts=hosts), ready, ending).run_until_signal(listening)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.sync._apply import Sync
 from memoriter.sync._background import background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
-from memoriter.sync._fill import BATCH_TOKENS, WORTH_A_BATCH
+from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
 from memoriter.sync._left_out import LEFT_OUT, left_out
 from memoriter.sync._plan import Plan, make_plan, may_change_unseen
 from memoriter.sync._read import undecoded_of
@@ -22,6 +22,7 @@ __all__ = [
     "BATCH_TOKENS",
     "EVERYTHING",
     "LEFT_OUT",
+    "STORING_SECONDS",
     "WORTH_A_BATCH",
     "Cutting",
     "Job",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
 
+from memoriter.errors import IndexBusy
 from memoriter.sync._background import background_key, learn_background
 from memoriter.sync._fill import fill
 from memoriter.sync._left_out import left_out
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from memoriter.workspace import Workspace
 
 CUTTING = "cutting"
+FINISHING_SECONDS = 1.0
+"""How long the end of embedding waits for another process that is writing words; the next run makes up for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +55,51 @@ class Sync:
             task: what to do; None: everything that is new.
 
         Raises:
+            IndexBusy: another process is indexing, or computes vectors.
+        """
+        task = task or Task()
+        report = self.read(task)
+        return report if provider is None else self.embed(provider, report, task)
+
+    def read(self, task: Task) -> SyncReport:
+        """Index the words of what changed. No provider is asked, so none can keep a note from being found.
+
+        Raises:
             IndexBusy: another process is indexing.
         """
-        task, started = task or Task(), self.monotonic()
+        started = self.monotonic()
         with self.index.lease(wait=task.wait):
             report = self._read(task)
             self.tally.take(report)
-            if provider is not None:
-                report = self._embed(provider, report, task.embed_by)
-            self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
+            self._evict()
         return replace(self.tally.told(report), seconds=self.monotonic() - started)
+
+    def embed(self, provider: Callable[[], EmbeddingProvider], report: SyncReport, task: Task) -> SyncReport:
+        """Embed what has no vector, until `task.embed_by`, while others may search and index words.
+
+        Args:
+            provider: opens the provider, only when something must be embedded.
+            report: what `read` has reported.
+            task: what to do.
+
+        Raises:
+            IndexBusy: another process computes vectors.
+            EmbeddingError: the provider failed; the batches before that are kept.
+        """
+        started, before = self.monotonic(), self.tally.embedded
+        if self.index.pending():
+            with self.index.embedding_lease(wait=task.wait):
+                self._embed(provider(), task.embed_by)
+        news = self.tally.embedded > before or report.added or report.changed or report.removed
+        if (spec := self.index.spec) and (news or self.index.get_meta(background_key(spec)) is None):
+            with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS):
+                learn_background(self.index, spec)
+                self._evict()
+        seconds = report.seconds + self.monotonic() - started
+        return replace(self.tally.told(report), pending=self.index.pending(), seconds=seconds)
+
+    def _evict(self) -> None:
+        self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
 
     @property
     def outdated(self) -> bool:
@@ -115,25 +154,16 @@ class Sync:
         cutting = self.settings.cutting
         return read(changes, index, self.workspace, cutting, task=task, progress=self.progress, wall=self.wall)
 
-    def _embed(
-        self, provider: Callable[[], EmbeddingProvider], report: SyncReport, deadline: Deadline | None
-    ) -> SyncReport:
+    def _embed(self, opened: EmbeddingProvider, deadline: Deadline | None) -> None:
         """Give vectors to the chunks that have none, storing each batch as it comes."""
-        before, total = self.tally.embedded, self.index.pending()
-        if total:
-            opened = provider()
-            opened.expect(total)
-            spec = opened.spec
-            if spec != self.index.spec:
-                self.index.use_vectors(spec)
-            for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline):
-                self.tally.embedded += vectors
-                self.tally.failed += failures
-                self.progress(Progress("embed", total - self.index.pending(), total))
-                if deadline and deadline.passed:
-                    break
-            opened.expect(0)
-        news = self.tally.embedded > before or report.added or report.changed or report.removed
-        if (spec := self.index.spec) and (news or self.index.get_meta(background_key(spec)) is None):
-            learn_background(self.index, spec)
-        return replace(report, pending=self.index.pending())
+        if (spec := opened.spec) != self.index.spec:
+            self.index.use_vectors(spec)
+        total = self.index.pending()
+        opened.expect(total)
+        for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline):
+            self.tally.embedded += vectors
+            self.tally.failed += failures
+            self.progress(Progress("embed", total - self.index.pending(), total))
+            if deadline and deadline.passed:
+                break
+        opened.expect(0)

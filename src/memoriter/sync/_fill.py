@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from memoriter.embed import EmbeddingProvider
     from memoriter.index import Index
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 BATCH_TOKENS = 8_000
 FETCH = 512
 """Chunks that are taken from the index at a time to be embedded."""
+STORING_SECONDS = 60.0
+"""How long finished vectors wait for a process that is just writing words, such as one that rebuilds the index."""
 WORTH_A_BATCH = 64
 """Chunks from which a batch interface is used: it is half the price, and may take hours."""
 
@@ -36,10 +41,8 @@ def fill(
     plain -= texts.keys()
     try:
         for done in batches.run(texts, wait=deadline is None):
-            if done.keys:
-                index.put_vectors([bytes.fromhex(key) for key in done.keys], done.vectors)
-            for key, error in done.failures.items():
-                index.put_failure(bytes.fromhex(key), error.message)
+            failures = {bytes.fromhex(key): error.message for key, error in done.failures.items()}
+            _store(index, [bytes.fromhex(key) for key in done.keys], done.vectors, failures)
             plain.update(done.again)
             yield len(done.keys), len(done.failures)
     except ProviderUnavailable:  # no batch interface at this address, or nobody there: the plain way tells which
@@ -59,8 +62,18 @@ def _at_once(
 
     keys = [key for key, _ in missing]
     for done in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
-        if done.positions:
-            index.put_vectors([keys[position] for position in done.positions], done.vectors)
-        for failure in done.failures:
-            index.put_failure(keys[failure.position], failure.error.message)
+        failures = {keys[failure.position]: failure.error.message for failure in done.failures}
+        _store(index, [keys[position] for position in done.positions], done.vectors, failures)
         yield len(done.positions), len(done.failures)
+
+
+def _store(index: Index, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]) -> None:
+    """Keep what came back, but nothing of a text that left the notes while the provider had it."""
+    with index.storing(wait=STORING_SECONDS):
+        wanted = index.referenced((*keys, *failures))
+        kept = [place for place, key in enumerate(keys) if key in wanted]
+        if kept:
+            index.put_vectors([keys[place] for place in kept], vectors[kept] if len(kept) < len(keys) else vectors)
+        for key, message in failures.items():
+            if key in wanted:
+                index.put_failure(key, message)

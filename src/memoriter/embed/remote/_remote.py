@@ -15,6 +15,7 @@ from memoriter.embed.remote import _gemini, _mistral, _ollama, _openai, _voyage
 from memoriter.embed.remote._guard import BreakerStore, Guard
 from memoriter.embed.remote._probe import PROBE, background_of
 from memoriter.embed.remote._remote_settings import RemoteSettings, is_near
+from memoriter.embed.remote._threads import in_threads
 from memoriter.embed.remote._wire import sendable
 from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.types import ModelSpec
@@ -202,10 +203,7 @@ class RemoteProvider:
 
         if len(groups) == 1:
             return fetched(groups[0])
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(CONCURRENCY, "memoriter-remote") as threads:
-            return np.concatenate(list(threads.map(fetched, groups)))
+        return np.concatenate(in_threads(fetched, groups, CONCURRENCY))
 
     def count_tokens(self, text: str) -> int:
         """An estimate that is seldom too low: three letters a token, one for any other character, more for far ones."""

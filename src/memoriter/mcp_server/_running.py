@@ -1,0 +1,152 @@
+"""A server over HTTP that ends at a signal, and limits for those who connect."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+    import socket
+    from collections.abc import Callable
+    from types import FrameType
+
+    from starlette.types import ASGIApp
+
+    from memoriter.mcp_server._ending import Ending
+
+CLOSING_SECONDS = 1
+"""How long open responses are waited for at the end."""
+REQUEST_SECONDS = 10.0
+"""How long a client may take for a whole request, from its first byte to its last."""
+MOST_CONNECTIONS = 512
+"""Open connections in all; one address may have half of them."""
+
+
+class Server(uvicorn.Server):
+    """Says when it has started, and ends as `Ending` wants it."""
+
+    def __init__(self, app: ASGIApp, ready: Callable[[], None], ending: Ending) -> None:
+        config = uvicorn.Config(
+            app,
+            http=Connection,
+            log_level="warning",
+            ws="none",
+            proxy_headers=False,  # a client must not choose the address that its connection is known by
+            timeout_graceful_shutdown=CLOSING_SECONDS,
+        )
+        super().__init__(config)
+        self._ready = ready
+        self._ending = ending
+        self._over = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._ending.begin()
+        await super().shutdown(sockets)
+        self._over = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End well at the first signal, and at once at the second."""
+        if self._over:  # uvicorn sends the first one on when it is done
+            return
+        if self.should_exit:
+            self._ending.now(128 + sig)
+        super().handle_exit(sig, frame)
+
+    def run_until_signal(self, listening: socket.socket) -> None:
+        """Serve until SIGINT or SIGTERM, which may come before the server has started."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self.run(sockets=[listening])
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class Connection(H11Protocol):
+    """A connection whose requests come whole within `REQUEST_SECONDS`, and one of a limited number.
+
+    Where there are too many, the one that has sent half a request for longest is closed, or else the oldest one.
+    """
+
+    _late: asyncio.TimerHandle | None = None
+    since = 0.0
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        self._expect()
+        others: list[Connection] = [
+            each for each in self.connections if isinstance(each, Connection) and each is not self
+        ]
+        near = [each for each in others if each.address == self.address]
+        if len(near) >= MOST_CONNECTIONS // 2:
+            _worst(near).drop()
+        elif len(others) >= MOST_CONNECTIONS:
+            _worst(others).drop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._relax()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.reading:
+            self._expect()
+        else:
+            self._relax()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.reading or self.timeout_keep_alive_task is not None:
+            self._relax()
+
+    @property
+    def reading(self) -> bool:
+        """Whether a request has not come whole."""
+        return self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+
+    @property
+    def address(self) -> str:
+        """The client's."""
+        client: tuple[str, int] | None = self.client
+        return client[0] if client else ""
+
+    def drop(self) -> None:
+        """Close it at once, whatever it does."""
+        self._relax()
+        self.transport.abort()
+        self.connections.discard(self)
+
+    def _expect(self) -> None:
+        if self._late is None:
+            self._late = self.loop.call_later(REQUEST_SECONDS, self._expired)
+
+    def _relax(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _expired(self) -> None:
+        self._late = None
+        if self.transport.is_closing():
+            return
+        answering: Any = getattr(self, "cycle", None)
+        if answering is None or answering.response_complete:
+            self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            self.transport.close()
+        else:
+            self.transport.abort()
+
+
+def _worst(connections: list[Connection]) -> Connection:
+    return min(connections, key=lambda each: (not each.reading, each.since))

@@ -1,0 +1,181 @@
+"""Real servers beside a service that does not answer: words are found, reads never wait, and the end comes in time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import anyio
+import anyio.to_thread
+import pytest
+from mcp import Client
+
+from desk import QUESTION, Desk, compatible
+from mcp_doors import LIMIT, over_stdio
+from servers.held import HeldServer
+from serving import Serving, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+END = 20.0
+"""Seconds for an end that should take less than five, on a machine that does much else."""
+
+
+@pytest.fixture
+def service() -> Iterator[HeldServer]:
+    with HeldServer() as service:
+        yield service
+
+
+@pytest.fixture
+def desk(tmp_path: Path, service: HeldServer) -> Desk:
+    desk = Desk.at(tmp_path)
+    desk.configure(**compatible(service), query={"deadlineMs": 1_000})
+    return desk
+
+
+@contextmanager
+def connected(desk: Desk, *words: str) -> Iterator[tuple[Serving, Client]]:
+    with serving(desk, *words) as server:
+        yield server, Client(f"{server.url}/mcp", read_timeout_seconds=LIMIT)
+
+
+def health(server: Serving) -> Any:
+    with urlopen(f"{server.url}/health", timeout=LIMIT) as answer:
+        return json.load(answer)
+
+
+async def found(client: Client, query: str) -> tuple[list[str], list[str]]:
+    """Paths and reasons."""
+    answer: Any = (await client.call_tool("memory_search", {"query": query})).structured_content
+    return [hit["path"] for hit in answer["results"]], [reason["code"] for reason in answer["health"]["reasons"]]
+
+
+async def finds_words(client: Client, desk: Desk) -> None:
+    """A new workspace, then new notes: each is found by the next search."""
+    paths, reasons = await found(client, QUESTION)
+    assert paths[0] == "MEMORY.md"
+    assert {"transient", "vectors_pending"} & {*reasons}
+    for number in range(3):
+        text = f"The zebrafish{number} swims."
+        written: Any = (await client.call_tool("memory_append", {"text": text})).structured_content
+        assert not written.get("error")
+        paths, _ = await found(client, f"zebrafish{number}")
+        assert paths == [written["path"]]
+
+
+@pytest.mark.parametrize("words", [(), ("--no-watch",)])
+async def test_a_server_finds_words_while_the_service_hangs(desk: Desk, words: tuple[str, ...]) -> None:
+    with connected(desk, *words) as (_, client):
+        async with client:
+            await finds_words(client, desk)
+
+
+async def test_a_server_over_stdio_finds_words_too(desk: Desk) -> None:
+    async with over_stdio(desk).connect() as client:
+        await finds_words(client, desk)
+
+
+async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: Desk, service: HeldServer) -> None:
+    desk.configure(**compatible(service), query={"deadlineMs": 600_000})
+    with connected(desk, "--no-watch") as (server, client):
+        async with client, anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "memory_search", {"query": QUESTION})
+            assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
+            note: Any = (await client.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
+            assert "PostgreSQL" in note["text"]
+            assert (await client.list_tools()).tools
+            assert (await anyio.to_thread.run_sync(health, server))["legs"] == {"keyword": True, "vector": False}
+            assert not service.let_go.is_set()
+            service.let_go.set()
+
+
+async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(desk: Desk, service: HeldServer) -> None:
+    desk.configure(**compatible(service), query={"deadlineMs": 600_000})
+    answers: list[Any] = []
+
+    async def ask(client: Client) -> None:
+        answers.append((await client.call_tool("memory_search", {"query": QUESTION})).structured_content)
+
+    with connected(desk, "--no-watch") as (server, client):
+        async with client, anyio.create_task_group() as tasks:
+            await client.list_tools()  # by which the client checks the answer
+            tasks.start_soon(ask, client)
+            assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
+            server.process.send_signal(signal.SIGTERM)
+            assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
+        assert not service.let_go.is_set()
+        assert list(server.folder.iterdir()) == []
+    assert answers[0]["results"][0]["path"] == "MEMORY.md"  # whoever waited was answered first
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_the_server_while_its_watcher_waits_for_the_service(
+    desk: Desk, service: HeldServer, number: signal.Signals
+) -> None:
+    with serving(desk) as server:
+        assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
+        server.process.send_signal(number)
+        assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
+        assert not service.let_go.is_set()
+        assert list(server.folder.iterdir()) == []
+
+
+STUCK = """
+import memoriter.memory, time
+def close(self):
+    print("closing", flush=True)
+    time.sleep(600)
+memoriter.memory.Memory.close = close
+"""
+"""Python before the program: a memory that cannot be let go of."""
+
+
+async def test_a_second_signal_ends_the_server_at_once(desk: Desk) -> None:
+    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 600.0\n{STUCK}"
+    with serving(desk, before=before) as server:
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.stdout
+        assert await anyio.to_thread.run_sync(server.process.stdout.readline) == "closing\n"
+        server.process.send_signal(signal.SIGTERM)
+        assert await anyio.to_thread.run_sync(server.process.wait, END) == 128 + signal.SIGTERM
+        assert list(server.folder.iterdir()) == []
+
+
+async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: Desk) -> None:
+    with serving(desk, before=STUCK) as server:
+        server.process.send_signal(signal.SIGTERM)
+        assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
+        assert list(server.folder.iterdir()) == []
+
+
+def test_a_server_over_stdio_ends_when_its_input_does(desk: Desk, service: HeldServer) -> None:
+    desk.configure(**compatible(service), query={"deadlineMs": 600_000})
+    command = desk.command("-w", str(desk.notes), "mcp")
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    search = {"name": "memory_search", "arguments": {"query": QUESTION}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search},
+    ]
+    with subprocess.Popen(
+        command, env=desk.surroundings(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin
+        process.stdin.write("".join(json.dumps(message) + "\n" for message in messages).encode())
+        process.stdin.flush()
+        reading = threading.Thread(target=process.stdout.read if process.stdout else int, daemon=True)
+        reading.start()
+        assert service.asked.wait(LIMIT)
+        process.stdin.close()
+        assert process.wait(END) == 0
+    assert not service.let_go.is_set()

@@ -1,0 +1,249 @@
+"""No client takes the server from the others: with sessions, half-sent requests or connections."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+
+from desk import QUESTION
+from mcp_doors import LIMIT
+from memoriter.mcp_server._sessions import IDLE_SECONDS, MOST_SESSIONS, SessionLimits
+from serving import serving
+
+if TYPE_CHECKING:
+    from desk import Desk
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+KINDS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+HALVES = (
+    b"",
+    b"P",
+    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le",
+    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{",
+    b"POST /hook/stop HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+)
+"""Requests that are never finished."""
+
+
+@pytest.fixture
+def desk(desk: Desk) -> Desk:
+    desk.configure(provider="none")
+    return desk
+
+
+def place_of(url: str) -> tuple[str, int]:
+    place = urlsplit(url)
+    return place.hostname or "", place.port or 0
+
+
+def begin(connection: http.client.HTTPConnection) -> tuple[int, str | None]:
+    """The status and the session of a handshake."""
+    connection.request("POST", "/mcp", json.dumps(HELLO), KINDS)
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status, answer.getheader("mcp-session-id")
+
+
+def sessions(url: str) -> int:
+    """How many are open, as the server says."""
+    with closing(http.client.HTTPConnection(*place_of(url), timeout=LIMIT)) as connection:
+        connection.request("GET", "/health")
+        return json.loads(connection.getresponse().read())["sessions"]
+
+
+async def answers(url: str) -> None:
+    """A new client gets in, and its questions are answered."""
+    async with Client(f"{url}/mcp", read_timeout_seconds=LIMIT) as client:
+        found: Any = (await client.call_tool("memory_search", {"query": QUESTION})).structured_content
+        assert found["results"][0]["path"] == "MEMORY.md"
+
+
+@pytest.mark.anyio
+async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(desk: Desk) -> None:
+    before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 12"
+    with serving(desk, "--no-watch", before=before) as server:
+        async with Client(f"{server.url}/mcp", mode="legacy", read_timeout_seconds=LIMIT) as used:
+            await used.list_tools()
+            with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
+                for _ in range(40):
+                    status, name = begin(connection)
+                    assert (status, bool(name)) == (200, True)
+            assert sessions(server.url) <= 6  # half of them for one address
+            note: Any = (await used.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
+            assert "PostgreSQL" in note["text"]
+        await answers(server.url)
+
+
+@pytest.mark.anyio
+async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk: Desk) -> None:
+    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
+    with serving(desk, "--no-watch", before=before) as server:
+        halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(60)]
+        for number, half in enumerate(halves):
+            half.sendall(HALVES[number % len(HALVES)])
+        await answers(server.url)
+        for half in halves:
+            with half:
+                while half.recv(4096):  # until the server closes it; a time limit fails the test
+                    pass
+
+
+@pytest.mark.anyio
+async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Desk) -> None:
+    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 0.5"
+    with serving(desk, "--no-watch", before=before) as server:
+        with socket.create_connection(place_of(server.url), timeout=0.05) as half:
+            closed = False
+            for _ in range(1_000):
+                try:
+                    half.sendall(b"x")
+                    closed = not half.recv(4096) or closed
+                except TimeoutError:
+                    continue
+                except OSError:
+                    closed = True
+                if closed:
+                    break
+            assert closed
+        await answers(server.url)
+
+
+@pytest.mark.anyio
+async def test_too_many_connections_close_the_oldest_half_sent_one(desk: Desk) -> None:
+    before = "import memoriter.mcp_server._running as running\nrunning.MOST_CONNECTIONS = 20"
+    with serving(desk, "--no-watch", before=before) as server:
+        halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(30)]
+        for half in halves:
+            half.sendall(HALVES[1])
+        await answers(server.url)
+        closed = 0
+        for half in halves:
+            with half:
+                half.settimeout(0.01)
+                try:
+                    closed += not half.recv(1)
+                except TimeoutError:
+                    continue
+                except OSError:
+                    closed += 1
+        assert closed >= 20
+
+
+# the rule by itself
+
+
+class Clients:
+    """Sessions behind the limits, in which nothing but opening and ending happens."""
+
+    def __init__(self, most: int) -> None:
+        self.open: set[str] = set()
+        self.begun = 0
+        self.now = 0.0
+        self.limits = SessionLimits(self.app, "/mcp", most=most, clock=lambda: self.now)
+
+    async def app(self, scope: Any, receive: Any, send: Any) -> None:
+        del receive
+        headers = dict(scope["headers"])
+        name = headers.get(b"mcp-session-id", b"").decode()
+        status = 200
+        if not name:
+            self.begun += 1
+            name = f"s{self.begun}"
+            self.open.add(name)
+        elif scope["method"] == "DELETE":
+            self.open.discard(name)
+        elif name not in self.open:
+            status = 404
+        await send({"type": "http.response.start", "status": status, "headers": [(b"mcp-session-id", name.encode())]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def request(self, address: str, session: str = "", method: str = "POST") -> int:
+        self.now += 1.0
+        headers = [(b"mcp-session-id", session.encode())] if session else []
+        scope = {"type": "http", "path": "/mcp", "method": method, "headers": headers, "client": (address, 1)}
+        statuses: list[int] = []
+
+        async def send(message: Any) -> None:
+            await anyio.lowlevel.checkpoint()
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        await self.limits(scope, send, send)
+        return statuses[0]
+
+
+ACTS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["begin", "use", "end"]), st.integers(0, 40)))
+
+
+@given(ACTS, st.integers(2, 9))
+def test_sessions_are_never_more_than_the_limit_and_the_newest_is_always_open(
+    acts: list[tuple[str, str, int]], most: int
+) -> None:
+    async def run() -> None:
+        clients = Clients(most)
+        owners: dict[str, str] = {}
+        for address, act, number in acts:
+            if act == "begin":
+                assert await clients.request(address) == 200
+                newest = f"s{clients.begun}"
+                owners[newest] = address
+                assert newest in clients.open
+            else:
+                await clients.request(address, f"s{number}", "DELETE" if act == "end" else "POST")
+            assert clients.limits.open == len(clients.open) <= most
+            for each in "abc":
+                assert sum(owners[name] == each for name in clients.open) <= max(most // 2, 1)
+
+    anyio.run(run)
+
+
+def test_a_session_that_was_used_outlives_those_that_were_only_begun() -> None:
+    async def run() -> None:
+        clients = Clients(most=8)
+        await clients.request("a")
+        for _ in range(3):
+            await clients.request("a", "s1")
+        for _ in range(20):
+            await clients.request("a")
+        assert await clients.request("a", "s1") == 200
+        clients.now += 2 * IDLE_SECONDS
+        await clients.request("a")
+        assert clients.limits.open == 1
+
+    anyio.run(run)
+
+
+@pytest.mark.soak
+@pytest.mark.anyio
+async def test_ten_thousand_sessions_take_no_more_memory_than_those_that_may_be_open(desk: Desk) -> None:
+    def resident(process: Any) -> int:
+        with open(f"/proc/{process.pid}/statm", encoding="ascii") as file:  # noqa: PTH123
+            return int(file.read().split()[1])
+
+    with serving(desk, "--no-watch") as server:
+        await answers(server.url)
+        figures: list[int] = []
+        with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
+            for number in range(1_500):
+                assert begin(connection)[0] == 200
+                if number in {499, 1_499}:
+                    figures.append(resident(server.process))
+        assert sessions(server.url) <= MOST_SESSIONS // 2
+        assert figures[1] < 1.15 * figures[0]
+        await answers(server.url)
