@@ -232,6 +232,7 @@ def test_the_page_explains_every_code_once_and_no_other() -> None:
         "What an answer says of the memory",
         "Why nothing was found",
         "Single notes",
+        "Other users of the machine",
         "Where forgotten text may still be",
         "Around an agent's turns",
         "Errors",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,8 +135,10 @@ def distrusted(folder: Path, owners: Owners) -> tuple[Path, str] | None:
 
 def refusal_of(folder: Path, path: Path, complaint: str) -> Reason:
     """What a person is told of a folder that was passed over."""
+    from shlex import quote
+
     message = f"{str(path)!r} is not used: {complaint}."
-    return Reason("workspace_refused", message, f"If you trust it, name the folder: -w {shlex.quote(str(folder))}")
+    return Reason("workspace_refused", message, f"If you trust it, name the folder: -w {quote(str(folder))}")
 
 
 def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:
