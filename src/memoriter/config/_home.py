@@ -120,7 +120,13 @@ def _exposure_reasons(exposure: Exposure) -> list[Reason]:
 
 
 def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> None:
-    """Close a folder of state; notes in a folder that is also a workspace's `memory/` are left alone."""
+    """Close a folder of state; notes in a folder that is also a workspace's `memory/` are left alone.
+
+    So are announcements of servers: one that others could write is not believed, and must not come to look private.
+    """
+    if folder.name == "serve":
+        exposure.close_tree(folder, keep=keep, but=lambda name: name.endswith(".json"))
+        return
     if folder.name != "memory":
         exposure.close_tree(folder, keep=keep)
         return
