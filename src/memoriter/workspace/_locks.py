@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 import time
 from contextlib import ExitStack, contextmanager
@@ -106,6 +105,7 @@ def is_written(descriptor: int) -> bool | None:
     """
     try:
         import fcntl
+        import signal
 
         # A writer that comes in this moment waits for us, and we are sent a signal that is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
