@@ -23,6 +23,7 @@ from memoriter.index import Index
 from memoriter.search import analyse
 from memoriter.sync import Cutting, entry_of
 from memoriter.types import Chunk, Source
+from memoriter.workspace._folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -281,6 +282,35 @@ def test_a_note_that_changed_after_the_look_is_left_alone_and_everything_else_to
         assert not memory.plan_forget(match=text).unfinished
         assert len(forget(memory, match=text).notes) == 2
     assert found(place, text) == []
+
+
+def test_what_another_program_appends_while_a_note_is_rewritten_stays(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, theirs = CANARIES["latin"], "- A line of somebody else.\n"
+    file, exchange = place.write("memory/day.md", note_with(text)), Folder.exchange
+
+    def meanwhile(*arguments: Any) -> bool:
+        with file.open("a", encoding="utf-8") as opened:
+            opened.write(theirs)
+        return exchange(*arguments)
+
+    monkeypatch.setattr(Folder, "exchange", meanwhile)
+    with place.open() as memory:
+        memory.sync()
+        receipt = forget(memory, match=text)
+    assert receipt.left == ()
+    assert file.read_text(encoding="utf-8") == f"# Day\n\n- We met at ten.\n- We left at six.\n{theirs}"
+    assert found(place, text) == []
+
+
+def test_behind_a_fence_that_is_never_closed_one_entry_goes_and_not_the_rest_of_the_note(place: Place) -> None:
+    file = place.write("memory/day.md", f"# Day\n\n```\nlog\n{FILLER}- The code is 4711.\n{FILLER}")
+    with place.open() as memory:
+        plan = memory.plan_forget(match="4711")
+        assert [(each.start_line, each.end_line) for each in plan.notes[0].passages] == [(65, 65)]
+        memory.forget(plan)
+    assert file.read_text(encoding="utf-8") == f"# Day\n\n```\nlog\n{FILLER}{FILLER}"
 
 
 @pytest.mark.parametrize("moment", ["_cut", "_deleted", "purge"])

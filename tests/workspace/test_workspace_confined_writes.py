@@ -118,6 +118,19 @@ def test_the_workspace_itself_may_be_a_link_and_folders_are_made(
         workspace.append("memory/c/new.md", "x")
 
 
+def test_a_link_that_changes_while_it_is_followed_fails_no_scan_and_no_write(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changing(path: str) -> str:
+        raise OSError(22, "Invalid argument", path)
+
+    workspace = Workspace(desk.notes)
+    expected = [source.path for source in workspace.scan().sources]
+    monkeypatch.setattr(os.path, "realpath", changing)
+    assert [source.path for source in workspace.scan().sources] == expected
+    assert workspace.append("memory/new.md", "- one").end_line == 1
+
+
 def test_only_memory_is_written(desk: Desk, tmp_path: Path) -> None:
     workspace = Workspace(desk.notes)
     for path in ("../outside/note.md", str(tmp_path / "outside" / "note.md"), "other.md", "memory/a.txt", "", "\0"):

@@ -195,6 +195,27 @@ def test_while_a_program_keeps_the_file_open_for_writing_the_file_stays_its(
     assert file.read_text(encoding="utf-8") == AFTER
 
 
+@pytest.mark.parametrize("leases", [True, False])
+def test_where_the_system_does_not_tell_who_writes_a_file_must_stand_still(
+    file: Path, monkeypatch: pytest.MonkeyPatch, *, leases: bool
+) -> None:
+    pauses: list[float] = []
+
+    def sleeping(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) < 12:
+            appended(file, f"- line {len(pauses)}\n")
+            os.utime(file, ns=(len(pauses), len(pauses)))
+
+    monkeypatch.setattr(_locks.time, "sleep", sleeping)
+    monkeypatch.setattr(_locks, "is_written", lambda _: None)
+    with file.open("rb") as opened:
+        assert _locks.no_writer(opened.fileno(), leases=leases, seconds=2.0)
+        assert sum(pauses[12:]) >= 0.08
+        monkeypatch.setattr(_locks, "is_written", lambda _: True)
+        assert not _locks.no_writer(opened.fileno(), leases=True, seconds=0.5)
+
+
 def test_a_note_that_was_appended_to_is_not_removed(file: Path, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     meanwhile(monkeypatch, lambda: appended(file))
     with pytest.raises(WriteConflict):

@@ -9,7 +9,6 @@ from memoriter.workspace._paths import extra_files, is_memory_path, normalise_pa
 from memoriter.workspace._scan import Scan
 from memoriter.workspace._tokens import estimate_tokens
 from memoriter.workspace._workspace import MAX_BYTES, Loaded, Raw, Workspace
-from memoriter.workspace._write import Appended, append, replace
 
 if TYPE_CHECKING:
     from memoriter.workspace._blocks import scan_blocks
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._origin import foreign_lines, marked
     from memoriter.workspace._transcript_folders import transcripts_of
     from memoriter.workspace._transcripts import TranscriptFolder, Transcripts
+    from memoriter.workspace._write import Appended, append, replace
 
 __all__ = [
     "HIDDEN",
@@ -72,7 +72,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what reads and cuts text when it is first asked for: most searches find nothing new to cut."""
+    """Load what reads, cuts or writes text when it is first asked for: most searches find nothing new to cut."""
     late = {
         "_blocks": {"scan_blocks"},
         "_chunk": {"MERGE_TOKENS", "chunk_markdown"},
@@ -85,6 +85,7 @@ def __getattr__(name: str) -> Any:
         "_open_transcript": {"OpenTranscript"},
         "_transcript_folders": {"transcripts_of"},
         "_transcripts": {"TranscriptFolder", "Transcripts"},
+        "_write": {"Appended", "append", "replace"},
     }
     for file, names in late.items():
         if name in names:

@@ -81,7 +81,7 @@ def _extra(root: str, extra: ExtraPath) -> Area:
     if start is None and os.path.isdir(at):
         base, start = at, ()
     elif start is None:
-        base, name = os.path.split(_real(at))
+        base, name = os.path.split(real_path(at))
         start = (name,)
     found = spread_braces(extra.pattern or "")
     globs = tuple(tuple(glob.strip("/").split("/")) for glob in found or () if glob)
@@ -89,16 +89,17 @@ def _extra(root: str, extra: ExtraPath) -> Area:
     return Area(at, base, start, paths.cite(root, at), configured=True, globs=globs, refused=refused)
 
 
-def _real(path: str) -> str:
+def real_path(path: str) -> str:
+    """Return the path without links, or the path itself where none can be followed to its end."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
-        return path  # no file can have this name, which is said when it is opened
+        return path  # no file can have this name, or a link changed meanwhile; opening the file tells
 
 
 def rebase(root: str, path: str) -> str:
     """A path below the folder that `root` is a link to, as a path below `root`."""
-    real = os.path.realpath(root)
+    real = real_path(root)
     names = paths.below(real, path) if real != root else None
     return path if names is None else os.path.join(root, *names)
 

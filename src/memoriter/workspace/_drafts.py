@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -48,7 +47,7 @@ def drafted(
             what a killed process left there.
     """
     known = "" if of is None else f"{of.st_ino:x}-{of.st_size:x}."
-    hidden = f".{_label(name)}.{known}{secrets.token_hex(6)}.tmp"
+    hidden = f".{_label(name)}.{known}{os.urandom(6).hex()}.tmp"
     with ExitStack() as held:
         descriptor = folder.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         held.callback(_drop, folder, hidden, os.fstat(descriptor))

@@ -8,7 +8,6 @@ content, and anything else is put back.
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -131,7 +130,7 @@ def _put_back(folder: Folder, name: str, draft: Draft) -> None:
 
 def _keep(folder: Folder, name: str, draft: Draft) -> None:
     """Keep what several programs wrote over each other under a hidden name, and tell of it."""
-    kept = f".{name[:16]}.{secrets.token_hex(6)}.kept"
+    kept = f".{name[:16]}.{os.urandom(6).hex()}.kept"
     with suppress(FileNotFoundError):
         folder.rename(draft.name, kept)
     raise TakenBackError(f"was written to by several programs at once; what it was between them is in {kept!r}")
@@ -139,7 +138,7 @@ def _keep(folder: Folder, name: str, draft: Draft) -> None:
 
 def _put_over(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
     """Rename the draft over the file, which keeps a second name until it was looked at."""
-    aside = f"{draft.name.removesuffix('.tmp')[:-12]}{secrets.token_hex(6)}.tmp"
+    aside = f"{draft.name.removesuffix('.tmp')[:-12]}{os.urandom(6).hex()}.tmp"
     linked = True
     try:
         folder.link(name, aside)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 import time
 from contextlib import ExitStack, contextmanager
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
 MOVE = "Move away what is there under this name, and do it again."
 READ_AHEAD = 1 << 20
-_STILL = 4
-"""How often in a row a file must look the same where the system does not tell who writes to it."""
+_STILL_SECONDS = 0.1
+"""How long a file must stand still where the system does not tell who writes to it."""
 
 
 @contextmanager
@@ -84,17 +83,15 @@ def no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
     Returns:
         False if a program still has it open for writing after that time.
     """
-    seen = list[tuple[int, int]]()
+    seen, still = (0, 0), 0.0
     for pause in _pauses(seconds):
         time.sleep(pause)
-        if leases:
-            if not is_written(descriptor):
-                return True
-        else:
-            found = os.fstat(descriptor)
-            seen.append((found.st_size, found.st_mtime_ns))
-            if len(seen) >= _STILL and len(set(seen[-_STILL:])) == 1:
-                return True
+        found = os.fstat(descriptor)
+        known, seen = seen, (found.st_size, found.st_mtime_ns)
+        still = still + pause if seen == known else 0.0
+        written = is_written(descriptor) if leases else None  # of a file of another user the system tells nothing
+        if written is False or (written is None and still >= _STILL_SECONDS):
+            return True
     return False
 
 
@@ -106,6 +103,7 @@ def is_written(descriptor: int) -> bool | None:
     """
     try:
         import fcntl
+        import signal
 
         # A writer that comes in this moment waits for us, and we are sent a signal that is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)

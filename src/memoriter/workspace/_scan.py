@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.types import Skipped, Source
+from memoriter.workspace._areas import real_path
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in, not_in_force
 from memoriter.workspace._paths import SUFFIX, encodable
@@ -74,7 +75,7 @@ class Walk:
         if area.refused:
             self._skip(area.cited, "too_large", area.refused)
         elif stat.S_ISDIR(found.st_mode) and not area.single:
-            self._tree(area, _Folder(path, (), prefix, rules), os.path.realpath(path))
+            self._tree(area, _Folder(path, (), prefix, rules), real_path(path))
         elif not stat.S_ISREG(found.st_mode):
             self._skip(area.cited, "special", "it is not a plain file")
         elif not path.endswith(SUFFIX) and not area.cited.endswith(SUFFIX):
@@ -82,7 +83,7 @@ class Walk:
         elif not area.single or (found.st_dev, found.st_ino) not in self._inodes:
             # On a disk that ignores case, MEMORY.md and memory.md are one file.
             self._inodes.add((found.st_dev, found.st_ino))
-            self._file(area.cited, path, os.path.realpath(path), found)
+            self._file(area.cited, path, real_path(path), found)
 
     def _reach(self, area: Area) -> tuple[str, str, Rules, os.stat_result] | None:
         path, prefix, rules = area.base, "", Rules().entering(area.base, "")

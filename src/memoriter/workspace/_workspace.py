@@ -16,7 +16,6 @@ from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice
 from memoriter.workspace._find import found_at
 from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, below
 from memoriter.workspace._scan import Scan, scan_areas
-from memoriter.workspace._write import append, remove, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -186,6 +185,8 @@ class Workspace:
             PathRefused: the path is not one of the memory's files, or leads through a link.
             WriteError: nothing was written; also if the note would become larger than `max_bytes`.
         """
+        from memoriter.workspace._write import append
+
         return append(self._writable(path), text, limit=self._max_bytes)
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
@@ -201,6 +202,8 @@ class Workspace:
             WriteConflict: the note is not as expected; it was left as it is.
             WriteError: it could not be written; it is as it was.
         """
+        from memoriter.workspace._write import replace
+
         replace(self._writable(path), text, expected=expected)
 
     def remove(self, path: str, *, expected: str) -> None:
@@ -215,6 +218,8 @@ class Workspace:
             WriteConflict: the note is not as expected; it was left as it is.
             WriteError: it could not be deleted.
         """
+        from memoriter.workspace._write import remove
+
         remove(self._writable(path), expected=expected)
 
     def content(self, path: str) -> bytes | None:
