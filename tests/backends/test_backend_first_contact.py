@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from desk import Desk, compatible
-from memoriter.tools import result_json, status_json, sync_json
+from memoriter.tools import SEARCH, result_json, status_json, sync_json
 from servers import KEY
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
@@ -49,6 +49,7 @@ def surfaces(memory: Memory) -> Iterator[tuple[str, dict[str, Any]]]:
     """What each way of asking says of the memory."""
     yield "first search", result_json(memory.search(ASKED))["health"]
     yield "second search", result_json(memory.search(ASKED))["health"]
+    yield "memory_search", SEARCH.run(memory, {"query": ASKED})["health"]
     yield "status", status_json(memory.status())["health"]
     yield "index", sync_json(memory.sync())["health"]
     yield "status after indexing", status_json(memory.status())["health"]
@@ -190,3 +191,29 @@ def test_another_key_address_or_model_begins_anew(desk: Desk, server: Compatible
     with desk.open() as memory:
         assert memory.status().last_attempt is None
         assert memory.status().pending == len(NOTES)
+
+
+def test_a_call_that_was_not_made_for_want_of_time_is_no_failed_attempt(desk: Desk, server: CompatibleServer) -> None:
+    desk.configure(**compatible(server))
+    with desk.open() as memory:
+        memory.sync()
+        asked = memory.status().last_attempt
+        desk.write("memory/new.md", "# New\n\nSomething new.\n")
+        desk.wait()
+        found = memory.search(ASKED, deadline_ms=100)
+        assert (found.mode, found.health.pending) == ("hybrid", 1)
+        assert memory.status().last_attempt == asked
+        assert memory.status().health.legs["vector"]
+
+
+def test_a_provider_that_another_process_has_reached_is_used_at_once(desk: Desk, server: CompatibleServer) -> None:
+    server.always = FAULTS["status 404"]
+    desk.configure(**compatible(server))
+    with desk.open() as waiting, desk.open() as other:
+        waiting.search(ASKED)
+        assert waiting.status().pending == len(NOTES)
+        server.always = None
+        other.sync()
+        status = waiting.status()
+        assert (status.health.ok, status.pending, status.vectors) == (True, 0, len(NOTES))
+        assert waiting.search(ASKED).mode == "hybrid"

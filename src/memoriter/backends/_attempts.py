@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable
+from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.types import Attempt, Reason
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Attempts:
             if last is not None and last.ok and abs(now - last.at) < FRESH_SECONDS:
                 return
             attempt = Attempt(now)
-        elif last is not None and not error.attempted:
+        elif not error.attempted and (last is not None or isinstance(error, TransientFailure)):
             return  # a call that was not made says nothing new
         else:
             attempt = Attempt(now, Reason(error.code, error.message, error.remedy))

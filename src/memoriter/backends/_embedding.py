@@ -199,7 +199,9 @@ class Embedding:
             raise
         except MemoriterError as error:
             self._give_up(slot, error)
-            raise ProviderUnavailable(error.message, remedy=error.remedy) from error
+            unavailable = ProviderUnavailable(error.message, remedy=error.remedy)
+            self._attempts.note(choice, unavailable)
+            raise unavailable from error
         if asks:
             self._attempts.note(choice, None)
         if closings == self._closings:
