@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, cast
 
+from memoriter.index._filters import path_matches
 from memoriter.index._schema import APPLICATION_ID, PAGE_SIZE, VERSION
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
     connection = cast("Database", apsw.Connection(str(path), flags=flags))
     try:
         connection.set_busy_timeout(BUSY_MS)
+        connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
         if trusted or nature(connection) in {"ours", "old", "empty"}:
             _tune(connection, network=network)
     except BaseException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Value = str | int | float | bytes | None
 
@@ -36,6 +36,10 @@ class Database(Protocol):
     def pragma(self, name: str, value: str | int | None = None, /) -> Any: ...
 
     def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+
+    def create_scalar_function(
+        self, name: str, function: Callable[..., Value] | None, arguments: int, /, *, deterministic: bool
+    ) -> None: ...
 
     def enable_load_extension(self, enable: bool, /) -> None: ...
 
