@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pathspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memoriter.errors import PathRefused
 from memoriter.workspace import ExtraPath, Workspace, in_ignored_folder
+from memoriter.workspace._ignore import _compile
 from odd_files import KINDS, longer_than_memory, posix_only
 
 if TYPE_CHECKING:
@@ -127,3 +131,88 @@ def test_everything_below_rules_that_are_too_long_is_left_out_and_this_is_said(t
     found = Workspace(tmp_path).scan()
     assert found.sources == ()
     assert [(skip.path, skip.reason) for skip in found.skipped] == [(".memoryignore", "too_large")]
+
+
+def test_a_pattern_with_many_stars_has_an_answer(tmp_path: Path) -> None:
+    """A matcher that tries every division of a name has no end here, and the suite's timeout ends it."""
+    names = [f"memory/{'a' * 200}{number}.md" for number in range(30)]
+    lay(
+        tmp_path,
+        ["MEMORY.md", *names, f"memory/{'a/' * 40}b.md"],
+        {".memoryignore": f"{'*a' * 40}*b\n{'**/a/' * 12}c\n"},
+    )
+    workspace = Workspace(
+        tmp_path, [ExtraPath("memory", "**/a*/" * 12 + "*c.md"), ExtraPath("memory", "**/" * 12 + "x.md")]
+    )
+    found = [source.path for source in workspace.scan().sources]
+    assert len(found) == 32
+    assert all(workspace.refusal(path) is None for path in found)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "why"),
+    [
+        ("x\n" * 1_001, "1000 patterns"),
+        ("x" * 1_001, "1,000 characters"),
+        ("# " + "x" * (1 << 20), "1000 patterns"),
+    ],
+)
+def test_an_ignore_file_that_is_too_large_leaves_its_folder_out_and_is_named(
+    tmp_path: Path, patterns: str, why: str
+) -> None:
+    lay(tmp_path, FILES, {"memory/drafts/.memoryignore": patterns})
+    workspace = Workspace(tmp_path)
+    assert agree(workspace, FILES[:5]) == ["MEMORY.md", "memory/a.md", "memory/x/y/z.md"]
+    (skip,) = [skip for skip in workspace.scan().skipped if skip.reason == "too_large"]
+    assert skip.path == "memory/drafts/.memoryignore"
+    assert why in skip.message
+    lay(tmp_path, [], {".memoryignore": patterns})
+    assert agree(workspace, FILES[:5]) == []
+
+
+def test_the_ignore_files_of_a_path_share_one_limit(tmp_path: Path) -> None:
+    lay(tmp_path, FILES, {".memoryignore": "x1\n" * 600, "memory/drafts/.memoryignore": "x2\n" * 600})
+    assert agree(Workspace(tmp_path), FILES[:5]) == ["MEMORY.md", "memory/a.md", "memory/x/y/z.md"]
+
+
+@pytest.mark.parametrize("pattern", ["{a,b}" * 7 + ".md", "x" * 1_001, "{" + "," * 900 + "}"])
+def test_a_pattern_of_an_extra_path_with_too_many_alternatives_takes_no_file_and_is_named(
+    tmp_path: Path, pattern: str
+) -> None:
+    lay(tmp_path, FILES, {})
+    workspace = Workspace(tmp_path, [ExtraPath("notes", pattern)])
+    assert agree(workspace, FILES) == FILES[:-1]
+    (skip,) = workspace.scan().skipped
+    assert (skip.path, skip.reason) == ("notes", "too_large")
+
+
+SEGMENT = st.lists(
+    st.sampled_from(["a", "b", "ab", "*", "**", "?", "[ab]", "[!a]", "[a-b]", "\\a", "a*b", "*a", "a**b", "*[a]*"]),
+    min_size=1,
+    max_size=3,
+).map("".join)
+PATTERN = st.builds(
+    lambda negated, lead, segments, tail: negated + lead + "/".join(segments) + tail,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "/", "**/"]),
+    st.lists(SEGMENT, min_size=1, max_size=3),
+    st.sampled_from(["", "", "/"]),
+)
+
+
+@given(
+    st.lists(PATTERN.filter(lambda text: not text.rstrip("/").endswith("**")), min_size=1, max_size=3),
+    st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=4),
+)
+def test_patterns_mean_what_they_mean_to_another_reader_of_git_ignore(patterns: list[str], names: list[str]) -> None:
+    """Only where its folders end in `/**` does git differ from pathspec; and for it `[!a]` is also a slash."""
+    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
+    ours = _compile(tuple(patterns))
+    assert ours is not None
+
+    def left_out(decide: Callable[[str, bool], bool | None]) -> bool:
+        return any(decide("/".join(names[:depth]), depth < len(names)) for depth in range(1, len(names) + 1))
+
+    if not any("[!" in pattern for pattern in patterns):
+        theirs = left_out(lambda path, folder: spec.check_file(path + "/" * folder).include)
+        assert left_out(lambda path, folder: ours.decision(path, folder=folder)) == theirs

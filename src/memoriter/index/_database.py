@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Value = str | int | float | bytes | None
 
@@ -38,6 +38,10 @@ class Database(Protocol):
     def reserve_bytes(self, schema: str | None = None, reserve: int = -1, /) -> int: ...
 
     def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+
+    def create_scalar_function(
+        self, name: str, function: Callable[..., Value] | None, arguments: int, /, *, deterministic: bool
+    ) -> None: ...
 
     def enable_load_extension(self, enable: bool, /) -> None: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from memoriter.index._text import storable
@@ -37,9 +38,14 @@ def _files(filters: Filters) -> tuple[str, list[str]]:
     path = _plain(storable(filters.path or ""))
     if path:
         # "0" is the character after "/": the range is everything inside the folder, whatever characters its name has.
-        parts.append("(files.path = ? OR (files.path >= ? AND files.path < ?) OR files.path GLOB ?)")
-        values += [path, f"{path}/", f"{path}0", path.replace("[!", "[^")]
+        parts.append("(files.path = ? OR (files.path >= ? AND files.path < ?) OR path_matches(files.path, ?))")
+        values += [path, f"{path}/", f"{path}0", path.replace("[^", "[!")]
     return " AND ".join(parts), values
+
+
+def path_matches(path: str, pattern: str) -> bool:
+    """Match as SQLite's `GLOB` does; that one takes another power of the path's length for each `*`."""
+    return fnmatchcase(path, pattern)
 
 
 def _plain(path: str) -> str:

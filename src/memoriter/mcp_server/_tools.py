@@ -11,7 +11,6 @@ from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    ContentBlock,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
@@ -89,8 +88,8 @@ def rendered(answer: dict[str, Any]) -> CallToolResult:
     """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written."""
     text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
-    content: list[ContentBlock] = [TextContent(text=neutral_json(text))]
-    return CallToolResult(content=content, structured_content=json.loads(text), is_error=failed)
+    shown = TextContent(text=neutral_json(text))
+    return CallToolResult(content=[shown], structured_content=json.loads(text), is_error=failed)
 
 
 def wire_text(text: str) -> str:

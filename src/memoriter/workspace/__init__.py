@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from memoriter.workspace._chunk import MERGE_TOKENS, chunk_markdown
     from memoriter.workspace._folded import folded, skeleton, without_digits
     from memoriter.workspace._forget import Passage, Removal, all_of, blocks_with, holds, lines_of, take_out
+    from memoriter.workspace._hidden import HIDDEN, TERMINAL
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
-    from memoriter.workspace._neutral import HIDDEN, TERMINAL, neutral, neutral_json, visible
+    from memoriter.workspace._neutral import neutral, neutral_json, visible
     from memoriter.workspace._open_transcript import OpenTranscript
     from memoriter.workspace._origin import foreign_lines, marked
     from memoriter.workspace._transcript_folders import transcripts_of
@@ -80,7 +81,8 @@ def __getattr__(name: str) -> Any:
         "_forget": {"Passage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
-        "_neutral": {"HIDDEN", "TERMINAL", "neutral", "neutral_json", "visible"},
+        "_hidden": {"HIDDEN", "TERMINAL"},
+        "_neutral": {"neutral", "neutral_json", "visible"},
         "_origin": {"foreign_lines", "marked"},
         "_open_transcript": {"OpenTranscript"},
         "_transcript_folders": {"transcripts_of"},

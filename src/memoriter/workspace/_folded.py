@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memoriter.ids import normalize
+from memoriter.workspace._hidden import HIDDEN
 
 _MARKER = re.compile(r"\[U\+[0-9A-F]{4,6}\]|\[\d[\d,]* hidden characters\]")
 """How `visible` shows a hidden character."""
@@ -50,8 +51,6 @@ def folded(text: str) -> str:
 
     Letters keep their script: Russian stays Russian. `skeleton` goes on from there.
     """
-    from memoriter.workspace._neutral import HIDDEN
-
     plain = (
         HIDDEN.sub("", _MARKER.sub("", text)) if not text.isascii() or "[" in text or not text.isprintable() else text
     )

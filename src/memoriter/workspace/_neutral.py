@@ -10,20 +10,8 @@ from __future__ import annotations
 import json
 import re
 
+from memoriter.workspace._hidden import HIDDEN, RUN
 from memoriter.workspace._tags import brackets, without_tags
-
-_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_INVISIBLE = (
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2028\u2029\u2060-\u2065\u206a-\u206f\u2800\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_NOT_TEXT = "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
-HIDDEN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_NOT_TEXT}]")
-"""Characters that are not seen, or that change how others are seen. Tab and line feed are none of them."""
-_RUN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_NOT_TEXT}]+")
-TERMINAL = re.compile(f"[{_CONTROL}{_BIDI}\u2028\u2029\u200b\u2060-\u206f\ufeff{_NOT_TEXT}\U000e0000-\U000e0fff]")
-"""Characters that could move a cursor, repaint a screen, reverse a line or hide in it."""
 
 _JOINING = re.compile(
     "[\u0600-\u085f\u08a0-\u0dff\u0f00-\u109f\u1780-\u18af\u1a20-\u1b7f\ua800-\ua9ff\uaa00-\uaadf\uabc0-\uabff"
@@ -73,7 +61,7 @@ def visible(text: str) -> str:
     if HIDDEN.search(text) is None:
         return text
     text = _FLAG.sub("\U0001f3f4", text.replace("\r\n", "\n").removeprefix("\ufeff").replace("\u00ad", ""))
-    return _RUN.sub(_shown, text)
+    return RUN.sub(_shown, text)
 
 
 def neutral_json(text: str) -> str:
@@ -91,7 +79,7 @@ def neutral_json(text: str) -> str:
         if text[start] != "\\":
             pieces += [text[at:start], f"\\u{ord(text[start]):04x}"]
             at = start + 1
-    return _RUN.sub(escaped, "".join([*pieces, text[at:]]))
+    return RUN.sub(escaped, "".join([*pieces, text[at:]]))
 
 
 def _shown(found: re.Match[str]) -> str:
