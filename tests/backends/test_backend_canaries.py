@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from desk import Desk, codes, compatible
 from memoriter.backends._canaries import CANARIES, WORDS, rarest_words
+from memoriter.index._checksums import vfs
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def index_of(memory: Memory) -> Path:
 
 def tamper(memory: Memory, *statements: str) -> None:
     """Change the index behind the back of everybody, in SQL."""
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         for statement in statements:
             connection.execute(statement)
 
@@ -137,27 +138,27 @@ def words_of_others(memory: Memory) -> None:
 
 
 def vectors_of_chance(memory: Memory) -> None:
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         rows = connection.execute("SELECT id, length(vector) / 4 FROM embedding_cache").fetchall()
         draw = np.random.default_rng(7)
         for row, width in rows:
             vector = draw.normal(size=int(str(width))).astype("<f4")
             unit = (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
-            connection.execute("UPDATE embedding_cache SET vector = ? WHERE id = ?", (unit, row))
+            connection.execute("UPDATE embedding_cache SET vector = ?, sum = NULL WHERE id = ?", (unit, row))
 
 
 def codes_turned_around(memory: Memory) -> None:
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         for row, codes in connection.execute("SELECT id, codes FROM code_segments").fetchall():
             assert isinstance(codes, bytes)
             turned = bytes(byte ^ 255 for byte in codes)
-            connection.execute("UPDATE code_segments SET codes = ? WHERE id = ?", (turned, row))
+            connection.execute("UPDATE code_segments SET codes = ?, sum = NULL WHERE id = ?", (turned, row))
 
 
 def rows_of_sqlite_vec_gone(memory: Memory) -> None:
     import sqlite_vec
 
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         connection.enable_load_extension(True)
         connection.load_extension(sqlite_vec.loadable_path())
         (table,) = [
