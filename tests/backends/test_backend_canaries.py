@@ -169,7 +169,6 @@ def rows_of_sqlite_vec_gone(memory: Memory) -> None:
 
 Break = tuple["Callable[[Memory], None]", str, set[tuple[str, ...]], str]
 BREAKS: dict[str, Break] = {
-    "the words are gone": (words_gone, "exact", {("keyword",)}, "memoriter index --force"),
     "the words are those of other text": (words_of_others, "exact", {("keyword",)}, "memoriter index --force"),
     "the vectors are chance": (vectors_of_chance, "exact", {("vector",)}, "memoriter index --vectors"),
     "the codes are turned around": (codes_turned_around, "codes", {("vector",)}, "memoriter index --force"),
@@ -220,6 +219,17 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     assert desk.run(*command[1].split()).exit_code == 0
     repaired = desk.run("status", "--json", "--deep")
     assert (repaired.exit_code, repaired.json[0]["health"]["ok"]) == (0, True)
+
+
+def test_an_index_without_words_is_set_aside_at_first_sight(desk: Desk) -> None:
+    desk.configure(provider="fake")
+    memory = desk.open()
+    memory.sync()
+    words_gone(memory)
+    other = desk.open()
+    assert other.search("which database for the ledger").results[0].path == "MEMORY.md"
+    assert "index_quarantined" in {reason.code for reason in other.status().health.reasons}
+    assert desk.open().status(deep=True).health.ok
 
 
 def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched_meanwhile(desk: Desk) -> None:
