@@ -17,6 +17,7 @@ from benchmarks._hooks import hooks
 from benchmarks._indexing import resident, size_on_disk, small_files, syncs
 from benchmarks._search import against_statement, warm_search
 from benchmarks._stage import Stage
+from benchmarks._verification import verification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,7 @@ OF_A_WORKSPACE: dict[str, Callable[[Stage, Effort], Iterator[Row]]] = {
     "hook": hooks,
     "memory": resident,
     "size": size_on_disk,
+    "verify": verification,
     "sync": syncs,
     "churn": churn,
 }

@@ -49,8 +49,18 @@ BY_SIZE = {
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
     "churn": ["churn.kept", "churn.ratio", "churn.compact"],
+    "verify": ["verify.search", "verify.plain", "verify.ratio", "verify.pages"],
 }
-RATIOS = {"peer.ratio", "command.ratio", "hook.help_ratio", "hook.ratio", "sync.ratio", "churn.ratio"}
+RATIOS = {
+    "peer.ratio",
+    "command.ratio",
+    "hook.help_ratio",
+    "hook.ratio",
+    "sync.ratio",
+    "churn.ratio",
+    "verify.ratio",
+    "verify.pages",
+}
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:

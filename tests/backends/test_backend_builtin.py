@@ -21,6 +21,7 @@ from memoriter.cli._status import _rows as status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index
+from memoriter.index._checksums import vfs
 from memoriter.sync import _apply
 from memoriter.tools import status_json
 from memoriter.workspace import Workspace
@@ -416,13 +417,13 @@ def write_garbage(index: Path) -> None:
 
 
 def drop_a_table(index: Path) -> None:
-    connection = apsw.Connection(str(index))
+    connection = apsw.Connection(str(index), vfs=vfs())
     connection.execute("DROP TABLE chunks_fts")
     connection.close()
 
 
 def spoil_the_background(index: Path) -> None:
-    connection = apsw.Connection(str(index))
+    connection = apsw.Connection(str(index), vfs=vfs())
     connection.execute("UPDATE meta SET value = '{' WHERE key LIKE 'background:%'")
     connection.close()
 

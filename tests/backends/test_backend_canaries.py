@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from desk import Desk, codes, compatible
 from memoriter.backends._canaries import CANARIES, WORDS, rarest_words
+from memoriter.index._checksums import vfs
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def index_of(memory: Memory) -> Path:
 
 def tamper(memory: Memory, *statements: str) -> None:
     """Change the index behind the back of everybody, in SQL."""
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         for statement in statements:
             connection.execute(statement)
 
@@ -137,27 +138,27 @@ def words_of_others(memory: Memory) -> None:
 
 
 def vectors_of_chance(memory: Memory) -> None:
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         rows = connection.execute("SELECT id, length(vector) / 4 FROM embedding_cache").fetchall()
         draw = np.random.default_rng(7)
         for row, width in rows:
             vector = draw.normal(size=int(str(width))).astype("<f4")
             unit = (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
-            connection.execute("UPDATE embedding_cache SET vector = ? WHERE id = ?", (unit, row))
+            connection.execute("UPDATE embedding_cache SET vector = ?, sum = NULL WHERE id = ?", (unit, row))
 
 
 def codes_turned_around(memory: Memory) -> None:
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         for row, codes in connection.execute("SELECT id, codes FROM code_segments").fetchall():
             assert isinstance(codes, bytes)
             turned = bytes(byte ^ 255 for byte in codes)
-            connection.execute("UPDATE code_segments SET codes = ? WHERE id = ?", (turned, row))
+            connection.execute("UPDATE code_segments SET codes = ?, sum = NULL WHERE id = ?", (turned, row))
 
 
 def rows_of_sqlite_vec_gone(memory: Memory) -> None:
     import sqlite_vec
 
-    with closing(apsw.Connection(str(index_of(memory)))) as connection:
+    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
         connection.enable_load_extension(True)
         connection.load_extension(sqlite_vec.loadable_path())
         (table,) = [
@@ -168,7 +169,6 @@ def rows_of_sqlite_vec_gone(memory: Memory) -> None:
 
 Break = tuple["Callable[[Memory], None]", str, set[tuple[str, ...]], str]
 BREAKS: dict[str, Break] = {
-    "the words are gone": (words_gone, "exact", {("keyword",)}, "memoriter index --force"),
     "the words are those of other text": (words_of_others, "exact", {("keyword",)}, "memoriter index --force"),
     "the vectors are chance": (vectors_of_chance, "exact", {("vector",)}, "memoriter index --vectors"),
     "the codes are turned around": (codes_turned_around, "codes", {("vector",)}, "memoriter index --force"),
@@ -219,6 +219,17 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     assert desk.run(*command[1].split()).exit_code == 0
     repaired = desk.run("status", "--json", "--deep")
     assert (repaired.exit_code, repaired.json[0]["health"]["ok"]) == (0, True)
+
+
+def test_an_index_without_words_is_set_aside_at_first_sight(desk: Desk) -> None:
+    desk.configure(provider="fake")
+    memory = desk.open()
+    memory.sync()
+    words_gone(memory)
+    other = desk.open()
+    assert other.search("which database for the ledger").results[0].path == "MEMORY.md"
+    assert "index_quarantined" in {reason.code for reason in other.status().health.reasons}
+    assert desk.open().status(deep=True).health.ok
 
 
 def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched_meanwhile(desk: Desk) -> None:

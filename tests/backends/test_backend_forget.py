@@ -20,6 +20,7 @@ from memoriter import Memory
 from memoriter.app import Surroundings, assemble
 from memoriter.errors import IndexBusy, PathRefused, UsageError, WriteConflict
 from memoriter.index import Index
+from memoriter.index._checksums import vfs
 from memoriter.search import analyse
 from memoriter.sync import Cutting, entry_of
 from memoriter.types import Chunk, Source
@@ -442,7 +443,7 @@ def test_indexes_of_others_and_services_are_told_of_where_they_have_it(place: Pl
             told = {reason.code: reason for reason in memory.plan_forget(**request).unreached}
             assert "family.sqlite" in told["other_indexes"].message
             assert "work.sqlite" not in told["other_indexes"].message
-        with apsw.Connection(str(place.index)) as connection:
+        with apsw.Connection(str(place.index), vfs=vfs()) as connection:
             connection.execute("UPDATE sets SET spec = json_set(spec, '$.provider', 'openai')")
         connection.close()
         told = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}

@@ -96,7 +96,11 @@ class Comparing:
 
 
 def holds(lines: Sequence[str], text: str, *, whole_lines: bool = True) -> bool:
-    """Return whether a passage is these lines of a file, or a slice of one line."""
+    r"""Return whether a passage is these lines of a file, or a slice of one line.
+
+    >>> holds(["a", "b"], "a\nb"), holds(["a long line"], "long"), holds(["a", "b", "c"], "a\nb")
+    (True, True, False)
+    """
     if len(lines) == 1 and text in lines[0]:
         return True
     cut = text.split("\n")

@@ -1,0 +1,66 @@
+"""What it costs to verify: passages against their notes, pages against their checksums."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from math import inf
+from typing import TYPE_CHECKING
+
+import apsw
+
+from benchmarks._report import Row
+from benchmarks._searching import ANYWHERE, Question
+from benchmarks._timing import paired
+from memoriter.backends._verified import Comparing
+from memoriter.index._checksums import vfs
+from memoriter.search import rank
+from memoriter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks._plan import Effort
+    from benchmarks._stage import Stage
+
+PASSAGES = 0.6
+"""The least share of its speed that a warm search keeps."""
+PAGES = 0.8
+"""The same of reading all vectors from the disk cache; measured .95 and more, the rest is noise."""
+READS = 7
+
+
+def verification(stage: Stage, effort: Effort) -> Iterator[Row]:
+    """The same searches with and without comparing their passages, and the same rows with and without checksums."""
+    with stage.open_index() as index:
+        index.choose_engine("auto")
+        settings, comparing = stage.settings(index), Comparing(Workspace(stage.notes), lambda: inf)
+
+        def ours(question: Question) -> None:
+            reader = comparing.reader(index).as_reader
+            rank(reader, question[0], question[1], settings, filters=ANYWHERE, now=0.0)
+
+        def theirs(question: Question) -> None:
+            rank(index, question[0], question[1], settings, filters=ANYWHERE, now=0.0)
+
+        mine, other, ratio = paired(ours, theirs, stage.questions[: 2 * effort.peer_questions])
+    size = stage.size
+    yield Row("verify.search", "warm hybrid search, passages compared", size, mine.p50 * 1000, "ms", mine.p95 * 1000)
+    yield Row("verify.plain", "- without comparing", size, other.p50 * 1000, "ms", other.p95 * 1000)
+    yield Row("verify.ratio", "- share of its speed", size, ratio, "x", budget=PASSAGES, more=True, ratio=True)
+    if (checking := vfs()) is not None:
+        yield _pages(stage, checking)
+
+
+def _pages(stage: Stage, checking: str) -> Row:
+    file = str(stage.index_path.resolve())
+
+    def rows(layer: str | None) -> None:
+        with closing(apsw.Connection(file, flags=apsw.SQLITE_OPEN_READONLY, vfs=layer)) as connection:
+            for _ in connection.execute("SELECT vector FROM embedding_cache"):
+                pass
+            for _ in connection.execute("SELECT text FROM chunks"):
+                pass
+
+    _, _, ratio = paired(lambda _: rows(checking), lambda _: rows(None), range(READS))
+    title = "reading all rows with page checksums, share of the speed without"
+    return Row("verify.pages", title, stage.size, ratio, "x", budget=PAGES, more=True, ratio=True)
