@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
-OWN_WAIT_SECONDS = 1.0
-"""How long another process' turn at indexing is waited for when there is something of ours to index."""
+WAIT_SECONDS, OWN_WAIT_SECONDS = 0.25, 1.0
+"""How long a search waits while another process indexes words, and how long when there is something of ours to index."""
 SLICE_SECONDS, SLICE_LOOKS = 3.0, 10.0
 """A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
 changes go first."""
@@ -78,7 +78,7 @@ class Indexing:
             return self._looked(look.left_out, written, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic)
-        wait = min(OWN_WAIT_SECONDS, left.left)
+        wait = min(OWN_WAIT_SECONDS if own else WAIT_SECONDS, left.left)
         task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False, wait=wait)
         try:
             report = self.run(task, progress)
