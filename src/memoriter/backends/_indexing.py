@@ -28,7 +28,7 @@ LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
 WAIT_SECONDS, OWN_WAIT_SECONDS = 0.25, 1.0
-"""How long a search waits while another process indexes words, and how long when there is something of ours to index."""
+"""How long a search waits while another process indexes words; and how long when there is a note of ours to index."""
 SLICE_SECONDS, SLICE_LOOKS = 3.0, 10.0
 """A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
 changes go first."""
