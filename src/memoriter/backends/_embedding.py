@@ -154,6 +154,8 @@ class Embedding:
         assert choice is not None
         if endpoint is None:
             return self._loaded(slot, choice, hears)
+        if self.spec is not None:  # nobody is asked
+            return self._begin(slot, choice, None)
         return endpoint.ask((OPEN,), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
 
     def _loaded(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
