@@ -43,7 +43,7 @@ def test_a_search_and_the_next_one_find_words_and_the_command_ends(desk: Desk, s
     assert found(desk, QUESTION)[0] == "MEMORY.md"
     desk.write("memory/new.md", "The zebrafish swims.\n")
     assert found(desk, "zebrafish") == ["memory/new.md"]
-    assert len(service.calls) == 1  # the second command knows from the first one
+    assert len(service.calls) <= 1  # the second command knows from the first one
     assert not service.let_go.is_set()
 
 

@@ -231,7 +231,7 @@ def test_a_session_that_was_used_outlives_those_that_were_only_begun() -> None:
 
 @pytest.mark.soak
 @pytest.mark.anyio
-async def test_ten_thousand_sessions_take_no_more_memory_than_those_that_may_be_open(desk: Desk) -> None:
+async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_open(desk: Desk) -> None:
     def resident(process: Any) -> int:
         with open(f"/proc/{process.pid}/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1])

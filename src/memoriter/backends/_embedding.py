@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from memoriter.backends._account import Account, Budget
 from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.backends._calls import Calls
+from memoriter.backends._endpoint import OPEN, Endpoint, LateVectors, PatientProvider, within
 from memoriter.backends._pause import Pauses
-from memoriter.backends._service import OPEN, LateVectors, PatientProvider, Service, within
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import (
     EmbeddingError,
@@ -164,19 +164,21 @@ class Embedding:
         Raises:
             EmbeddingError: the provider cannot be used; `GivenUp` where a service did not answer in time.
         """
-        opened, service = self._opened(deadline, hears), self._service
-        return opened if service is None else PatientProvider(opened, service, deadline)
+        opened, endpoint = self._opened(deadline, hears), self._endpoint
+        return opened if endpoint is None else PatientProvider(opened, endpoint, deadline)
 
     def _opened(self, deadline: Deadline | None, hears: Downloading | None = None) -> EmbeddingProvider:
-        slot, choice, service = self._slot, self.choice, self._service
+        slot, choice, endpoint = self._slot, self.choice, self._endpoint
         if slot.opened is not None:
             return slot.opened
         if self.problem is not None:
             raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
         assert choice is not None
-        if service is None:
+        if endpoint is None:
             return self._loaded(slot, choice, hears)
-        return service.ask((OPEN,), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
+        if self.spec is not None:  # nobody is asked
+            return self._begin(slot, choice, None)
+        return endpoint.ask((OPEN,), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
 
     def _loaded(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
         """Load a model of this machine, in one thread at a time."""
@@ -217,25 +219,25 @@ class Embedding:
         return Observed(opened, partial(self._attempts.note, choice))
 
     @property
-    def _service(self) -> Service | None:
+    def _endpoint(self) -> Endpoint | None:
         """The service that serves; None where the provider needs none."""
         choice = self.choice
         if choice is None or choice.kind != "remote":
             return None
         pauses = Pauses(self.ledger, f"{choice.vendor}:{choice.endpoint}")
         name, note = f"{choice.name} at {choice.endpoint}", partial(self._attempts.note, choice)
-        return Service(name, self.calls, pauses, self.outside, self._slot.late, note)
+        return Endpoint(name, self.calls, pauses, self.outside, self._slot.late, note)
 
     @property
     def paused(self) -> Reason | None:
         """Why the service that serves is left alone for a while; None if it is asked."""
-        service = self._service
-        return service.paused if service else None
+        endpoint = self._endpoint
+        return endpoint.paused if endpoint else None
 
     def try_again(self) -> None:
         """Let the service be asked now, since somebody asks for that."""
-        if (service := self._service) is not None:
-            service.try_again()
+        if (endpoint := self._endpoint) is not None:
+            endpoint.try_again()
 
     def warm(self) -> None:
         """Begin to load a model of this machine, in a thread of its own; a service has nothing to load."""
@@ -289,8 +291,8 @@ class Embedding:
             if asked in self._queries:
                 self._queries.move_to_end(asked)
                 return self._queries[asked]
-        service = self._service
-        if service is not None and (paused := service.paused) is not None:
+        endpoint = self._endpoint
+        if endpoint is not None and (paused := endpoint.paused) is not None:
             raise TransientFailure(paused.message, remedy=paused.remedy)
         opened = self._opened(deadline)
 
@@ -299,11 +301,11 @@ class Embedding:
             self._remember(asked, vector)
             return vector
 
-        if service is None:
+        if endpoint is None:
             return fetch()
         limit = deadline or Deadline(self.outside.monotonic, inf)
         patience = within(limit, min(limit.left / 2, QUERY_SECONDS))
-        return service.ask(("query", *map(str, asked)), fetch, patience, seconds=max(limit.left, 2 * QUERY_SECONDS))
+        return endpoint.ask(("query", *map(str, asked)), fetch, patience, seconds=max(limit.left, 2 * QUERY_SECONDS))
 
     def _remember(self, asked: tuple[bool, str], vector: NDArray[np.float32]) -> None:
         with self._gate:

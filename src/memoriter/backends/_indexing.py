@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """Of the time that a search has: the rest is for asking what was indexed."""
-OWN_WAIT_SECONDS = 1.0
-"""How long another process' turn at indexing is waited for when there is something of ours to index."""
-CHANGED_WAIT_SECONDS = 0.25
-"""The same for notes that another program wrote."""
+WAIT_SECONDS, OWN_WAIT_SECONDS = 0.25, 1.0
+"""How long a search waits while another process indexes words; and how long when there is a note of ours to index."""
 SLICE_SECONDS, SLICE_LOOKS = 3.0, 10.0
 """A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
 changes go first."""
@@ -77,7 +75,7 @@ class Indexing:
             return self._looked(look.left_out, written, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic)
-        wait = min(self._patience(own, look), left.left)
+        wait = min(OWN_WAIT_SECONDS if own else WAIT_SECONDS, left.left)
         task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False, wait=wait)
         try:
             report = self.run(task, progress)
@@ -93,12 +91,6 @@ class Indexing:
         faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
         self._looked(faulty, written, whole=not report.unread and (due or first))
         return list(report.reasons)
-
-    def _patience(self, own: frozenset[str], look: Look | None) -> float:
-        """Return how many seconds a search waits for another process that is indexing."""
-        if own or look is None:
-            return OWN_WAIT_SECONDS
-        return CHANGED_WAIT_SECONDS if look.plan is not None and not look.plan.empty else 0.0
 
     def _look(self, own: frozenset[str], *, whole: bool, asked: bool = True) -> Look:
         """At all files, or only at those that were written through us."""
@@ -235,7 +227,7 @@ class Indexing:
             min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic
         )
         try:
-            with self.parts.index.lease(wait=min(CHANGED_WAIT_SECONDS, left.left)):
+            with self.parts.index.lease(wait=min(WAIT_SECONDS, left.left)):
                 task, sync = mend(sources, self.parts.index, left), self.errand()
                 report = sync.read(task)
             report = self._embedded(sync, report, task, [])

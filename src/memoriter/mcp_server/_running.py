@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import h11
 import uvicorn
@@ -85,9 +85,8 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.since = self.loop.time()
         self._expect()
-        others: list[Connection] = [
-            each for each in self.connections if isinstance(each, Connection) and each is not self
-        ]
+        known = cast("set[object]", self.connections)
+        others: list[Connection] = [each for each in known if isinstance(each, Connection) and each is not self]
         near = [each for each in others if each.address == self.address]
         if len(near) >= MOST_CONNECTIONS // 2:
             _worst(near).drop()
@@ -118,8 +117,7 @@ class Connection(H11Protocol):
     @property
     def address(self) -> str:
         """The client's."""
-        client: tuple[str, int] | None = self.client
-        return client[0] if client else ""
+        return self.client[0] if self.client else ""
 
     def drop(self) -> None:
         """Close it at once, whatever it does."""

@@ -59,7 +59,7 @@ class LateVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Endpoint:
     """One service as the callers of this process see it."""
 
     name: str
@@ -141,10 +141,10 @@ class Service:
 class PatientProvider:
     """The provider of a service as one caller sees it, who stops waiting at a deadline of their own."""
 
-    def __init__(self, provider: EmbeddingProvider, service: Service, deadline: Deadline | None) -> None:
+    def __init__(self, provider: EmbeddingProvider, endpoint: Endpoint, deadline: Deadline | None) -> None:
         """Wrap an opened provider. Without a deadline each call is waited for until it ends."""
         self._provider = provider
-        self._service = service
+        self._endpoint = endpoint
         self._deadline = deadline
 
     @property
@@ -159,14 +159,14 @@ class PatientProvider:
         """
         deadline = within(self._deadline, BATCH_SECONDS)
         if role == "query":
-            return self._service.ask((role, *texts), lambda: self._provider.embed(texts, role=role), deadline)
+            return self._endpoint.ask((role, *texts), lambda: self._provider.embed(texts, role=role), deadline)
         return self._documents(list(texts), deadline)
 
     def _documents(self, texts: list[str], deadline: Deadline | None) -> NDArray[np.float32]:
         import numpy as np
 
-        late = self._service.late
-        self._service.await_batches(deadline)
+        late = self._endpoint.late
+        self._endpoint.await_batches(deadline)
         known = late.take(texts)
         rest = [text for text in texts if text not in known]
 
@@ -176,7 +176,7 @@ class PatientProvider:
             return vectors
 
         if rest:
-            fetched = self._service.ask((BATCH, *rest), fetch, deadline)
+            fetched = self._endpoint.ask((BATCH, *rest), fetch, deadline)
             late.take(rest)
             if not known:
                 return fetched
