@@ -482,7 +482,7 @@ def act_on(log: Path, memory: Memory, deed: str, text: str) -> None:
             log.write_text("".join(line for line in there.splitlines(keepends=True) if text not in line), "utf-8")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cycles)
 def test_settling_never_changes_a_byte_of_the_log_whatever_was_done_to_it(
     at: Open, notes: Path, clock: Clock, rounds: list[tuple[list[tuple[str, str]], str | None]]
