@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
     from memoriter.memory import Memory
 
 
 def serve_app(
     memory: Memory, *, token: Callable[[], str], secret: str, tickets: Path, hosts: Sequence[str] = ()
-) -> Starlette:
+) -> ASGIApp:
     """Return an ASGI application with `/mcp`, `/hook/{event}` and `/health`, for those who show the token.
 
     Args:
@@ -45,11 +45,10 @@ def serve_app(
     app = server.streamable_http_app(
         streamable_http_path=PATH, transport_security=security, custom_starlette_routes=routes
     )
-    app.add_middleware(Authentication, keeper=Keeper(token, HookProof(secret, os.getpid())))
-    return app
+    return Authentication(app, Keeper(token, HookProof(secret, os.getpid())))
 
 
-def serve(app: Starlette, listening: socket.socket, *, ready: Callable[[], None]) -> None:
+def serve(app: ASGIApp, listening: socket.socket, *, ready: Callable[[], None]) -> None:
     """Serve on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
     config = uvicorn.Config(
         app,

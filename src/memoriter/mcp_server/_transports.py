@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp.server.transport_security import TransportSecuritySettings
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
     from memoriter.memory import Memory
 
@@ -39,7 +39,7 @@ def serve_stdio(memory: Memory) -> None:
     anyio.run(serve)
 
 
-def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> Starlette:
+def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> ASGIApp:
     """Return an ASGI application that serves `/mcp`, for requests that show the token and name this machine.
 
     Args:
@@ -52,8 +52,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
 
     server = server_of(memory, connector=True)
     app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security_of(hosts))
-    app.add_middleware(Authentication, keeper=Keeper(token))
-    return app
+    return Authentication(app, Keeper(token))
 
 
 def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
