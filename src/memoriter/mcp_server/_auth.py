@@ -81,8 +81,8 @@ class HookProof:
 class Authentication:
     """Pass on only requests that show who sends them; every other one is answered with 401 before its body is read."""
 
-    def __init__(self, app: ASGIApp, *, keeper: Keeper) -> None:
-        """Guard an application. Add it last, so that it comes before everything else."""
+    def __init__(self, app: ASGIApp, keeper: Keeper) -> None:
+        """Guard an application. This comes before everything else that looks at a request."""
         self._app = app
         self._keeper = keeper
 

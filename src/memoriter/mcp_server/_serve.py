@@ -48,7 +48,7 @@ def serve_app(
         custom_starlette_routes=routes,
     )
     limited = SessionLimits(app, PATH)
-    return Authentication(limited, keeper=Keeper(token, HookProof(secret, os.getpid())))
+    return Authentication(limited, Keeper(token, HookProof(secret, os.getpid())))
 
 
 def serve(

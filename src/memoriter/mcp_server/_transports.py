@@ -60,7 +60,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         max_sessions=None,
         transport_security=security_of(hosts),
     )
-    return Authentication(SessionLimits(app, PATH), keeper=Keeper(token))
+    return Authentication(SessionLimits(app, PATH), Keeper(token))
 
 
 def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
