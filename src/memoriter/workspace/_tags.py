@@ -47,7 +47,7 @@ _LOOKS = frozenset(_LOOKS_WORDS.split())
 """Names of HTML that say how text looks."""
 _MEANING_WORDS = """
 system sys assistant user human developer tool tools function functions invoke parameter parameters instruction
-instructions inst prompt memory memories memoriter recall relevant context message messages role start end bos
+instructions inst prompt memory memories relevant recall context message messages role start end bos
 eos s im endoftext eot eom turn thinking think reasoning result results response answer document documents admin
 root policy reminder override antml channel analysis final call calls command hook agent bot model ai claude gpt
 chatgpt gemini llama openai anthropic im_start im_end fim sep pad cls mask startoftext header_id eot_id
@@ -55,6 +55,7 @@ system_prompt 系统 系統 用户 用戶 助手
 指令 提示 システム ユーザー アシスタント 指示
 시스템 사용자 어시스턴트 지시 система система пользователь ассистент
 systeme utilisateur benutzer usuario sistema asistente assistente
+memoriter
 """
 _MEANING = frozenset(_MEANING_WORDS.split())
 _BRACKET = re.compile(
