@@ -370,7 +370,7 @@ class Status:
     index_reason: str = ""
     """Why the index is where it is, if it is not simply in the home."""
     last_attempt: Attempt | None = None
-    """The last attempt to reach the provider, by any process; None: none is known."""
+    """The last attempt to reach the provider, by any process; None: none is known, or it is part of this program."""
 
 
 @dataclass(frozen=True, slots=True)
