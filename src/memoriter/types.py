@@ -381,7 +381,7 @@ class Status:
     notices: tuple[Reason, ...] = ()
     """Files that are not trusted, or that other users could read."""
     last_attempt: Attempt | None = None
-    """The last attempt to reach the provider, by any process; None: none is known."""
+    """The last attempt to reach the provider, by any process; None: none is known, or it is part of this program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from memoriter.backends._attempts import KEPT
 from memoriter.backends._canaries import DeepLook, look_deep
 from memoriter.errors import PathRefused
 from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
@@ -69,7 +70,7 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         oversampling=index.oversampling,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
-        last_attempt=backend.embedding.last_attempt,
+        last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *index.kinds().get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
     )
 
