@@ -13,7 +13,7 @@ import pytest
 
 from memoriter import errors
 from memoriter.backends._canaries import CANARIES
-from memoriter.backends._embedding import UNKNOWN
+from memoriter.backends._slot import UNKNOWN
 from memoriter.cli import main
 from memoriter.config import reference
 from memoriter.errors import MemoriterError

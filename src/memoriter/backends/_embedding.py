@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from memoriter.backends._account import Account, Budget
 from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.backends._calls import Calls
-from memoriter.backends._endpoint import OPEN, Endpoint, LateVectors, PatientProvider, within
+from memoriter.backends._endpoint import OPEN, Endpoint, PatientProvider, within
 from memoriter.backends._pause import Pauses
+from memoriter.backends._slot import Slot, egress_notice, picked
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import (
     EmbeddingError,
@@ -41,29 +42,13 @@ if TYPE_CHECKING:
 
     Downloading = Callable[[int, int | None], None]
 
+QUERY_SECONDS = 5.0
+"""How long a search waits for the vector of its question, half of its own time at most."""
 REMEMBERED_QUERIES = 256
 STANDING_IN_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
-UNKNOWN = "provider_unknown"
-QUERY_SECONDS = 5.0
-"""How long a search waits for the vector of its question, half of its own time at most."""
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
 """Kinds of providers that have a model to load."""
-
-
-@dataclass(slots=True)
-class _Slot:
-    """One provider: chosen, perhaps opened, perhaps in trouble."""
-
-    choice: Choice | None
-    problem: Reason | None = None
-    """Why it cannot be used, whoever asks."""
-    since: float = 0.0
-    """When that was found."""
-    spec: ModelSpec | None = None
-    looked: bool = False
-    opened: Observed | None = None
-    late: LateVectors = field(default_factory=LateVectors)
 
 
 @dataclass(slots=True)
@@ -80,7 +65,7 @@ class Embedding:
     """Why the fallback serves."""
     calls: Calls = field(default_factory=Calls)
     """To services; `abort` it to let nobody wait any more."""
-    _slots: dict[bool, _Slot] = field(default_factory=dict[bool, _Slot])
+    _slots: dict[bool, Slot] = field(default_factory=dict[bool, Slot])
     _loading: Thread | None = None
     _standing_in: bool = False
     _since: float = 0.0
@@ -180,7 +165,7 @@ class Embedding:
             return self._begin(slot, choice, None)
         return endpoint.ask((OPEN,), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
 
-    def _loaded(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
+    def _loaded(self, slot: Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
         """Load a model of this machine, in one thread at a time."""
         with self._loads:
             self._loader = threading.get_ident()
@@ -189,7 +174,7 @@ class Embedding:
             finally:
                 self._loader = 0
 
-    def _begin(self, slot: _Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
+    def _begin(self, slot: Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
         closings, asks = self._closings, choice.kind != "remote" or slot.spec is None
         try:
             opened = self._observed(choice, hears)
@@ -339,7 +324,7 @@ class Embedding:
         if (problem := self.problem) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
-    def _answers(self, slot: _Slot) -> bool:
+    def _answers(self, slot: Slot) -> bool:
         """Whether the last attempt to reach a provider succeeded, whoever made it."""
         if slot.choice is None or slot.opened is not None:
             return False
@@ -360,23 +345,9 @@ class Embedding:
         return Reason(error.code, error.message, error.remedy) if error else self.paused
 
     def leaving(self) -> str | None:
-        """Where text may be sent from now on; None if nowhere, or if it was told before."""
+        """Return where text may be sent from now on; None if nowhere, or if it was said before."""
         first, other = (self._slot_of(standing_in=standing_in).choice for standing_in in (False, True))
-        places = [place for place in (first, other) if place and place.leaves_machine and self._is_news(place)]
-        told = [f"{at.name} at {at.endpoint}" + (f" ({at.key_source})" if at.key_source else "") for at in places]
-        if other in places:
-            told[-1] += f" whenever {self.first_name} fails"
-        return " and to ".join(told) or None
-
-    def _is_news(self, choice: Choice) -> bool:
-        name = f"told:{choice.vendor}:{choice.endpoint}"
-        try:
-            if self.ledger.get(name):
-                return False
-            self.ledger.set(name, "yes")
-        except ProviderUnavailable:  # nothing is sent without a ledger
-            return False
-        return True
+        return egress_notice(first, other, self.ledger)
 
     def account(self, choice: Choice) -> Account | None:
         """Who pays for a choice; None where nobody does."""
@@ -407,24 +378,16 @@ class Embedding:
         self.ledger.close()
 
     @property
-    def _slot(self) -> _Slot:
+    def _slot(self) -> Slot:
         return self._slot_of(standing_in=self._standing_in)
 
-    def _slot_of(self, *, standing_in: bool) -> _Slot:
+    def _slot_of(self, *, standing_in: bool) -> Slot:
         with self._gate:
             if standing_in in self._slots:
                 return self._slots[standing_in]
             pick: Callable[[ProviderSettings], Choice | None] = choose_fallback if standing_in else choose
-            self._slots[standing_in] = _picked(pick, self.settings, now=self.outside.monotonic())
+            self._slots[standing_in] = picked(pick, self.settings, now=self.outside.monotonic())
             return self._slots[standing_in]
 
-    def _give_up(self, slot: _Slot, error: MemoriterError) -> None:
+    def _give_up(self, slot: Slot, error: MemoriterError) -> None:
         slot.problem, slot.since = Reason(error.code, error.message, error.remedy), self.outside.monotonic()
-
-
-def _picked(pick: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings, *, now: float) -> _Slot:
-    try:
-        return _Slot(pick(settings))
-    except MemoriterError as error:
-        code = error.code if isinstance(error, EmbeddingError) else UNKNOWN
-        return _Slot(None, Reason(code, error.message, error.remedy), now, looked=True)

@@ -39,6 +39,10 @@ ALIKE = 1_024
 """Chunks with a term that are ranked by it where others hold the same terms; of more, the newest are."""
 WALKED = 262_144
 """Chunks in the lists of all terms that count: a term in more has next to no weight, but its list would be walked."""
+CHEAP = 16_384
+"""Chunks whose words are all written anew after any deletion."""
+WORTH = 256
+"""In a larger index, one in so many chunks must have been deleted: writing all words anew takes seconds there."""
 
 
 def add(connection: Database, entries: Iterable[tuple[int, str]]) -> None:
@@ -53,6 +57,11 @@ def drop(connection: Database, ids: Sequence[int]) -> None:
     connection.executemany("DELETE FROM chunks_fts WHERE rowid = ?", ((each,) for each in ids))
     if ids:
         advance(connection, "deleted", len(ids))
+
+
+def is_purge_due(deleted: int, chunks: int) -> bool:
+    """Return whether enough chunks were deleted to write the words of all anew: a large index takes seconds for it."""
+    return chunks <= CHEAP or deleted * WORTH >= chunks
 
 
 def purge(connection: Database) -> None:

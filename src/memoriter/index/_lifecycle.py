@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec, Reason
 
 
-CHEAP = 16_384
-"""Chunks whose words are all written anew after any deletion."""
-WORTH = 256
-"""In a larger index, one in so many chunks must have been deleted: writing all words anew takes seconds there."""
-
-
 class OpenFile:
     """The life of an index file while somebody uses it."""
 
@@ -259,14 +253,11 @@ class OpenFile:
                 return
             with self._reading() as connection:
                 deleted = _connection.counter(connection, "deleted")
-                if deleted and (always or self._worth_purging(connection, deleted)):
+                chunks = self._counts.corpus(connection, self.version()).chunks if deleted else 0
+                if deleted and (always or _keywords.is_purge_due(deleted, chunks)):
                     with _connection.transaction(connection):
                         _keywords.purge(connection)
                 _connection.shrink(connection)
-
-    def _worth_purging(self, connection: Database, deleted: int) -> bool:
-        chunks = self._counts.corpus(connection, self.version()).chunks
-        return chunks <= CHEAP or deleted * WORTH >= chunks
 
     @contextmanager
     def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
@@ -311,16 +302,9 @@ class OpenFile:
         return other
 
     def _carried_over(self, file: Path, *, vectors: bool) -> _opening.Opened:
-        _opening.build(self._home, file, clock=self._clock, network=self._network)
-        connection = _connection.connect(file, network=self._network)
-        try:
-            if self._opened is not None:
-                without = None if vectors or self._spec is None else self._vectors.active()
-                _cache.carry_over(connection, str(self._opened.file), without=without)
-        except BaseException:
-            connection.close()
-            raise
-        return _opening.Opened(connection, file, identity(file) or (0, 0), self._home.generation_of(file))
+        without = None if vectors or self._spec is None else self._vectors.active()
+        source = str(self._opened.file) if self._opened is not None else None
+        return _opening.carried_over(self._home, file, source, without, clock=self._clock, network=self._network)
 
     @contextmanager
     def _rebuilt_in_place(self, *, vectors: bool) -> Generator[Self]:
@@ -332,14 +316,10 @@ class OpenFile:
         try:
             yield self
             kept, self._rebuilt = self._rebuilt, None
-            self._keep_only(kept)
+            with self._writing() as connection:
+                self._vectors.follow(_files.remove(connection, _files.listing(connection).keys() - kept))
         finally:
             self._rebuilt = None
-
-    def _keep_only(self, paths: set[str]) -> None:
-        """Forget every file but these."""
-        with self._writing() as connection:
-            self._vectors.follow(_files.remove(connection, _files.listing(connection).keys() - paths))
 
     # underneath
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexUnavailable
-from memoriter.index import _migrations
+from memoriter.index import _cache, _migrations
 from memoriter.index._connection import connect, nature
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
@@ -129,6 +129,36 @@ def build(home: Home, fresh: Path, *, clock: Callable[[], float], network: bool,
             salvage(connection, damaged)
     finally:
         connection.close()
+
+
+def carried_over(
+    home: Home,
+    file: Path,
+    source: str | None,
+    without: _cache.VectorSet | None,
+    *,
+    clock: Callable[[], float],
+    network: bool,
+) -> Opened:
+    """Create an index file with the vectors of another one, and open it.
+
+    Args:
+        home: where the index is.
+        file: what to create.
+        source: the file whose vectors are copied; None: none are.
+        without: the set of vectors that is left out; None: none is.
+        clock: gives seconds since 1970.
+        network: whether the file is on a network file system.
+    """
+    build(home, file, clock=clock, network=network)
+    connection = connect(file, network=network)
+    try:
+        if source is not None:
+            _cache.carry_over(connection, source, without=without)
+    except BaseException:
+        connection.close()
+        raise
+    return Opened(connection, file, identity(file) or (0, 0), home.generation_of(file))
 
 
 def prepared(connection: Database, generation: int, *, clock: Callable[[], float]) -> Nature:
