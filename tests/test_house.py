@@ -174,7 +174,13 @@ def test_every_row_of_the_map_in_contributing_points_somewhere() -> None:
     assert [path for path in named if not ((PACKAGE / path).exists() or (ROOT / path).exists())] == []
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md"])
+def test_every_test_that_the_page_on_security_names_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert named
+    assert [name for file, name in named if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md", "SECURITY.md"])
 def test_every_recipe_that_is_spoken_of_exists(page: str) -> None:
     recipes = set(re.findall(r"^(\w+)[^:\n]*:(?!=)", (ROOT / "justfile").read_text(encoding="utf-8"), re.MULTILINE))
     spoken_of = set(re.findall(r"(?:`|bin/)just (\w+)", (ROOT / page).read_text(encoding="utf-8")))

@@ -13,6 +13,7 @@ from memoriter.agent._growth import entries_of
 from memoriter.agent._guard import gives_orders
 from memoriter.agent._sift import sifted
 from memoriter.ids import normalize
+from memoriter.masking import mask
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._snippet import snippet
 from memoriter.types import Chunk
@@ -23,7 +24,6 @@ from memoriter.workspace import (
     foreign_lines,
     injected,
     marked,
-    mask,
     neutral,
     neutral_json,
     without_injected,

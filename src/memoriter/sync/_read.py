@@ -67,12 +67,15 @@ def read(
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
     done: list[_Change] = []
+    # A file that is read only to be sure that it is the same is no news to a person.
+    news = any(_looks_new(source, known.get(source.path)) for source in todo)
     for source in todo:
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
         known_as = known.get(source.path)
         done.append(_index_file(index, workspace, cutting, source, known_as, patient=changes.patient, now=wall()))
-        progress(Progress("read", len(done), len(todo)))
+        if news:
+            progress(Progress("read", len(done), len(todo)))
     # Last, so that a note that was moved can be found all the time.
     index.remove_files(plan.removed)
     left = unread_reason(len(todo) - len(done))
@@ -88,6 +91,10 @@ def read(
         unread=len(todo) - len(done),
         reasons=(*(change.reason for change in done if change.reason), *changes.left_out, *left),
     )
+
+
+def _looks_new(source: Source, known: IndexedFile | None) -> bool:
+    return known is None or (source.size, source.mtime_ns) != (known.size, known.mtime_ns)
 
 
 def _index_file(
