@@ -2,9 +2,9 @@
 
     python tests/fuzz/run.py 10 chunks secrets
 
-Each target runs in a process of its own for the given minutes, as many at once as there are processors. Where atheris
-is installed, it mutates inputs by the coverage that they reach; elsewhere hypothesis mutates those of the corpus. An
-input that fails is added to `tests/fuzz/corpus/<target>`, where the test suite repeats it from then on.
+Each target runs in a process of its own for the given minutes, as many at once as there are processors (`--jobs`). Where
+atheris is installed, it mutates inputs by the coverage that they reach; elsewhere hypothesis mutates those of the
+corpus. An input that fails is added to `tests/fuzz/corpus/<target>`, where the test suite repeats it from then on.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def main() -> int:
     parser.add_argument("minutes", type=float, help="for each target")
     parser.add_argument("targets", nargs="*", help=f"default: all ({', '.join(NAMES)})")
     parser.add_argument("--engine", choices=("atheris", "hypothesis"), default=None)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets at once")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     engine = options.engine or ("atheris" if importlib.util.find_spec("atheris") else "hypothesis")
@@ -52,7 +53,7 @@ def main() -> int:
         with_engine = {"atheris": run_atheris, "hypothesis": run_hypothesis}[engine]
         return with_engine(names[0], options.minutes * 60)
     print(f"{len(names)} targets, {options.minutes:g} minutes each, with {engine}", flush=True)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         codes = list(pool.map(lambda name: started(name, engine, options.minutes), names))
     return FAILED if any(codes) else 0
 

@@ -20,19 +20,22 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from memoriter import Memory
-from memoriter.agent import read_hook
+from memoriter.agent import looks_like_injection, read_hook
 from memoriter.config import load
 from memoriter.embed.remote._remote import RemoteSettings, remote_names, vendor_of
 from memoriter.errors import ConfigError, EmbeddingError, UsageError
 from memoriter.masking import mask
 from memoriter.mcp_server import server_of
 from memoriter.workspace import (
+    TERMINAL,
     TranscriptFolder,
     Transcripts,
     Workspace,
     blocks_with,
     chunk_lines,
     chunk_markdown,
+    neutral,
+    neutral_json,
     without_injected,
 )
 
@@ -153,6 +156,16 @@ def hooks(data: bytes) -> None:
             read_hook(event, text)
 
 
+def prompts(data: bytes) -> None:
+    """Text for a model hides nothing, and making it neutral twice changes nothing more."""
+    text = data.decode("utf-8", "replace")
+    shown = neutral(text)
+    assert not TERMINAL.search(shown)
+    assert neutral(shown) == shown
+    json.loads(neutral_json(json.dumps(text)))
+    looks_like_injection(text)
+
+
 def messages(data: bytes) -> None:
     """A server answers in JSON whatever lines a client sends, and still answers a ping afterwards."""
     folder = _scratch("messages")
@@ -197,6 +210,7 @@ TARGETS: dict[str, Target] = {
     "transcripts": transcripts,
     "replies": replies,
     "hooks": hooks,
+    "prompts": prompts,
     "messages": messages,
     "index": index,
 }
