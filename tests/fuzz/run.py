@@ -2,8 +2,8 @@
 
     python tests/fuzz/run.py 10 chunks secrets
 
-Each target runs in a process of its own for the given minutes, as many at once as there are processors (`--jobs`). Where
-atheris is installed, it mutates inputs by the coverage that they reach; elsewhere hypothesis mutates those of the
+Each target runs in a process of its own for the given minutes, as many at once as there are processors (`--jobs`).
+Where atheris is installed, it mutates inputs by the coverage that they reach; elsewhere hypothesis mutates those of the
 corpus. An input that fails is added to `tests/fuzz/corpus/<target>`, where the test suite repeats it from then on.
 """
 
