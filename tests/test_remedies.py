@@ -216,6 +216,7 @@ def test_a_code_that_is_not_written_where_it_is_told_is_that_of_an_error() -> No
         "error.code",
         "SearchDisabled.code",
         "code",
+        "self.code",
         "self.error.code",
     }  # `code` is that of an error, or UNKNOWN
 

