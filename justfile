@@ -6,6 +6,8 @@ set positional-arguments
 beside := parent_directory(just_executable())
 bin := if path_exists(parent_directory(beside) / "pyvenv.cfg") == "true" { beside } else { justfile_directory() / ".venv/bin" }
 python := quote(bin / "python")
+# Proofs that take many seconds are for CI, which sets CI, and for `just test -m slow`.
+proofs := if env("CI", "") == "" { "-m 'not slow'" } else { "" }
 in_parallel := "-n auto --maxprocesses 4 --dist worksteal"
 compile := quote(bin / "uv") + " pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --annotation-style line"
 
@@ -24,9 +26,9 @@ setup:
 # all that must hold before a change is done; CI runs the same
 check: format lint types imports deps test
 
-# run the tests; arguments go to pytest: just test tests/search -k decay
+# run the tests; arguments go to pytest: just test tests/search -k decay. CI also runs those marked slow
 test *ARGS:
-    {{ python }} -m pytest {{ in_parallel }} "$@"
+    {{ python }} -m pytest {{ in_parallel }} {{ proofs }} "$@"
 
 # the tests that take longer the longer they are let: ten processes for five minutes, a hundred kills. just soak 10
 soak FACTOR="60":

@@ -16,6 +16,8 @@ import pytest
 
 from memoriter.index import ENGINES
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 SVG = "{http://www.w3.org/2000/svg}"
 ONCE = {

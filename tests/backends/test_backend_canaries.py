@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from memoriter import Memory
     from memoriter.types import Canary, Status
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workspace"
 
 

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from memoriter.chat._endpoint import endpoint_of
 from memoriter.config import load
 from servers import KEY
@@ -17,6 +19,8 @@ from servers.talk import Calls, OpenAITalk, Says
 
 if TYPE_CHECKING:
     from conftest import Program
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "chat.md"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from conftest import Outcome, Program
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "지난번 DB 결정 기억해?"
 OSAKA = "When does the Osaka trip start, from which airport?"
 PRINTER = "Printer: the office printer is a Brother HL-L2350DW on the second floor."

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from conftest import Program
 
+pytestmark = pytest.mark.slow
+
 SOME = ["status 404", "401 wrong key", "429 quota", "status 503", "too few vectors", "malformed Location", "a page"]
 
 

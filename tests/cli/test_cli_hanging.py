@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 END = 20.0
 """Seconds for an end that should take less than five, on a machine that does much else."""
 

@@ -22,6 +22,8 @@ from memoriter import Memory
 if TYPE_CHECKING:
     from memoriter.types import SearchResult, Status
 
+pytestmark = pytest.mark.slow
+
 KILLS = 20
 FILES = 1_000
 LONGEST_RUN = 0.35

@@ -22,6 +22,8 @@ from servers.compatible import WIDTH, CompatibleServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workspace"
 WALL = """
 import socket, sys

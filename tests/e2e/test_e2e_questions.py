@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
     Answers = dict[str, SearchResult]
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples" / "workspace"
 DRAFT = "memory/drafts/ledger-database-pitch.md"

@@ -16,6 +16,8 @@ from memoriter.errors import ProviderUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples" / "workspace"
 QUESTIONS = json.loads((HERE / "questions.json").read_text(encoding="utf-8"))

@@ -12,6 +12,8 @@ from memoriter import Memory
 from memoriter.embed import open_provider
 from memoriter.errors import ProviderUnavailable
 
+pytestmark = pytest.mark.slow
+
 SECOND = Path(__file__).parent / "second"
 QUESTIONS = json.loads((SECOND / "questions.json").read_text(encoding="utf-8"))
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 HEADER = (0, 1, 16, 18, 20, 24, 28, 40, 44, 52, 56, 60, 68, 96, 100, 101, 103, 105, 108)
 """Bytes of SQLite's header and of the first page after it that each mean something else."""
 RANDOM_PLACES = 40

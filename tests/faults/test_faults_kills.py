@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 KILLS = min(int(8 * factor()), 100)
 NOTES = 60
 CHANGED = 12

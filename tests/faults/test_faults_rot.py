@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from memoriter import Memory
 
+pytestmark = pytest.mark.slow
+
 GOOD = {"right", "right, told", "incomplete, told, then right"}
 BATCH = 60
 

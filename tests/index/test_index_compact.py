@@ -19,6 +19,8 @@ from memoriter.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ALL = {"max_entries": 10**9, "max_bytes": 10**12}
 NONE = {"max_entries": 0, "max_bytes": 0}
 CANARY = b"qxzjkanary"

@@ -15,6 +15,8 @@ import pytest
 import memoriter
 from memoriter.errors import IndexBusy
 
+pytestmark = pytest.mark.slow
+
 SOURCES = str(Path(memoriter.__file__).parents[1])
 
 PRELUDE = """

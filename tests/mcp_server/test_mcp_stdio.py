@@ -15,6 +15,8 @@ from mcp_doors import LIMIT
 if TYPE_CHECKING:
     from desk import Desk
 
+pytestmark = pytest.mark.slow
+
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 KEEPER = """
 import subprocess, sys, time

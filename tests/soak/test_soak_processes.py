@@ -11,6 +11,8 @@ import soak
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 5.0
 
 

@@ -15,6 +15,8 @@ from yard import until
 if TYPE_CHECKING:
     from yard import Yard
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("fault", ["status 404", "status 503", "too few vectors", "half written", "401 wrong key"])
 def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
