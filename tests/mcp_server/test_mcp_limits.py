@@ -14,12 +14,11 @@ import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import Client
 
 from desk import QUESTION
-from mcp_doors import LIMIT
+from mcp_doors import LIMIT, authorised, bearer
 from memoriter.mcp_server._sessions import IDLE_SECONDS, MOST_SESSIONS, SessionLimits
-from serving import serving
+from serving import Serving, serving
 
 if TYPE_CHECKING:
     from desk import Desk
@@ -52,24 +51,24 @@ def place_of(url: str) -> tuple[str, int]:
     return place.hostname or "", place.port or 0
 
 
-def begin(connection: http.client.HTTPConnection) -> tuple[int, str | None]:
+def begin(connection: http.client.HTTPConnection, server: Serving) -> tuple[int, str | None]:
     """The status and the session of a handshake."""
-    connection.request("POST", "/mcp", json.dumps(HELLO), KINDS)
+    connection.request("POST", "/mcp", json.dumps(HELLO), KINDS | bearer(server.token))
     answer = connection.getresponse()
     answer.read()
     return answer.status, answer.getheader("mcp-session-id")
 
 
-def sessions(url: str) -> int:
+def sessions(server: Serving) -> int:
     """How many are open, as the server says."""
-    with closing(http.client.HTTPConnection(*place_of(url), timeout=LIMIT)) as connection:
-        connection.request("GET", "/health")
+    with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
+        connection.request("GET", "/health", headers=bearer(server.token))
         return json.loads(connection.getresponse().read())["sessions"]
 
 
-async def answers(url: str) -> None:
+async def answers(desk: Desk, server: Serving) -> None:
     """A new client gets in, and its questions are answered."""
-    async with Client(f"{url}/mcp", read_timeout_seconds=LIMIT) as client:
+    async with authorised(f"{server.url}/mcp", desk) as client:
         found: Any = (await client.call_tool("memory_search", {"query": QUESTION})).structured_content
         assert found["results"][0]["path"] == "MEMORY.md"
 
@@ -78,16 +77,16 @@ async def answers(url: str) -> None:
 async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(desk: Desk) -> None:
     before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 12"
     with serving(desk, "--no-watch", before=before) as server:
-        async with Client(f"{server.url}/mcp", mode="legacy", read_timeout_seconds=LIMIT) as used:
+        async with authorised(f"{server.url}/mcp", desk, mode="legacy") as used:
             await used.list_tools()
             with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
                 for _ in range(40):
-                    status, name = begin(connection)
+                    status, name = begin(connection, server)
                     assert (status, bool(name)) == (200, True)
-            assert sessions(server.url) <= 6  # half of them for one address
+            assert sessions(server) <= 6  # half of them for one address
             note: Any = (await used.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
             assert "PostgreSQL" in note["text"]
-        await answers(server.url)
+        await answers(desk, server)
 
 
 @pytest.mark.anyio
@@ -97,7 +96,7 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(60)]
         for number, half in enumerate(halves):
             half.sendall(HALVES[number % len(HALVES)])
-        await answers(server.url)
+        await answers(desk, server)
         for half in halves:
             with half:
                 while half.recv(4096):  # until the server closes it; a time limit fails the test
@@ -121,7 +120,7 @@ async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Des
                 if closed:
                     break
             assert closed
-        await answers(server.url)
+        await answers(desk, server)
 
 
 @pytest.mark.anyio
@@ -131,7 +130,7 @@ async def test_too_many_connections_close_the_oldest_half_sent_one(desk: Desk) -
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(30)]
         for half in halves:
             half.sendall(HALVES[1])
-        await answers(server.url)
+        await answers(desk, server)
         closed = 0
         for half in halves:
             with half:
@@ -237,13 +236,13 @@ async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_ope
             return int(file.read().split()[1])
 
     with serving(desk, "--no-watch") as server:
-        await answers(server.url)
+        await answers(desk, server)
         figures: list[int] = []
         with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
             for number in range(1_500):
-                assert begin(connection)[0] == 200
+                assert begin(connection, server)[0] == 200
                 if number in {499, 1_499}:
                     figures.append(resident(server.process))
-        assert sessions(server.url) <= MOST_SESSIONS // 2
+        assert sessions(server) <= MOST_SESSIONS // 2
         assert figures[1] < 1.15 * figures[0]
-        await answers(server.url)
+        await answers(desk, server)
