@@ -16,6 +16,7 @@ import pytest
 
 from desk import QUESTION, Desk, compatible
 from mcp_doors import LIMIT, authorised, bearer, over_stdio
+from memoriter.mcp_server._ending import END_SECONDS
 from servers.held import HeldServer
 from serving import Serving, serving
 
@@ -153,7 +154,9 @@ async def test_a_second_signal_ends_the_server_at_once(desk: Desk) -> None:
 
 
 async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: Desk) -> None:
-    with serving(desk, before=STUCK) as server:
+    assert END_SECONDS < 5
+    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 0.5\n{STUCK}"
+    with serving(desk, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
         assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
         assert list(server.folder.iterdir()) == []

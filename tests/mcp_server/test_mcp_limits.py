@@ -107,7 +107,7 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
 
 @pytest.mark.anyio
 async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Desk) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 0.5"
+    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
     with serving(desk, "--no-watch", before=before) as server:
         with socket.create_connection(place_of(server.url), timeout=0.05) as half:
             closed = False
