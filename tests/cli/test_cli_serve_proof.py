@@ -448,6 +448,15 @@ def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(desk: Des
     assert list(folder.iterdir()) == []
 
 
+@root
+def test_an_announcement_is_not_written_into_a_folder_of_another_user(meeting: Meeting) -> None:
+    meeting.folder.mkdir(mode=0o700)
+    os.chown(meeting.folder, NOBODY, NOBODY)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        meeting.announce(url="http://127.0.0.1:1")
+    assert list(meeting.folder.iterdir()) == []
+
+
 def test_a_process_that_is_gone_withdraws_its_announcement(meeting: Meeting) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait(LIMIT)
