@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from desk import Desk, compatible
+from mcp_doors import bearer
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
 from serving import LIMIT, Serving, serving
@@ -80,7 +81,7 @@ def health(running: Serving) -> dict[str, Any]:
     place = urlsplit(running.url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LIMIT)
     try:
-        connection.request("GET", "/health", headers={"Authorization": f"Bearer {running.told['token']}"})
+        connection.request("GET", "/health", headers=bearer(running.token))
         return json.loads(connection.getresponse().read())
     finally:
         connection.close()

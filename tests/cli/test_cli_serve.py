@@ -396,7 +396,7 @@ def test_what_is_written_while_the_server_runs_is_recalled(desk: Desk, server: S
 
 
 def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: Desk, server: Serving) -> None:
-    token = {"Authorization": f"Bearer {server.told['token']}"}
+    token = bearer(server.token)
     for number in range(25):
         desk.write(
             f"memory/kettle{number}.md", f"# Kettle\n\nFor kitchen {number:03} we bought the kettle Brum{number:03}.\n"

@@ -441,10 +441,20 @@ def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(desk: Des
     folder = desk.home / "serve"
     folder.mkdir(mode=0o700)
     os.chown(folder, NOBODY, NOBODY)
-    with serving(desk, "--no-watch") as server:
-        assert list(folder.iterdir()) == []
-        server.process.terminate()
-        assert "belongs to another user" in server.process.communicate(timeout=LIMIT)[1]
+    refused = desk.run("serve", "--port", "0", "--no-watch", "-w", str(desk.notes))
+    assert (refused.exit_code, refused.out) == (2, "")
+    assert repr(str(folder)) in refused.err
+    assert "belongs to another user" in refused.err
+    assert list(folder.iterdir()) == []
+
+
+@root
+def test_an_announcement_is_not_written_into_a_folder_of_another_user(meeting: Meeting) -> None:
+    meeting.folder.mkdir(mode=0o700)
+    os.chown(meeting.folder, NOBODY, NOBODY)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        meeting.announce(url="http://127.0.0.1:1")
+    assert list(meeting.folder.iterdir()) == []
 
 
 def test_a_process_that_is_gone_withdraws_its_announcement(meeting: Meeting) -> None:

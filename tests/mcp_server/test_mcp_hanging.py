@@ -8,21 +8,23 @@ import subprocess
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import anyio
 import anyio.to_thread
 import pytest
-from mcp import Client
 
 from desk import QUESTION, Desk, compatible
-from mcp_doors import LIMIT, over_stdio
+from mcp_doors import LIMIT, authorised, bearer, over_stdio
+from memoriter.mcp_server._ending import END_SECONDS
 from servers.held import HeldServer
 from serving import Serving, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from mcp import Client
 
 pytestmark = pytest.mark.anyio
 END = 20.0
@@ -45,31 +47,32 @@ def desk(tmp_path: Path, service: HeldServer) -> Desk:
 @contextmanager
 def connected(desk: Desk, *words: str) -> Iterator[tuple[Serving, Client]]:
     with serving(desk, *words) as server:
-        yield server, Client(f"{server.url}/mcp", read_timeout_seconds=LIMIT)
+        yield server, authorised(f"{server.url}/mcp", desk)
 
 
 def health(server: Serving) -> Any:
-    with urlopen(f"{server.url}/health", timeout=LIMIT) as answer:
+    with urlopen(Request(f"{server.url}/health", headers=bearer(server.token)), timeout=LIMIT) as answer:
         return json.load(answer)
 
 
-async def found(client: Client, query: str) -> tuple[list[str], list[str]]:
-    """Paths and reasons."""
+async def found(client: Client, query: str) -> tuple[dict[str, Any], list[str]]:
+    """The first result and the reasons."""
     answer: Any = (await client.call_tool("memory_search", {"query": query})).structured_content
-    return [hit["path"] for hit in answer["results"]], [reason["code"] for reason in answer["health"]["reasons"]]
+    return answer["results"][0], [reason["code"] for reason in answer["health"]["reasons"]]
 
 
 async def finds_words(client: Client, desk: Desk) -> None:
     """A new workspace, then new notes: each is found by the next search."""
-    paths, reasons = await found(client, QUESTION)
-    assert paths[0] == "MEMORY.md"
+    first, reasons = await found(client, QUESTION)
+    assert first["path"] == "MEMORY.md"
     assert {"transient", "vectors_pending"} & {*reasons}
     for number in range(3):
         text = f"The zebrafish{number} swims."
         written: Any = (await client.call_tool("memory_append", {"text": text})).structured_content
         assert not written.get("error")
-        paths, _ = await found(client, f"zebrafish{number}")
-        assert paths == [written["path"]]
+        first, _ = await found(client, f"zebrafish{number}")
+        assert first["path"] == written["path"]
+        assert text in first["snippet"]
 
 
 @pytest.mark.parametrize("words", [(), ("--no-watch",)])
@@ -151,7 +154,9 @@ async def test_a_second_signal_ends_the_server_at_once(desk: Desk) -> None:
 
 
 async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: Desk) -> None:
-    with serving(desk, before=STUCK) as server:
+    assert END_SECONDS < 5
+    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 0.5\n{STUCK}"
+    with serving(desk, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
         assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
         assert list(server.folder.iterdir()) == []

@@ -14,12 +14,11 @@ import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import Client
 
 from desk import QUESTION
-from mcp_doors import LIMIT
-from memoriter.mcp_server._sessions import IDLE_SECONDS, MOST_SESSIONS, SessionLimits
-from serving import serving
+from mcp_doors import LIMIT, authorised, bearer
+from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
+from serving import Serving, serving
 
 if TYPE_CHECKING:
     from desk import Desk
@@ -52,24 +51,24 @@ def place_of(url: str) -> tuple[str, int]:
     return place.hostname or "", place.port or 0
 
 
-def begin(connection: http.client.HTTPConnection) -> tuple[int, str | None]:
+def begin(connection: http.client.HTTPConnection, server: Serving) -> tuple[int, str | None]:
     """The status and the session of a handshake."""
-    connection.request("POST", "/mcp", json.dumps(HELLO), KINDS)
+    connection.request("POST", "/mcp", json.dumps(HELLO), KINDS | bearer(server.token))
     answer = connection.getresponse()
     answer.read()
     return answer.status, answer.getheader("mcp-session-id")
 
 
-def sessions(url: str) -> int:
+def sessions(server: Serving) -> int:
     """How many are open, as the server says."""
-    with closing(http.client.HTTPConnection(*place_of(url), timeout=LIMIT)) as connection:
-        connection.request("GET", "/health")
+    with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
+        connection.request("GET", "/health", headers=bearer(server.token))
         return json.loads(connection.getresponse().read())["sessions"]
 
 
-async def answers(url: str) -> None:
+async def answers(desk: Desk, server: Serving) -> None:
     """A new client gets in, and its questions are answered."""
-    async with Client(f"{url}/mcp", read_timeout_seconds=LIMIT) as client:
+    async with authorised(f"{server.url}/mcp", desk) as client:
         found: Any = (await client.call_tool("memory_search", {"query": QUESTION})).structured_content
         assert found["results"][0]["path"] == "MEMORY.md"
 
@@ -78,16 +77,16 @@ async def answers(url: str) -> None:
 async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(desk: Desk) -> None:
     before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 12"
     with serving(desk, "--no-watch", before=before) as server:
-        async with Client(f"{server.url}/mcp", mode="legacy", read_timeout_seconds=LIMIT) as used:
+        async with authorised(f"{server.url}/mcp", desk, mode="legacy") as used:
             await used.list_tools()
             with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
                 for _ in range(40):
-                    status, name = begin(connection)
+                    status, name = begin(connection, server)
                     assert (status, bool(name)) == (200, True)
-            assert sessions(server.url) <= 6  # half of them for one address
+            assert sessions(server) <= 6  # half of them for one address
             note: Any = (await used.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
             assert "PostgreSQL" in note["text"]
-        await answers(server.url)
+        await answers(desk, server)
 
 
 @pytest.mark.anyio
@@ -95,9 +94,11 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
     before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
     with serving(desk, "--no-watch", before=before) as server:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(60)]
-        for number, half in enumerate(halves):
-            half.sendall(HALVES[number % len(HALVES)])
-        await answers(server.url)
+        shown = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}".encode()
+        for number, half in enumerate(halves):  # of those who know the token, and of others
+            text = HALVES[number % len(HALVES)]
+            half.sendall(text.replace(b"Host: 127.0.0.1", shown) if number % 2 else text)
+        await answers(desk, server)
         for half in halves:
             with half:
                 while half.recv(4096):  # until the server closes it; a time limit fails the test
@@ -106,7 +107,7 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
 
 @pytest.mark.anyio
 async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Desk) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 0.5"
+    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
     with serving(desk, "--no-watch", before=before) as server:
         with socket.create_connection(place_of(server.url), timeout=0.05) as half:
             closed = False
@@ -121,7 +122,7 @@ async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Des
                 if closed:
                     break
             assert closed
-        await answers(server.url)
+        await answers(desk, server)
 
 
 @pytest.mark.anyio
@@ -131,7 +132,7 @@ async def test_too_many_connections_close_the_oldest_half_sent_one(desk: Desk) -
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(30)]
         for half in halves:
             half.sendall(HALVES[1])
-        await answers(server.url)
+        await answers(desk, server)
         closed = 0
         for half in halves:
             with half:
@@ -236,14 +237,15 @@ async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_ope
         with open(f"/proc/{process.pid}/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1])
 
-    with serving(desk, "--no-watch") as server:
-        await answers(server.url)
+    before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 64"
+    with serving(desk, "--no-watch", before=before) as server:
+        await answers(desk, server)
         figures: list[int] = []
         with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
-            for number in range(1_500):
-                assert begin(connection)[0] == 200
-                if number in {499, 1_499}:
+            for number in range(450):
+                assert begin(connection, server)[0] == 200
+                if number in {99, 449}:
                     figures.append(resident(server.process))
-        assert sessions(server.url) <= MOST_SESSIONS // 2
-        assert figures[1] < 1.15 * figures[0]
-        await answers(server.url)
+        assert sessions(server) <= 32
+        assert figures[1] < 1.08 * figures[0]  # all of them open would be 1.16
+        await answers(desk, server)
