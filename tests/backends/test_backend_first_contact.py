@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -193,17 +194,30 @@ def test_another_key_address_or_model_begins_anew(desk: Desk, server: Compatible
         assert memory.status().pending == len(NOTES)
 
 
-def test_a_call_that_was_not_made_for_want_of_time_is_no_failed_attempt(desk: Desk, server: CompatibleServer) -> None:
+def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: Desk, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
+    answering = threading.Event()
+
+    def slow(_: Any, answer: Any) -> Any:
+        answering.wait(60)
+        return answer
+
     with desk.open() as memory:
         memory.sync()
         asked = memory.status().last_attempt
         desk.write("memory/new.md", "# New\n\nSomething new.\n")
         desk.wait()
-        found = memory.search(ASKED, deadline_ms=100)
-        assert (found.mode, found.health.pending) == ("hybrid", 1)
-        assert memory.status().last_attempt == asked
-        assert memory.status().health.legs["vector"]
+        server.always = slow
+        try:
+            found = memory.search(ASKED, deadline_ms=100)
+            status = memory.status()
+        finally:
+            answering.set()
+        assert (found.mode, found.health.pending) == ("keyword", 1)
+        assert "transient" in {reason.code for reason in found.health.reasons}
+        assert status.last_attempt == asked
+        assert status.health.legs["vector"]
+        assert [reason.code for reason in status.health.reasons] == [PENDING]
 
 
 def test_a_provider_that_another_process_has_reached_is_used_at_once(desk: Desk, server: CompatibleServer) -> None:

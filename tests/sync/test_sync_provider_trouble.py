@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,13 +22,13 @@ def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
-    ahead = [0.0]
+    monkeypatch.setattr("memoriter.backends._pause.FIRST_SECONDS", 0.0)  # however slow the machine is
     with CompatibleServer() as server:
         server.always = FAULTS[fault]
         yard.write("MEMORY.md", "The anchor is in the shed.\n")
         service = {"provider": "openai-compatible", "model": server.model}
         remote = {"baseUrl": server.base_url, "apiKey": KEY}
-        memory = yard.open(clock=lambda: time.monotonic() + ahead[0], **service, remote=remote)
+        memory = yard.open(**service, remote=remote)
         yard.watches.append(memory.watching(yard.events.append))
         until(lambda: "trouble" in yard.kinds())
         for name in ("a", "b"):  # runs that have nothing to do with the provider
@@ -43,7 +42,7 @@ def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
         server.always = None
         if fault == "401 wrong key":
             return  # it is asked again in some minutes
-        ahead[0] += 700.0  # past the pause of a provider that cannot be used
+        monkeypatch.setattr("memoriter.backends._embedding.STANDING_IN_SECONDS", 0.0)  # it may be asked at once
         yard.write("memory/c.md", "One more note.\n")
         until(lambda: "recovered" in yard.kinds())
         until(lambda: memory.status().health.ok)

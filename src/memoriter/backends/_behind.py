@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.sync import Plan, make_plan
+from memoriter.errors import PathRefused
+from memoriter.sync import UNSURE, Plan, make_plan
 from memoriter.types import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memoriter.index import IndexedFile
+    from memoriter.types import Source
     from memoriter.workspace import Workspace
 
 NAMED = 3
@@ -18,7 +22,20 @@ NAMED = 3
 
 def glance(workspace: Workspace, known: Mapping[str, IndexedFile]) -> Plan:
     """Return how the notes differ from what is indexed."""
-    return make_plan(workspace.scan().sources, known)
+    return confirmed(make_plan(workspace.scan().sources, known), workspace, known)
+
+
+def confirmed(plan: Plan, workspace: Workspace, known: Mapping[str, IndexedFile]) -> Plan:
+    """Return the plan without notes whose recent times were not trusted, and whose content is indexed as it is."""
+    return replace(plan, suspect=tuple(each for each in plan.suspect if not _same(each, workspace, known[each.path])))
+
+
+def _same(source: Source, workspace: Workspace, indexed: IndexedFile) -> bool:
+    if source.kind != "memory" or indexed.stamp != UNSURE or source.size != indexed.size:
+        return False
+    with suppress(PathRefused):
+        return workspace.load(source).hash == indexed.hash
+    return False
 
 
 def stale(plan: Plan, *, busy: bool = False) -> list[Reason]:

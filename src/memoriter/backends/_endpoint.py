@@ -131,11 +131,12 @@ class Endpoint:
     def _pause(self, error: TransientFailure, *, hasty: bool = False) -> None:
         if self.calls.aborted:
             return
-        if isinstance(error, GivenUp):
+        kept, now = self.pauses.load(), self.outside.wall()
+        following = kept.after_hasty(error, now) if hasty else kept.after(error, now)
+        if isinstance(error, GivenUp) and following.times > kept.times:  # one short wait says nothing yet
             self.note(error)
-        if self.paused is None:
-            kept, now = self.pauses.load(), self.outside.wall()
-            self.pauses.save(kept.after_hasty(error, now) if hasty else kept.after(error, now))
+        if kept.reason(now) is None:
+            self.pauses.save(following)
 
 
 class PatientProvider:

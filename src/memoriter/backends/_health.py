@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from memoriter.backends._behind import stale, unindexed
+from memoriter.backends._behind import confirmed, stale, unindexed
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.sync import left_out, undecoded_of
 from memoriter.types import Health, Reason, Skipped
@@ -85,5 +85,5 @@ def standing_health(parts: Parts, scan: Scan, plan: Plan) -> Health:
     if not plan.empty and not known:
         told.append(unindexed(plan))
     elif not parts.settings.on_search:
-        told += stale(plan)
+        told += stale(confirmed(plan, parts.workspace, known))
     return health_of(parts, told, serving=parts.serving)

@@ -161,7 +161,10 @@ class Indexing:
 
         self.parts.follow_provider()
         for _ in range(2):
-            if embedding.warming or embedding.choice is None or embedding.problem or embedding.choice.kind == "none":
+            if (problem := embedding.problem) is not None:
+                told.append(problem)
+                break
+            if embedding.warming or embedding.choice is None or embedding.choice.kind == "none":
                 break
             if (paused := embedding.paused) is not None:
                 told.append(paused)
@@ -177,7 +180,8 @@ class Indexing:
                     raise
                 break  # its vectors serve us as well, and words find what still has none
             except EmbeddingError as error:
-                if isinstance(error, GivenUp) and embedding.paused is None and not embedding.unknown:
+                served = not embedding.unknown and self.parts.index.vectors()
+                if isinstance(error, GivenUp) and embedding.paused is None and served:
                     break  # the time was over, which says nothing about the provider: `vectors_pending` is enough
                 if not embedding.fall_back(error):
                     told.append(embedding.paused or Reason(error.code, error.message, error.remedy))

@@ -7,7 +7,7 @@ from memoriter.sync._background import background_of, learn_background
 from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
 from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
 from memoriter.sync._left_out import LEFT_OUT, left_out
-from memoriter.sync._plan import Plan, make_plan, may_change_unseen
+from memoriter.sync._plan import UNSURE, Plan, make_plan, may_change_unseen
 from memoriter.sync._read import undecoded_of
 from memoriter.sync._task import Look, Progress, SessionRules, SyncSettings, Task
 
@@ -23,6 +23,7 @@ __all__ = [
     "EVERYTHING",
     "LEFT_OUT",
     "STORING_SECONDS",
+    "UNSURE",
     "WORTH_A_BATCH",
     "Cutting",
     "Job",
