@@ -73,7 +73,7 @@ inst sys tool_calls tool_call tool_results tool_result available_tools system_pr
 """
 _ALWAYS = frozenset(_ALWAYS_WORDS.split())
 _ROLE = re.compile(
-    rf"(?m)^(?P<lead>(?:[ \t>#*_|]|{_MARKER})*+)(?P<role>[^\W\d_](?:\w|[ _-](?=\w)|{_MARKER}){{0,24}})"
+    rf"(?m)^(?P<lead>(?:[ \t>#*_|]|{_MARKER})*+)(?P<role>[^\W\d_](?:\w|[ -](?=\w)|{_MARKER}){{0,24}})"
     rf"(?=[*_ \t]{{0,8}}[:：﹕︰])"
 )
 _ROLES_WORDS = """
