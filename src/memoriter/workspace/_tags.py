@@ -60,7 +60,7 @@ memoriter
 _MEANING = frozenset(_MEANING_WORDS.split())
 _BRACKET = re.compile(
     rf"[\[［【〔](?P<slash>{_FILLER}[/／]?{_FILLER})(?P<name>[^\W\d_](?:[\w -]|{_MARKER}){{0,40}}+)"
-    rf"(?P<close>[\]］】〕])(?P<link>[(\[:]?)"
+    rf"(?P<close>[\]］】〕])(?=(?P<link>[(\[:]?))"
 )
 _BRACKETED_WORDS = """
 inst sys system assistant user human developer tool tools tool_calls tool_call tool_results tool_result
@@ -156,7 +156,7 @@ def _bracket(found: re.Match[str]) -> str:
     name = _plain(found["name"]).strip().replace(" ", "_").replace("-", "_")
     if name not in _BRACKETED or (found["link"] and name not in _ALWAYS):
         return found[0]
-    return f"({found['slash']}{found['name']}){found['link']}"
+    return f"({found['slash']}{found['name']})"
 
 
 def _role(found: re.Match[str]) -> str:
