@@ -39,6 +39,8 @@ _FLAG = re.compile(
 )
 """England, Scotland and Wales. Without their tags they are a black flag."""
 _SHOWN_ONE_BY_ONE = 3
+_PASSES = 4
+"""More than any text has needed until a further pass changed nothing."""
 
 
 def neutral(text: str) -> str:
@@ -49,7 +51,12 @@ def neutral(text: str) -> str:
 
     A line of the text stays a line; `\r\n` becomes `\n`.
     """
-    return without_tags(visible(text))
+    for _ in range(_PASSES):
+        shown = without_tags(visible(text))  # without its bracket, a tag may leave a joiner that joins nothing
+        if shown == text:
+            break
+        text = shown
+    return text
 
 
 def visible(text: str) -> str:
