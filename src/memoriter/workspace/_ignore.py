@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from memoriter.plain_file import open_plain, read_plain
+from memoriter.plain_file import read_plain
 from memoriter.workspace._globs import LONGEST_PATTERN, ignore_pattern
 
 IGNORE_FILE = ".memoryignore"
@@ -75,20 +75,23 @@ class Rules:
     refused: str = ""
     """Why the last ignore file cannot be used. Then everything below its folder is left out: what its owner meant to
     keep out must not get in because the file is too large."""
+    unread: str = ""
+    """Why the ignore file of the folder that was entered last does not count."""
 
     def entering(self, folder: str, prefix: str) -> Rules:
         """The rules inside `folder` (on disk), which is `prefix` seen from the top: empty, or with a `/` at its end."""
         if self.refused:
             return self
-        lines = _read(os.path.join(folder, IGNORE_FILE))
+        lines, unread = _read(os.path.join(folder, IGNORE_FILE))
         if not lines:
-            return self
+            return replace(self, unread=unread) if unread != self.unread else self
         if sum(len(patterns.rules) for _, patterns in self.chain) + len(lines) > MOST_PATTERNS:
             return replace(self, refused=f"there are more than {MOST_PATTERNS} patterns. {_LEFT_OUT}")
         if any(len(line) > LONGEST_PATTERN for line in lines):
             return replace(self, refused=f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_LEFT_OUT}")
         patterns = _compile(lines)
-        return replace(self, chain=(*self.chain, (len(prefix), patterns))) if patterns else self
+        chain = (*self.chain, (len(prefix), patterns)) if patterns else self.chain
+        return replace(self, chain=chain, unread="")
 
     def excludes(self, path: str, *, folder: bool) -> bool:
         """Is `path`, seen from the top, left out? Its own name only: ask for each folder above it first."""
@@ -101,28 +104,21 @@ class Rules:
         return False
 
 
-def not_in_force(folder: str) -> str | None:
-    """Return why the folder's ignore file does not count, or None: it does, or there is no such file."""
+def _read(file: str) -> tuple[tuple[str, ...], str]:
+    """Return the lines of an ignore file that may be patterns, and why the file does not count.
+
+    Of a file that is too large, more lines are returned than are allowed.
+    """
     try:
-        read_plain(Path(folder, IGNORE_FILE), _LONGEST_IGNORE_FILE)
+        content = read_plain(Path(file), _LONGEST_IGNORE_FILE)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return (), ""
     except OSError as error:
-        return None if error.errno == errno.EFBIG else f"{error.strerror or error}, so its rules do not count"
-    return None
-
-
-def _read(file: str) -> tuple[str, ...]:
-    """The lines of an ignore file that may be patterns; of one that is too large, more than are allowed."""
-    try:
-        opened = open_plain(Path(file))
-    except OSError:
-        return ()
-    with opened:
-        content = opened.read(_LONGEST_IGNORE_FILE + 1)
+        if error.errno == errno.EFBIG:
+            return ("*",) * (MOST_PATTERNS + 1), ""
+        return (), f"{error.strerror or error}, so its rules do not count"
     lines = content.decode("utf-8-sig", "replace").splitlines()
-    found = tuple(line for line in lines if line.strip() and not line.startswith("#"))
-    return found if len(content) <= _LONGEST_IGNORE_FILE else ("*",) * (MOST_PATTERNS + 1)
+    return tuple(line for line in lines if line.strip() and not line.startswith("#")), ""
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memoriter.types import Skipped, Source
 from memoriter.workspace._areas import real_path
 from memoriter.workspace._confined import changed_ns, stamp_of
-from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in, not_in_force
+from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in
 from memoriter.workspace._paths import SUFFIX, encodable
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Walk:
     def _reach(self, area: Area) -> tuple[str, str, Rules, os.stat_result] | None:
         path, prefix, rules = area.base, "", Rules().entering(area.base, "")
         above = area.cited.removesuffix("/".join(area.start)) if area.start else f"{area.cited}/".removeprefix("./")
-        self._ignore_file(path, above)
+        self._ignore_file(rules, above)
         try:
             found = os.stat(path)
             self.folders[path] = found.st_ino
@@ -106,7 +106,7 @@ class Walk:
                     self.folders[path] = found.st_ino
                     prefix = f"{prefix}{name}/"
                     rules = rules.entering(path, prefix)
-                    self._ignore_file(path, above + prefix)
+                    self._ignore_file(rules, above + prefix)
                     if rules.refused:
                         return self._unusable(area, prefix, rules)
         except (FileNotFoundError, NotADirectoryError):
@@ -134,7 +134,7 @@ class Walk:
             rules = folder.rules
             if folder.names and any(entry.name == IGNORE_FILE for entry in entries):
                 rules = rules.entering(folder.path, folder.prefix)
-                self._ignore_file(folder.path, cited)
+                self._ignore_file(rules, cited)
                 if rules.refused:
                     self._skip(cited + IGNORE_FILE, "too_large", rules.refused)
                     continue
@@ -148,9 +148,9 @@ class Walk:
                 elif area.takes(names):
                     self._entry(cited + entry.name, entry, real + entry.path[len(top.path) :])
 
-    def _ignore_file(self, folder: str, cited: str) -> None:
-        if why := not_in_force(folder):
-            self._skip(f"{cited}{IGNORE_FILE}", "unreadable", why)
+    def _ignore_file(self, rules: Rules, cited: str) -> None:
+        if rules.unread:
+            self._skip(f"{cited}{IGNORE_FILE}", "unreadable", rules.unread)
 
     def _left_out(self, area: Area, entry: os.DirEntry[str], cited: str, prefix: str, rules: Rules) -> bool:
         """Leave the entry out if a rule says so by its name and kind."""
