@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memoriter.types import ORIGIN
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -64,8 +62,3 @@ def foreign_lines(lines: Sequence[str]) -> list[bool]:
             column = indent
         foreign[at] = until_end or (column >= 0 and bool(line.strip()))
     return foreign
-
-
-def without_marks(text: str) -> str:
-    """Return a text without the marks of who wrote it: what is said in it."""
-    return ORIGIN.sub("", text)
