@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from memoriter.discovery._private import HAS_OWNERS, is_own_folder, read_private, write_new
+from memoriter.discovery._private import is_own_folder, read_private, write_new
 from memoriter.discovery._tickets import remove_old_tickets
-from memoriter.permissions import make_private_folder
+from memoriter.permissions import HAS_MODES, make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def folder_of(home: Path) -> Path:
 def announce(folder: Path, server: Announcement) -> None:
     """Write the file, for nobody else to read; files of servers that are gone are removed. Raises OSError."""
     make_private_folder(folder)
-    if HAS_OWNERS and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
+    if HAS_MODES and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
         folder.chmod(0o700)  # an earlier version, or somebody's umask, may have made it
     if not is_own_folder(folder):
         raise PermissionError(errno.EPERM, "the folder belongs to another user or is a link")

@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memoriter.discovery._private import HAS_OWNERS, LONGEST, fault_of, read_private, write_new
+from memoriter.discovery._private import LONGEST, fault_of, read_private, write_new
 from memoriter.errors import ConfigError
+from memoriter.permissions import HAS_MODES, make_private_folder
+from memoriter.plain_file import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -155,7 +157,7 @@ def _put(file: Path, *, over: bool) -> None:
 
 def _was_readable(status: os.stat_result) -> bool:
     """Whether it is a file of ours that other users can read or change."""
-    ours = HAS_OWNERS and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    ours = HAS_MODES and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
     return ours and bool(fault_of(status))
 
 
@@ -167,18 +169,16 @@ def _named(file: Path) -> str:
     """The token in a file that somebody named, which may be a link, as where a container mounts its secrets."""
     name = f"The token file {str(file)!r}"
     try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+        opened = open_plain(file, follow=True)
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}.", remedy="Correct --token-file.") from error
-    try:
-        status = os.fstat(descriptor)
+    with opened:
+        status = os.fstat(opened.fileno())
         fault = "" if _is_given_by_root(status) else fault_of(status)
         if fault:
             remedy = f"Make it readable by this user only (chmod 600), or set {VARIABLE}."
             raise ConfigError(f"{name} {fault}, so it is not used.", remedy=remedy)
-        return _checked(os.read(descriptor, LONGEST), name)
-    finally:
-        os.close(descriptor)
+        return _checked(opened.read(LONGEST), name)
 
 
 def _is_given_by_root(status: os.stat_result) -> bool:
@@ -198,7 +198,7 @@ def _checked(content: bytes, name: str) -> str:
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
     """Hold a lock on the folder, so that servers that start at once agree on one token. Raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     try:
         import fcntl
     except ImportError:  # Windows
