@@ -11,7 +11,7 @@ import json
 import re
 
 from memoriter.workspace._hidden import HIDDEN, RUN
-from memoriter.workspace._tags import brackets, without_tags
+from memoriter.workspace._tags import brackets, without_brackets, without_tags
 
 _JOINING = re.compile(
     "[\u0600-\u085f\u08a0-\u0dff\u0f00-\u109f\u1780-\u18af\u1a20-\u1b7f\ua800-\ua9ff\uaa00-\uaadf\uabc0-\uabff"
@@ -39,8 +39,8 @@ _FLAG = re.compile(
 )
 """England, Scotland and Wales. Without their tags they are a black flag."""
 _SHOWN_ONE_BY_ONE = 3
-_PASSES = 4
-"""More than any text has needed until a further pass changed nothing."""
+_PASSES = 8
+"""After which a text that is made to need ever more of them loses all its brackets."""
 
 
 def neutral(text: str) -> str:
@@ -54,9 +54,9 @@ def neutral(text: str) -> str:
     for _ in range(_PASSES):
         shown = without_tags(visible(text))  # without its bracket, a tag may leave a joiner that joins nothing
         if shown == text:
-            break
+            return text
         text = shown
-    return text
+    return without_brackets(text)
 
 
 def visible(text: str) -> str:

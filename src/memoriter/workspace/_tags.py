@@ -95,6 +95,7 @@ def brackets(text: str) -> dict[int, tuple[int, str]]:
     """Return where each bracket of a tag begins: where it ends, and the parenthesis that may stand in its place."""
     closes = [found.span() for found in _CLOSE.finditer(text)]
     edges: dict[int, tuple[int, str]] = {}
+    ends = set[int]()
     next_close = line_end = 0
     for opening in _OPEN.finditer(text):
         inside = _INSIDE.match(text, opening.end())
@@ -106,12 +107,21 @@ def brackets(text: str) -> dict[int, tuple[int, str]]:
             found = text.find("\n", inside.end())
             line_end = len(text) if found < 0 else found
         close = closes[next_close] if next_close < len(closes) else None
-        if not _is_structure(text, opening, inside, closed=close is not None and close[0] < line_end):
+        # What ends here may be an entity without its semicolon, whose letters will be a parenthesis.
+        before = "" if opening.start() in ends else text[opening.start() - 1 : opening.start()]
+        if not _is_structure(text, opening, inside, before, closed=close is not None and close[0] < line_end):
             continue
         edges[opening.start()] = opening.end(), "("
+        ends.add(opening.end())
         if close is not None:
             edges[close[0]] = close[1], ")"
+            ends.add(close[1])
     return edges
+
+
+def without_brackets(text: str) -> str:
+    """Return the text without anything that could open a tag, whatever follows it."""
+    return without_tags(_OPEN.sub("(", text))
 
 
 def _disarmed(text: str) -> Iterator[str]:
@@ -124,7 +134,7 @@ def _disarmed(text: str) -> Iterator[str]:
     yield text[at:]
 
 
-def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], *, closed: bool) -> bool:
+def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], before: str, *, closed: bool) -> bool:
     name, sigil = _plain(inside["name"]), inside["sigil"]
     words = [word for word in re.split(r"[._:▁·-]+", name) if word]
     meant = any(word in _MEANING for word in words) or name in _MEANING
@@ -138,7 +148,6 @@ def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], *, c
         return meant and all(word in _MEANING for word in words)
     if meant:
         return True
-    before = text[opening.start() - 1 : opening.start()]
     if name in _LOOKS or before.isalnum() or before == "_" or _ADDRESS.match(text, opening.end()):
         return False
     return closed
