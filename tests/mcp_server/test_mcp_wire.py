@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Literal
 
@@ -12,6 +13,7 @@ from memoriter.mcp_server._addresses import address_of, path_of
 from memoriter.mcp_server._progress import TOTAL, Steps
 from memoriter.mcp_server._tools import rendered, wire_text
 from memoriter.sync import Progress
+from memoriter.workspace import neutral
 
 Stage = Literal["read", "embed", "download"]
 STAGES = st.lists(st.sampled_from(["download", "read"]), max_size=3)
@@ -49,7 +51,8 @@ ANY = st.text(st.characters(exclude_categories=()))
 def test_whatever_a_note_or_its_name_holds_goes_over_the_wire(text: str) -> None:
     assert wire_text(text).encode().decode() == wire_text(text)
     result = rendered({"text": text})
-    assert result.structured_content == {"text": wire_text(text)}
+    assert json.loads(result.content[0].text) == {"text": wire_text(text)}
+    assert result.structured_content == {"text": neutral(wire_text(text))}
     assert result.model_dump_json()
 
 

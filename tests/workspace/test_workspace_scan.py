@@ -36,6 +36,22 @@ def test_the_long_term_file_and_all_markdown_under_memory_are_found_in_order(tmp
     assert skipped(Workspace(tmp_path)) == {}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.parametrize("name", ["a\nMEMORY.md", "a\x1b[2J.md", "a\u2028b.md", "a\x9bb.md"])
+def test_a_name_with_a_line_break_or_a_control_character_is_skipped_and_told_on_one_line(
+    tmp_path: Path, name: str
+) -> None:
+    lay(tmp_path, f"memory/{name}", "memory/a.md", f"memory/folder{name}/b.md")
+    scan = Workspace(tmp_path).scan()
+    assert [source.path for source in scan.sources] == ["memory/a.md"]
+    assert len(scan.skipped) == 2
+    for skip in scan.skipped:
+        assert skip.path.isprintable()
+        assert (skip.reason, skip.message) == ("unreadable", "its name holds a line break or another control character")
+    with pytest.raises(PathRefused, match="line break"):
+        Workspace(tmp_path).read(f"memory/{name}")
+
+
 def test_a_source_says_where_its_bytes_are(tmp_path: Path) -> None:
     lay(tmp_path, "memory/a.md", content="four")
     (source,) = Workspace(tmp_path).scan().sources

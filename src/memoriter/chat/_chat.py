@@ -13,6 +13,7 @@ from memoriter.chat._transcript import Transcript
 from memoriter.config import agent_name
 from memoriter.errors import ModelFailed
 from memoriter.types import Reason
+from memoriter.workspace import neutral, neutral_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -140,8 +141,8 @@ class Chat:
     def _compact(self) -> None:
         """Have written down what must last, then put a summary in the place of the conversation."""
         self._flush()
-        earlier = f"Earlier: {self._summary}\n\n" if self._summary else ""
-        prompt = summary_prompt(f"{earlier}{self._spoken()}", max(self._limit, SHORTEST_SUMMARISED))
+        earlier = f"Earlier: {neutral(self._summary)}\n\n" if self._summary else ""
+        prompt = summary_prompt(f"{earlier}{self._spoken(neutral)}", max(self._limit, SHORTEST_SUMMARISED))
         try:
             summary = self._talk.ask(prompt, SUMMARY_SYSTEM)
         except ModelFailed as error:  # it stays as long as it is, and the next turn tries again
@@ -156,9 +157,11 @@ class Chat:
             self.transcript.compacted(summary, tokens)
         self._show([Seen("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
 
-    def _spoken(self) -> str:
-        """What was said since the last summary, as a transcript is read."""
-        return "\n\n".join(f"{'User' if each.role == 'user' else 'Assistant'}: {each.text}" for each in self._said)
+    def _spoken(self, form: Callable[[str], str] = str) -> str:
+        """What was said since the last summary, as a transcript is read, each message in the given form."""
+        return "\n\n".join(
+            f"{'User' if each.role == 'user' else 'Assistant'}: {form(each.text)}" for each in self._said
+        )
 
     def _flush(self) -> None:
         """The turn out of sight; none of it stays in the conversation."""
@@ -182,7 +185,7 @@ class Chat:
         except Exception as error:  # noqa: BLE001 - a stranger's tool; the model hears of it, and the turn goes on
             answer = {"error": f"{tool.name} failed: {type(error).__name__}: {error}"}
         self._show([tool_call(tool.name, params, answer)])
-        return answer
+        return neutral_data(answer)
 
     def _keep(self, *said: tuple[Message, datetime]) -> None:
         try:

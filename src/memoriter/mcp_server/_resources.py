@@ -91,7 +91,7 @@ def _listed(source: Source) -> Resource:
     modified = datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).isoformat()
     return Resource(
         uri=address_of(source.path),
-        name=wire_text(source.path),
+        name=neutral(wire_text(source.path)),
         mime_type=MARKDOWN,
         size=source.size,
         annotations=Annotations(last_modified=modified),

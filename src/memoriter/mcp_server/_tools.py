@@ -18,7 +18,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as ShownTool
 
-from memoriter.workspace import neutral_json
+from memoriter.workspace import neutral, neutral_data, neutral_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ class Tools:
             return rendered(answer)
         except Exception as error:  # a tool of a plugin may break its promise
             log.warning("%s failed", tool.name, exc_info=True)
-            text = wire_text(f"{tool.name} failed: {type(error).__name__}: {error}")
+            text = neutral(wire_text(f"{tool.name} failed: {type(error).__name__}: {error}"))
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
@@ -85,11 +85,14 @@ def shown(tool: Tool) -> ShownTool:
 
 
 def rendered(answer: dict[str, Any]) -> CallToolResult:
-    """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written."""
+    """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written.
+
+    Clients give their model either of the two: the structure is neutral, the text has escapes for what that leaves out.
+    """
     text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
     shown = TextContent(text=neutral_json(text))
-    return CallToolResult(content=[shown], structured_content=json.loads(text), is_error=failed)
+    return CallToolResult(content=[shown], structured_content=neutral_data(json.loads(text)), is_error=failed)
 
 
 def wire_text(text: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._hidden import HIDDEN, TERMINAL
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
-    from memoriter.workspace._neutral import neutral, neutral_json, visible
+    from memoriter.workspace._neutral import neutral, neutral_data, neutral_json, visible
     from memoriter.workspace._open_transcript import OpenTranscript
     from memoriter.workspace._origin import foreign_lines, marked
     from memoriter.workspace._transcript_folders import transcripts_of
@@ -58,6 +58,7 @@ __all__ = [
     "local_time",
     "marked",
     "neutral",
+    "neutral_data",
     "neutral_json",
     "normalise_path",
     "replace",
@@ -82,7 +83,7 @@ def __getattr__(name: str) -> Any:
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
         "_hidden": {"HIDDEN", "TERMINAL"},
-        "_neutral": {"neutral", "neutral_json", "visible"},
+        "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
         "_origin": {"foreign_lines", "marked"},
         "_open_transcript": {"OpenTranscript"},
         "_transcript_folders": {"transcripts_of"},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any, cast
 
 from memoriter.workspace._hidden import HIDDEN, RUN
 from memoriter.workspace._tags import brackets, without_brackets, without_tags
@@ -87,6 +88,17 @@ def neutral_json(text: str) -> str:
             pieces += [text[at:start], f"\\u{ord(text[start]):04x}"]
             at = start + 1
     return RUN.sub(escaped, "".join([*pieces, text[at:]]))
+
+
+def neutral_data(value: Any) -> Any:
+    """Return the value, as `json.loads` gives them, with every text in it neutral; keys stay as they are."""
+    if isinstance(value, str):
+        return neutral(value)
+    if isinstance(value, dict):
+        return {key: neutral_data(each) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [neutral_data(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def _shown(found: re.Match[str]) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ FOLDER = "memory"
 SUFFIX = ".md"
 LONGEST = 4096
 """Characters of a path; no file system that we run on takes more."""
+_NEVER_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "123456789¹²³")}
 
 
@@ -62,20 +64,32 @@ def misnamed(path: str, *, windows: bool) -> str | None:
         return "path required"
     if len(path) > LONGEST:
         return f"it is longer than {LONGEST} characters"
-    if "\0" in path or not encodable(path):
-        return "it holds a character that no file name has"
+    if fault := name_fault(path):
+        return fault
     if windows and any(_windows_trap(name) for name in path.replace("\\", "/").split("/")):
         return "Windows gives this name to something that is not a file"
     return None
 
 
-def encodable(name: str) -> bool:
-    """Can the name be written as UTF-8? On Linux a file name may be any bytes."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def name_fault(name: str) -> str | None:
+    r"""Return why a file of this name cannot be cited, or None. On Linux a name may be any bytes.
+
+    A name with a line break would put a line of its own choosing into a list of files.
+
+    >>> name_fault("notes.md"), name_fault("a\\nb.md")
+    (None, 'its name holds a line break or another control character')
+    """
+    found = _NEVER_SHOWN.search(name)
+    if found is None:
+        return None
+    if "\ud800" <= found[0] <= "\udfff":
+        return "its name is not UTF-8"
+    return "its name holds a line break or another control character"
+
+
+def shown_name(name: str) -> str:
+    """Return the name on one line, with U+FFFD for what cannot be shown."""
+    return _NEVER_SHOWN.sub("\ufffd", name)
 
 
 def _windows_trap(name: str) -> bool:

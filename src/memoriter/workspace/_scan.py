@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from memoriter.types import Skipped, Source
 from memoriter.workspace._areas import real_path
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in
-from memoriter.workspace._paths import SUFFIX, encodable
+from memoriter.workspace._paths import SUFFIX, name_fault, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,8 +157,8 @@ class Walk:
         if why := built_in(name, folder=folder):
             if name != IGNORE_FILE:
                 self._skip(cited + name, "ignored", why)
-        elif not encodable(name):
-            self._skip(cited + name, "unreadable", "its name is not UTF-8")
+        elif fault := name_fault(name):
+            self._skip(cited + name, "unreadable", fault)
         elif rules.chain and rules.excludes(prefix + name, folder=folder):
             self._skip(cited + name, "ignored", _FORBIDDEN)
         elif entry.is_symlink():
@@ -194,7 +193,7 @@ class Walk:
             self.sources[real] = self.seen[path] = known
 
     def _skip(self, cited: str, reason: str, message: str) -> None:
-        shown = cited if encodable(cited) else re.sub("[\ud800-\udfff]", "\ufffd", cited)
+        shown = shown_name(cited)
         self.skipped.setdefault(shown, Skipped(shown, reason, message))
 
 

@@ -15,7 +15,7 @@ from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Place
 from memoriter.workspace._confined import changed_ns, open_plain, refused
-from memoriter.workspace._paths import below, encodable
+from memoriter.workspace._paths import below, name_fault, shown_name
 from memoriter.workspace._scan import Scan
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class Transcripts:
                     self._entry(folder, entry, inner, look)
 
     def _entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, look: _Look) -> None:
-        if not encodable(entry.name):
-            look.skip(cited, "unreadable", "its name is not UTF-8")
+        if fault := name_fault(entry.name):
+            look.skip(cited, "unreadable", fault)
         elif entry.is_symlink():
             look.skip(cited, "symlink", _SYMLINK)
         else:
@@ -215,7 +215,7 @@ class _Look:
     inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def skip(self, cited: str, reason: str, message: str) -> None:
-        shown = cited if encodable(cited) else cited.encode("utf-8", "replace").decode()
+        shown = shown_name(cited)
         self.skipped.setdefault(shown, Skipped(shown, reason, message))
 
     def free_name(self, cited: str, path: str) -> str:
