@@ -40,13 +40,31 @@ def mask(text: str) -> str:
     say which one it is to everybody who has a list to compare with, and shorten the search for the rest.
     Masking what is masked changes nothing.
     """
-    # What is masked may have been what explained its neighbour, such as the word in front of a public key.
-    for _ in range(_PASSES):
-        found = find_secrets(text)
-        if not found:
-            break
-        text = _masked(text, found)
-    return text
+    # What is masked may have been what explained its neighbour, such as the word in front of a public key. A text that
+    # is made to need ever more passes loses the lines concerned, and in the end everything.
+    for widened in (_same, _whole_lines):
+        for _ in range(_PASSES):
+            found = find_secrets(text)
+            if not found:
+                return text
+            text = _masked(text, widened(text, found))
+    return MASK if find_secrets(text) else text
+
+
+def _same(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
+    del text
+    return secrets
+
+
+def _whole_lines(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
+    """The lines in which secrets stand."""
+    lines = list[Secret]()
+    for secret in secrets:
+        if not lines or secret.end > lines[-1].end:
+            end = text.find("\n", secret.end)
+            start = text.rfind("\n", 0, secret.start) + 1
+            lines.append(Secret(start, len(text) if end < 0 else end, secret.kind))
+    return tuple(_merged(lines))
 
 
 def _masked(text: str, secrets: Sequence[Secret]) -> str:
