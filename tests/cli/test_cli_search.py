@@ -31,6 +31,15 @@ def test_the_first_search_builds_the_index_and_says_so(program: Program) -> None
     assert "   - We chose PostgreSQL for the ledger because of ACID.\n" in first.out
 
 
+@pytest.mark.slow
+def test_each_search_finds_what_another_program_wrote_before_it(program: Program) -> None:
+    for number in range(20):
+        name = f"kettle{number}" if number % 2 else "kettle"
+        text = f"# Kettle\n\nThe kettle of kitchen {number:03} is a Brum{number:03}.\n"
+        (program.workspace / "memory" / f"{name}.md").write_text(text, encoding="utf-8")
+        assert f"is a Brum{number:03}" in program("search", f"Brum{number:03}").out
+
+
 def test_json_is_what_the_tool_answers(program: Program) -> None:
     program("index")
     answer = program("search", "Omada ER605 router", "-n", "1", "--json")

@@ -395,9 +395,10 @@ def test_what_is_written_while_the_server_runs_is_recalled(desk: Desk, server: S
     assert any("Brumsel" in answer for answer in answers)
 
 
+@pytest.mark.slow
 def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: Desk, server: Serving) -> None:
     token = bearer(server.token)
-    for number in range(25):
+    for number in range(200):
         desk.write(
             f"memory/kettle{number}.md", f"# Kettle\n\nFor kitchen {number:03} we bought the kettle Brum{number:03}.\n"
         )
