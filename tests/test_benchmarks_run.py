@@ -51,7 +51,7 @@ BY_SIZE = {
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
     "churn": ["churn.kept", "churn.ratio", "churn.compact"],
-    "verify": ["verify.search", "verify.plain", "verify.ratio", "verify.pages"],
+    "verify": ["verify.search", "verify.plain", "verify.ratio", "verify.pages", "verify.read"],
 }
 RATIOS = {
     "peer.ratio",

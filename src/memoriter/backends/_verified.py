@@ -40,12 +40,15 @@ class Comparing:
         """Return the index with every passage compared."""
         return Verified(index, self)
 
-    def in_file(self, row: Row) -> bool:
-        """Return whether the cited lines of the file hold the text of a passage."""
+    def sound(self, row: Row) -> bool:
+        """Return whether a passage is what was stored, and what the cited lines of its file hold."""
         file = self._files.get(row.path)
         seen = _stat(file) if file else None
         if seen and self._same.get(row.id) == (seen, row):
             return True
+        return vector_key(row.chunk) == row.key and self._in_file(row)
+
+    def _in_file(self, row: Row) -> bool:
         found = self._lines(row)
         if found is None:
             # A workspace that is away, such as an unmounted disk, is answered for by its index.
@@ -120,11 +123,7 @@ class Verified:
     def rows(self, ids: Collection[int]) -> Mapping[int, Row]:
         """Return those of the chunks that are what was written and what the file says."""
         found = self.index.rows(ids)
-        sound = {
-            row: passage
-            for row, passage in found.items()
-            if vector_key(passage.chunk) == passage.key and self.comparing.in_file(passage)
-        }
+        sound = {row: passage for row, passage in found.items() if self.comparing.sound(passage)}
         self.refused |= {row: found[row] for row in found.keys() - sound.keys()}
         return sound
 
