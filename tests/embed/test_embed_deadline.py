@@ -210,11 +210,14 @@ def test_of_a_refusal_only_the_beginning_is_read(http: HttpClient) -> None:
     assert seen == [64 << 10]
 
 
+@pytest.mark.parametrize("size", [1_000, 60_000, 99_000, 400_000])
 @pytest.mark.parametrize("headers", [b"x: y\r\n" * 5_000, b"x: " + b"y" * 300_000], ids=["many", "long"])
-def test_headers_without_end_are_refused(http: HttpClient, headers: bytes) -> None:
-    with server(sent(OK + headers + b"\r\n\r\n{}")) as url, pytest.raises(TransientFailure) as failed:
+def test_headers_without_end_are_refused_in_pieces_of_any_size(http: HttpClient, headers: bytes, size: int) -> None:
+    content = OK + headers + b"\r\n\r\n{}"
+    pieces = [content[start : start + size] for start in range(0, len(content), size)]
+    with server(sent(*pieces)) as url, pytest.raises(TransientFailure, match="headers") as failed:
         send(http, url, timeout=20)
-    assert failed.value.remedy
+    assert "baseUrl" in failed.value.remedy
 
 
 LOCATIONS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
 from urllib.parse import urljoin, urlsplit
@@ -31,7 +32,8 @@ _CONNECT_SECONDS = 10.0
 MOST_BYTES = 256 << 20
 """Of any answer, decompressed."""
 _MOST_REFUSAL_BYTES = 64 << 10
-_MOST_HEADER_BYTES = 128 << 10
+_MOST_HEADER_BYTES = 96 << 10
+"""Less than the parser of headers allows, whatever the sizes of the pieces in which they come."""
 _MOST_HEADERS = 200
 _CODINGS = frozenset({"gzip", "deflate"})
 _ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
@@ -170,20 +172,25 @@ class HttpClient:
         def left() -> float:
             return deadline - self._clock()
 
-        with self._limits.of(left, most_bytes=_MOST_HEADER_BYTES):
+        import memoriter.embed._network as network
+
+        with self._limits.of(left, most_bytes=_MOST_HEADER_BYTES), ExitStack() as opened:
             connect = self._limits.seconds(_CONNECT_SECONDS)
-            headers = {**request.headers, "accept-encoding": "identity"}
-            seconds = {"connect": connect, "pool": left()}
-            with self._client(request.url).stream(
+            answering = self._client(request.url).stream(
                 request.method,
                 request.url,
-                headers=headers,
+                headers={**request.headers, "accept-encoding": "identity"},
                 content=request.body or None,
-                extensions={"timeout": seconds},
-            ) as answer:
-                self._limits.allow(most + most // 4)
-                body = self._body(answer, request.url, most)
-                return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body)
+                extensions={"timeout": {"connect": connect, "pool": left()}},
+            )
+            try:
+                answer = opened.enter_context(answering)
+            except network.TooMuch as error:
+                what = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
+                raise TransientFailure(what, remedy=_ADDRESS) from error
+            self._limits.allow(most + most // 4)
+            body = self._body(answer, request.url, most)
+            return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body)
 
     def _body(self, answer: httpx2.Response, url: str, most: int) -> bytes:
         """Receive the body of an answer; of a refusal only the beginning, which has its words.
