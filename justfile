@@ -85,9 +85,9 @@ lock *ARGS:
     {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/run.txt --group dev pyproject.toml
     {{ compile }} "$@" --output-file requirements/fuzz.txt --group fuzz
 
-# pin what each room's door gives, after a change that means it
-doors:
-    {{ python }} tests/test_house.py
+# record the public names of each package, after a change that means it
+api:
+    {{ python }} tests/test_conventions.py
 
 # measure against the budgets, into benchmarks/results: just bench --help
 bench *ARGS:

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from benchmarks._words import TOPICS, Language, Vocabulary, vocabularies
-from memoriter.sync import Cutting, chunks_of
+from memoriter.sync import ChunkingSettings, chunks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +134,7 @@ class Pen:
         path = _path(number)
         count = max(1, round(source.gauss(items, items / 4)))
         text = "\n".join(self._lines(language, topic, count)) + "\n"
-        return Note(path, text, len(chunks_of(text, Cutting())))
+        return Note(path, text, len(chunks_of(text, ChunkingSettings())))
 
     def question(self) -> str:
         """3-8 words of one topic, or a piece of a sentence: as somebody would ask who remembers some of it."""

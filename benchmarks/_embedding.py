@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks._report import Row
 from benchmarks._timing import each, timed
 from memoriter.embed import embed_in_batches, open_provider
-from memoriter.sync import Cutting, chunks_of
+from memoriter.sync import ChunkingSettings, chunks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,9 @@ FEW = 32
 
 def embedding(cache_dir: Path, corpus: Corpus, effort: Effort) -> Iterator[Row]:
     """Both engines on the same chunks, in batches as a sync makes them, and a question."""
-    texts = [chunk.contextual for note in corpus.notes for chunk in chunks_of(note.text, Cutting())][: effort.embedded]
+    texts = [chunk.contextual for note in corpus.notes for chunk in chunks_of(note.text, ChunkingSettings())][
+        : effort.embedded
+    ]
     provider = open_provider("bundled", cache_dir=cache_dir)
     try:
         questions = corpus.questions[:QUERIES]
@@ -33,7 +35,7 @@ def embedding(cache_dir: Path, corpus: Corpus, effort: Effort) -> Iterator[Row]:
         few = texts[: len(texts) // 4]
         native = timed(lambda: _in_parts(provider, few))
         yield Row("embed.native", "bundled model, few chunks (C engine)", 0, len(few) / native, "chunks/s")
-        provider.expect(10_000)
+        provider.hint_batch_size(10_000)
         start = timed(lambda: provider.embed(texts[:1], role="document"))
         yield Row("embed.start", "- the engine for many starts, first time", 0, start, "s")
         bulk = timed(lambda: list(embed_in_batches(provider, texts, role="document")))
@@ -45,6 +47,6 @@ def embedding(cache_dir: Path, corpus: Corpus, effort: Effort) -> Iterator[Row]:
 def _in_parts(provider: EmbeddingProvider, texts: list[str]) -> None:
     """So few at a time that the engine for many is never worth its start."""
     for first in range(0, len(texts), FEW):
-        provider.expect(0)
+        provider.hint_batch_size(0)
         for _ in embed_in_batches(provider, texts[first : first + FEW], role="document"):
             pass

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index import Row
+    from memoriter.index import StoredChunk
 
 _MODEL = "text-embedding-3-small"
 _TABLES = """
@@ -56,7 +56,7 @@ class Peer:
     ) -> None:
         self._connection.close()
 
-    def fill(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+    def fill(self, rows: Sequence[StoredChunk], vectors: NDArray[np.float32]) -> None:
         """Store every chunk with its vector, as text and as vector, as that program does."""
         self._connection.execute(
             f"CREATE VIRTUAL TABLE chunks_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[{vectors.shape[1]}])"

@@ -13,14 +13,14 @@ from benchmarks._vectors import WordVectors
 from benchmarks._words import vocabularies
 from memoriter.ids import content_hash
 from memoriter.index import Index
-from memoriter.sync import Cutting, entries_of, learn_background
+from memoriter.sync import ChunkingSettings, analyze_file, learn_background
 from memoriter.types import Source
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index import Entry
+    from memoriter.index import ChunkRecord
 
 _BATCH = 2_000
 """Chunks that get their vectors at a time."""
@@ -42,7 +42,7 @@ class Shelf:
         with Index.open(path, clock=time.monotonic) as index, index.lease():
             index.use_vectors(vectors.spec)
             held, number = 0, 0
-            waiting: list[Entry] = []
+            waiting: list[ChunkRecord] = []
             while held < size:
                 entries = _put(index, pen, number)
                 held, number, waiting = held + len(entries), number + 1, waiting + entries
@@ -53,13 +53,13 @@ class Shelf:
         return cls(path, size, tuple(pen.question() for _ in range(questions)))
 
 
-def _put(index: Index, pen: Pen, number: int) -> list[Entry]:
+def _put(index: Index, pen: Pen, number: int) -> list[ChunkRecord]:
     note = pen.note(number, items=CHUNKS_A_NOTE)
     source = Source(note.path, "memory", Path("/") / note.path, len(note.text), 0)
-    entries = entries_of(source, note.text, Cutting())
+    entries = analyze_file(source, note.text, ChunkingSettings())
     index.put_file(source, content_hash(note.text), entries)
     return entries
 
 
-def _vectors(vectors: WordVectors, entries: list[Entry]) -> NDArray[np.float32]:
+def _vectors(vectors: WordVectors, entries: list[ChunkRecord]) -> NDArray[np.float32]:
     return vectors.of_terms(entry.terms.split() for entry in entries)

@@ -107,7 +107,7 @@ def test_every_error_says_what_to_do_even_where_nobody_thought_of_it(kind: type[
 
 
 def test_every_reason_has_a_code_a_message_and_a_remedy() -> None:
-    for said in calls("Reason"):
+    for said in calls("Diagnostic"):
         code, message, remedy = (
             text_of(said.argument(place, name)) for place, name in enumerate(("code", "message", "remedy"))
         )
@@ -190,7 +190,7 @@ def settings() -> set[str]:
 
 def test_every_setting_that_is_advised_exists() -> None:
     remedies = [(said.where, text_of(said.argument(99, "remedy"))) for said in calls(*ERRORS)]
-    remedies += [(said.where, text_of(said.argument(2, "remedy"))) for said in calls("Reason")]
+    remedies += [(said.where, text_of(said.argument(2, "remedy"))) for said in calls("Diagnostic")]
     everything = remedies + [(where, text) for where, text in texts() if " " in text and "memorySearch." in text]
     named = {(where, key) for where, text in everything for key in SETTING.findall(text)}
     assert {(where, key) for where, key in named if key not in settings()} == set()
@@ -205,12 +205,12 @@ OF_THE_SCREEN = {"internal", "interrupted", "system", "failed"}
 
 
 def codes_in_the_program() -> set[str]:
-    written = {text_of(said.argument(0, "code")) for said in calls("Reason")} - {BLANK}
+    written = {text_of(said.argument(0, "code")) for said in calls("Diagnostic")} - {BLANK}
     return CODES | OF_THE_SCREEN | written | {UNKNOWN}
 
 
 def test_a_code_that_is_not_written_where_it_is_told_is_that_of_an_error() -> None:
-    codes = [code for said in calls("Reason") if (code := said.argument(0, "code"))]
+    codes = [code for said in calls("Diagnostic") if (code := said.argument(0, "code"))]
     named = {ast.unparse(code) for code in codes if text_of(code) == BLANK}
     assert named <= {
         "error.code",
@@ -243,7 +243,8 @@ def test_the_page_explains_every_code_once_and_no_other() -> None:
 
 
 def test_the_page_has_the_errors_of_the_tree_and_the_reasons_of_an_empty_answer_where_they_belong() -> None:
-    of_empty = {text_of(said.argument(0, "code")) for said in calls("Reason") if "search/_nothing" in said.where}
+    empty = [said for said in calls("Diagnostic") if "search/_empty_result" in said.where]
+    of_empty = {text_of(said.argument(0, "code")) for said in empty}
     assert rows("Why nothing was found").keys() == of_empty
     assert rows("Errors").keys() == CODES | OF_THE_SCREEN
 

@@ -174,7 +174,7 @@ def test_the_doors_that_open_late_give_all_that_they_list() -> None:
 
 
 def test_only_our_own_program_tells_numpy_how_many_threads_to_start() -> None:
-    asks = "import os, memoriter.app as app; app.surroundings(); print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    asks = "import os, memoriter.app as app; app.read_environment(); print(os.environ.get('OPENBLAS_NUM_THREADS'))"
     environ = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
 
     def printed(code: str, **more: str) -> str:
@@ -182,7 +182,7 @@ def test_only_our_own_program_tells_numpy_how_many_threads_to_start() -> None:
         return done.stdout.strip()
 
     assert printed(asks) == "None"
-    calm = asks.replace("app.surroundings()", "app.spare_threads()")
+    calm = asks.replace("app.read_environment()", "app.spare_threads()")
     assert printed(calm) == "1"
     assert printed(calm, OPENBLAS_NUM_THREADS="3") == "3"
     assert printed(f"import numpy; {calm}") == "None"

@@ -24,13 +24,13 @@ from memoriter.config import (
     notices_of,
     place_index,
 )
-from memoriter.embed import Address, Outside, ProviderSettings
+from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig
+from memoriter.environment import Environment, read_environment
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger, index_files, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
-from memoriter.surroundings import Surroundings, surroundings
-from memoriter.sync import Cutting, SessionRules, SyncSettings
+from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
     from memoriter.agent import Surrounds
     from memoriter.backends import MemoryBackend
-    from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, Remote
+    from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, RemoteSection
     from memoriter.embed import BatchRules
     from memoriter.plugins import Installed, Plugins
     from memoriter.sync import Watch, WatchEvent
     from memoriter.tools import MemoryLike
-    from memoriter.types import Reason
+    from memoriter.types import Diagnostic
     from memoriter.workspace import Transcripts
 
 RECALL_CHARS = 4_000
@@ -63,12 +63,12 @@ class Assembly:
     backend: MemoryBackend
     wall: Callable[[], float]
     monotonic: Callable[[], float]
-    around: Surroundings
+    around: Environment
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
     again: Callable[[], Assembly]
     """The same once more, for another thread."""
-    notices: tuple[Reason, ...] = ()
+    notices: tuple[Diagnostic, ...] = ()
     """What a person should know of files that are not trusted, or that others could read."""
 
     def watch(self, stop: Event, told: Callable[[WatchEvent], None]) -> Watch:
@@ -90,7 +90,7 @@ def spare_threads() -> None:
 
 
 def settle(
-    around: Surroundings, workspace: str | Path | None, config: str | Path | None, agent: str | None
+    around: Environment, workspace: str | Path | None, config: str | Path | None, agent: str | None
 ) -> tuple[Place, Configuration, str]:
     """Which workspace, which configuration, which agent. Raises ConfigError."""
     check_home(around.home, owners_of(around.environ, root=True))
@@ -112,10 +112,10 @@ def assemble(
     *,
     config: str | Path | None = None,
     agent: str | None = None,
-    around: Surroundings | None = None,
+    around: Environment | None = None,
 ) -> Assembly:
     """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound."""
-    around = around or surroundings()
+    around = around or read_environment()
     place, configuration, chosen = settle(around, workspace, config, agent)
     settings = configuration.search_for(chosen)
     notes = _workspace(
@@ -157,7 +157,7 @@ def assemble(
     )
 
 
-def sessions_of(around: Surroundings, agent: str) -> Path:
+def sessions_of(around: Environment, agent: str) -> Path:
     """Where an agent's transcripts are kept."""
     return around.home / "agents" / agent_name(agent) / "sessions"
 
@@ -228,13 +228,13 @@ def _offers(folder: str, group: bytes) -> bool:
     return False
 
 
-def ledger_of(around: Surroundings) -> Ledger:
+def ledger_of(around: Environment) -> Ledger:
     """What was spent at services, by everybody who shares this home."""
     folder = around.home / "memory"
     return Ledger(folder / "ledger.sqlite", wall=around.wall, network=bool(network_of(folder, around.mounts)))
 
 
-def embedding_of(configuration: Configuration, settings: MemorySearch, around: Surroundings) -> Embedding:
+def embedding_of(configuration: Configuration, settings: MemorySearch, around: Environment) -> Embedding:
     """The provider that the settings name; nothing is opened or asked yet."""
     remote, local, ledger = settings.remote, settings.local, ledger_of(around)
     entries = configuration.settings.models.providers
@@ -255,22 +255,22 @@ def embedding_of(configuration: Configuration, settings: MemorySearch, around: S
         offline=settings.offline,
         environ=around.environ,
     )
-    outside = Outside(around.wall, around.monotonic, time.sleep, random.random, ledger)
+    outside = ProviderContext(around.wall, around.monotonic, time.sleep, random.random, ledger)
     budget = Budget(remote.budget.tokens_per_day, remote.budget.dollars_per_day)
     return Embedding(told, outside, ledger, budget, _batch_rules(settings))
 
 
-def _address(written: Remote | ModelProvider, api: str | None, around: Surroundings) -> Address:
+def _address(written: RemoteSection | ModelProvider, api: str | None, around: Environment) -> ServiceConfig:
     """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
     try:
-        return Address(
+        return ServiceConfig(
             expand(written.base_url or "", around.environ),
             expand(written.api_key or "", around.environ),
             api or "",
             {name: expand(value, around.environ) for name, value in written.headers.items()},
         )
     except ConfigError as error:
-        return Address(api=api or "", problem=error)
+        return ServiceConfig(api=api or "", problem=error)
 
 
 def _model_place(written: str | None, user_home: Path) -> str:
@@ -291,7 +291,7 @@ def _batch_rules(settings: MemorySearch) -> BatchRules | None:
 
 
 def _transcripts(
-    place: Place, settings: MemorySearch, configuration: Configuration, agent: str, around: Surroundings
+    place: Place, settings: MemorySearch, configuration: Configuration, agent: str, around: Environment
 ) -> Transcripts | None:
     if "sessions" not in settings.sources:
         return None
@@ -311,7 +311,7 @@ def _transcripts(
 
 
 def _workspace(
-    place: Place, settings: MemorySearch, around: Surroundings, *, transcripts: Transcripts | None
+    place: Place, settings: MemorySearch, around: Environment, *, transcripts: Transcripts | None
 ) -> Workspace:
     if place.reason == "default":
         make_private_folder(around.home)
@@ -326,13 +326,13 @@ def _workspace(
         ) from error
 
 
-def _own_workspace(configuration: Configuration, agent: str, around: Surroundings) -> Path:
+def _own_workspace(configuration: Configuration, agent: str, around: Environment) -> Path:
     written = configuration.workspace_for(agent)
     return around.home / in_home(written, around.user_home) if written else around.home / "workspace"
 
 
 def _backend_settings(
-    settings: MemorySearch, around: Surroundings, *, agent: str, reason: str, index: IndexPlace
+    settings: MemorySearch, around: Environment, *, agent: str, reason: str, index: IndexPlace
 ) -> BackendSettings:
     vector = settings.store.vector
     return BackendSettings(
@@ -343,7 +343,7 @@ def _backend_settings(
         network=index.network,
         search=_search_settings(settings),
         sync=SyncSettings(
-            cutting=_cutting(settings),
+            chunking=_cutting(settings),
             max_entries=settings.cache.max_entries if settings.cache.enabled else 0,
             max_bytes=settings.cache.max_bytes,
             sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
@@ -374,9 +374,9 @@ def _search_settings(settings: MemorySearch) -> SearchSettings:
     )
 
 
-def _cutting(settings: MemorySearch) -> Cutting:
+def _cutting(settings: MemorySearch) -> ChunkingSettings:
     """Classic scoring comes with the chunks and the words it was made for, unless the chunks are chosen."""
     classic = settings.query.scoring == "classic"
     strategy = settings.chunking.strategy or ("lines" if classic else "markdown")
     words = "classic" if classic else "analysed"
-    return Cutting(strategy, settings.chunking.tokens, settings.chunking.overlap, words)
+    return ChunkingSettings(strategy, settings.chunking.tokens, settings.chunking.overlap, words)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, Self
 
-from memoriter.app import assemble, plugins_of, surroundings, surrounds_of
+from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError
-from memoriter.types import Filters, Query, Reason, Remembered
+from memoriter.types import Diagnostic, Filters, Query, Remembered
 from memoriter.workspace import local_time, marked
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Memory:
             ConfigError: the configuration is wrong.
             WorkspaceNotFound: there is no such folder.
         """
-        return cls(assemble(workspace, config=config, agent=agent, around=surroundings(home)))
+        return cls(assemble(workspace, config=config, agent=agent, around=read_environment(home)))
 
     @property
     def place(self) -> Place:
@@ -76,7 +76,7 @@ class Memory:
         return self._assembly.place
 
     @property
-    def notices(self) -> tuple[Reason, ...]:
+    def notices(self) -> tuple[Diagnostic, ...]:
         """Files that are not trusted because of their owner, and files that other users of the machine could read."""
         return self._assembly.notices
 
@@ -238,20 +238,20 @@ class Memory:
         reasons = self._unfindable(written.path) or self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons)
 
-    def _unfindable(self, file: Path) -> tuple[Reason, ...]:
+    def _unfindable(self, file: Path) -> tuple[Diagnostic, ...]:
         """Return why no search finds a note that was just written; nothing if searches do."""
         note, refusal = self._workspace.find(str(file)), self._workspace.refusal(str(file))
         why = refusal.message if refusal else "it is not a plain file of the workspace any more"
         if refusal or note is None or note[1] is None:
             advice = "Correct .memoryignore; " if refusal else ""
             message = f"{file.name!r} was written, but no search finds it: {why}."
-            return (Reason("left_out", message, f"{advice}`memoriter status -v` lists what is left out."),)
+            return (Diagnostic("left_out", message, f"{advice}`memoriter status -v` lists what is left out."),)
         if not self.settings.enabled:
             message = f"Searching is turned off for the agent {self.agent!r}."
-            return (Reason(SearchDisabled.code, message, SearchDisabled.usual),)
+            return (Diagnostic(SearchDisabled.code, message, SearchDisabled.usual),)
         return ()
 
-    def session_started(self, session: str | None = None) -> tuple[Reason, ...]:
+    def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:
         """Take up what changed before an agent's session begins, as far as a search would; what is left undone.
 
         Does nothing if `sync.onSessionStart` is off, or when it was called for the same session before.
@@ -308,16 +308,16 @@ class Memory:
         """Today's note, as cited; it may not exist yet. Raises PathRefused."""
         return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
 
-    def leaving(self) -> str | None:
+    def egress_notice(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
-        return self._backend.leaving()
+        return self._backend.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is and whether it works; `deep` searches for known passages."""
         status = replace(self._backend.status(deep=deep), notices=self.notices)
         if self.settings.enabled:
             return status
-        off = Reason(
+        off = Diagnostic(
             SearchDisabled.code, f"Searching is turned off for the agent {self.agent!r}.", SearchDisabled.usual
         )
         return replace(status, health=replace(status.health, reasons=(off, *status.health.reasons)))

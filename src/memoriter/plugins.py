@@ -12,7 +12,7 @@ from memoriter.agent import Listener, MarkdownRecall
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import HookSpecs, PluginContext, Tool, hookimpl
 from memoriter.tools import tools_for
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ class Plugins:
     home: Path
     wall: Callable[[], float]
     manager: pluggy.PluginManager
-    reasons: list[Reason] = field(default_factory=list[Reason])
+    reasons: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def tools(self, memory: MemoryLike) -> tuple[Tool, ...]:
         """Every tool the agent can call; the first of a name counts."""
@@ -101,7 +101,7 @@ class Plugins:
         self._tell("plugin_failed", f"The plugin {name!r} is left out: {type(error).__name__}: {error}")
 
     def _tell(self, code: str, message: str) -> None:
-        reason = Reason(code, message, "Update the plugin, or remove its package.")
+        reason = Diagnostic(code, message, "Update the plugin, or remove its package.")
         if reason not in self.reasons:
             self.reasons.append(reason)
 

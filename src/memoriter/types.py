@@ -86,7 +86,7 @@ class Filters:
         return self.sources is None and self.since is None and self.until is None and self.path is None
 
 
-Levels = Mapping[str, tuple[float, float]]
+ScriptBaselines = Mapping[str, tuple[float, float]]
 """What a question's cosines mean in each script: the cosine of an unrelated chunk, and its deviation, which is above 0.
 
 The key "" is for scripts that are not named. Embedding models put texts in one script close together, so across scripts
@@ -152,7 +152,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class Diagnostic:
     """Something a person should know, and what to do about it."""
 
     code: str
@@ -169,7 +169,7 @@ class Health:
     pending: int = 0
     """Chunks that have no vector yet."""
     generation: int = 0
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -182,7 +182,7 @@ class Attempt:
 
     at: float
     """Seconds since 1970."""
-    reason: Reason | None = None
+    reason: Diagnostic | None = None
     """Why it failed; None: it succeeded."""
 
     @property
@@ -200,12 +200,12 @@ class SearchResult:
     model: str
     mode: Mode
     health: Health
-    fallback: Reason | None = None
+    fallback: Diagnostic | None = None
     """Why the provider that was to serve did not, for this answer."""
     truncated_by: str | None = None
     fallback_from: str = ""
     """The provider that was to serve, where there is a `fallback`."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
     """Why there is no hit although there are chunks; where there are none, `health` says why."""
 
     @property
@@ -220,7 +220,7 @@ class Excerpt:
     path: str
     text: str
     truncated: bool = False
-    reason: Reason | None = None
+    reason: Diagnostic | None = None
     """Why the text is empty."""
 
 
@@ -231,7 +231,7 @@ class Remembered:
     path: Path
     start_line: int
     end_line: int
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
     """Why the next search may not find them; empty when it does."""
 
 
@@ -254,7 +254,7 @@ class SyncReport:
     unread: int = 0
     """Changed files that there was no time to read."""
     seconds: float = 0.0
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
     health: Health | None = None
     """Of the index as it is now, with all reasons; `None` for a run that nobody looked behind."""
 
@@ -373,7 +373,7 @@ class Status:
     """What is indexed of each kind that is searched."""
     index_reason: str = ""
     """Why the index is where it is, if it is not simply in the home."""
-    notices: tuple[Reason, ...] = ()
+    notices: tuple[Diagnostic, ...] = ()
     """Files that are not trusted, or that other users could read."""
     last_attempt: Attempt | None = None
     """The last attempt to reach the provider, by any process; None: none is known, or it is part of this program."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter import Memory
-from memoriter.app import assemble, surroundings
+from memoriter.app import assemble, read_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ def at(notes: Path, home: Path, clock: Clock) -> Iterator[Callable[..., Memory]]
             keys = ", ".join(f"{key}: {value}" for key, value in defaults.items())
             text = f'{{agents: {{defaults: {{memorySearch: {{provider: "fake"}}, {keys}}}}}}}'
             (home / "memoriter.json5").write_text(text, encoding="utf-8")
-        memory = Memory(assemble(notes, around=replace(surroundings(home), wall=clock)))
+        memory = Memory(assemble(notes, around=replace(read_environment(home), wall=clock)))
         opened.append(memory)
         return memory
 

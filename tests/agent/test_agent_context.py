@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.agent._context import OPENING, Part, render, shares
+from memoriter.agent._context import OPENING, ContextPart, render, shares
 from memoriter.errors import UsageError
 from memoriter.workspace import local_time
 
@@ -128,7 +128,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"
 def test_the_context_keeps_within_its_budget_and_says_what_it_leaves_out(
     notes_of: list[tuple[str, str]], budget: int
 ) -> None:
-    parts = [Part(f"memory/2026-02-1{n}.md", "today", text, keep) for n, (text, keep) in enumerate(notes_of)]
+    parts = [ContextPart(f"memory/2026-02-1{n}.md", "today", text, keep) for n, (text, keep) in enumerate(notes_of)]
     rendered = render(parts, "2026-02-10 (UTC+0900)", budget)
     assert len(rendered) <= budget
     assert rendered == render(parts, "2026-02-10 (UTC+0900)", budget)

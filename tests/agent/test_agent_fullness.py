@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hook_inputs import PROGRAMS, write_transcript
-from memoriter.agent._fullness import TAIL, Fullness, fullness
+from memoriter.agent._context_usage import TAIL, ContextUsage, context_usage
 from memoriter.errors import PathRefused
 from odd_files import KINDS, longer_than_memory, posix_only
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("program", "tokens", "found"),
     [
-        ("claude-code", 163_000, Fullness(163_000, None, 33_000)),
-        ("claude-code", 420_000, Fullness(420_000, 1_000_000, 33_000)),
-        ("codex", 163_000, Fullness(163_000, 258_400, 0)),
+        ("claude-code", 163_000, ContextUsage(163_000, None, 33_000)),
+        ("claude-code", 420_000, ContextUsage(420_000, 1_000_000, 33_000)),
+        ("codex", 163_000, ContextUsage(163_000, 258_400, 0)),
     ],
 )
-def test_the_last_answer_says_how_full_it_is(tmp_path: Path, program: str, tokens: int, found: Fullness) -> None:
-    assert fullness(str(write_transcript(tmp_path / "t.jsonl", program, tokens))) == found
+def test_the_last_answer_says_how_full_it_is(tmp_path: Path, program: str, tokens: int, found: ContextUsage) -> None:
+    assert context_usage(str(write_transcript(tmp_path / "t.jsonl", program, tokens))) == found
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -35,7 +35,7 @@ def test_a_half_written_line_is_passed_over(tmp_path: Path, program: str) -> Non
     file = write_transcript(tmp_path / "t.jsonl", program, 5_000)
     with file.open("ab") as opened:
         opened.write(b'{"type": "assis\xff\n\n[]\n{"type": "event_msg", "payload": null}\n{"ty')
-    found = fullness(str(file))
+    found = context_usage(str(file))
     assert found is not None
     assert found.tokens == 5_000
 
@@ -45,7 +45,7 @@ def test_after_a_compaction_it_is_not_known_yet(tmp_path: Path, boundary: dict[s
     file = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
     with file.open("a", encoding="utf-8") as opened:
         opened.write(json.dumps(boundary) + "\n")
-    assert fullness(str(file)) is None
+    assert context_usage(str(file)) is None
 
 
 def test_of_a_large_transcript_only_the_end_is_read(tmp_path: Path) -> None:
@@ -53,20 +53,20 @@ def test_of_a_large_transcript_only_the_end_is_read(tmp_path: Path) -> None:
     line = json.dumps({"type": "assistant", "message": {"usage": {"input_tokens": 9}}}) + "\n"
     filler = json.dumps({"type": "user", "message": "x" * 1000}) + "\n"
     file.write_text(line + filler * (TAIL // len(filler) + 1), encoding="utf-8")
-    assert fullness(str(file)) is None
+    assert context_usage(str(file)) is None
     with file.open("a", encoding="utf-8") as opened:
         opened.write(line)
-    assert fullness(str(file)) == Fullness(9, None, 33_000)
+    assert context_usage(str(file)) == ContextUsage(9, None, 33_000)
 
 
 def test_without_a_transcript_it_is_not_known(tmp_path: Path) -> None:
-    assert [fullness(path) for path in ("", str(tmp_path / "gone"))] == [None] * 2
+    assert [context_usage(path) for path in ("", str(tmp_path / "gone"))] == [None] * 2
 
 
 @pytest.mark.parametrize("path", ["\0", "~nobody-has-this-name/t.jsonl", "x" * 5_000])
 def test_a_path_that_no_file_can_have_is_refused(path: str) -> None:
     with pytest.raises(PathRefused):
-        fullness(path)
+        context_usage(path)
 
 
 @posix_only
@@ -76,7 +76,7 @@ def test_a_transcript_that_is_no_plain_file_is_refused(tmp_path: Path, make: Cal
     file = tmp_path / "t.jsonl"
     make(file)
     with pytest.raises(PathRefused, match=r"t\.jsonl"):
-        fullness(str(file))
+        context_usage(str(file))
 
 
 @posix_only
@@ -88,13 +88,13 @@ def test_a_transcript_of_another_user_is_refused(tmp_path: Path, monkeypatch: py
     else:
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     with pytest.raises(PathRefused, match="another user"):
-        fullness(str(file))
+        context_usage(str(file))
 
 
 @posix_only
 def test_of_a_transcript_without_end_only_the_end_is_read(tmp_path: Path) -> None:
     longer_than_memory(tmp_path / "t.jsonl")
-    assert fullness(str(tmp_path / "t.jsonl")) is None
+    assert context_usage(str(tmp_path / "t.jsonl")) is None
 
 
 @posix_only
@@ -102,11 +102,11 @@ def test_a_folder_on_the_way_to_the_transcript_may_be_a_link(tmp_path: Path) -> 
     (tmp_path / "projects").mkdir()
     write_transcript(tmp_path / "projects" / "t.jsonl", "claude-code", 5_000)
     (tmp_path / "linked").symlink_to(tmp_path / "projects")
-    assert fullness(str(tmp_path / "linked" / "t.jsonl")) == Fullness(5_000, None, 33_000)
+    assert context_usage(str(tmp_path / "linked" / "t.jsonl")) == ContextUsage(5_000, None, 33_000)
 
 
 def test_a_line_that_is_nested_too_deeply_is_passed_over(tmp_path: Path) -> None:
     file = write_transcript(tmp_path / "t.jsonl", "claude-code", 5_000)
     with file.open("a", encoding="utf-8") as opened:
         opened.write("[" * 200_000 + "\n")
-    assert fullness(str(file)) == Fullness(5_000, None, 33_000)
+    assert context_usage(str(file)) == ContextUsage(5_000, None, 33_000)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.agent._growth import entries_of, growth
+from memoriter.agent._log_difference import log_difference, log_entries
 
 BEFORE = "# 2026-02-10\n\n- Standup moved to ten.\n- The ledger stays on PostgreSQL 16.\n"
 lines = st.one_of(
@@ -27,7 +27,7 @@ def rows_of(text: str) -> list[str]:
 @given(logs, logs)
 def test_gone_are_the_lines_that_are_there_less_often(before: str, after: str) -> None:
     missing = Counter(rows_of(before)) - Counter(rows_of(after))
-    found = growth(before, after)
+    found = log_difference(before, after)
     if after.startswith(before):
         assert found.gone == ()
     else:
@@ -37,21 +37,21 @@ def test_gone_are_the_lines_that_are_there_less_often(before: str, after: str) -
 @given(logs, logs)
 def test_what_is_appended_is_new_unless_an_equal_entry_was_there(before: str, added: str) -> None:
     start = before if not before or before.endswith("\n") else before + "\n"
-    found = growth(start, f"{start}\n# Later\n{added}")
+    found = log_difference(start, f"{start}\n# Later\n{added}")
     assert found.gone == ()
-    fresh = {"\n".join(entry) for entry in entries_of(f"# Later\n{added}") if not entry[0].startswith("#")}
-    assert set(found.new) == fresh - {"\n".join(entry) for entry in entries_of(start)}
+    fresh = {"\n".join(entry) for entry in log_entries(f"# Later\n{added}") if not entry[0].startswith("#")}
+    assert set(found.new) == fresh - {"\n".join(entry) for entry in log_entries(start)}
 
 
 @given(logs)
 def test_a_log_that_is_the_same_has_nothing_new_and_nothing_gone(log: str) -> None:
-    assert (growth(log, log).new, growth(log, log).gone) == ((), ())
+    assert (log_difference(log, log).new, log_difference(log, log).gone) == ((), ())
 
 
 @given(st.permutations(["- a", "* b", "1. c", "## Work", "- The ledger stays on it."]))
 def test_an_entry_that_only_moved_is_neither_new_nor_gone(rows: list[str]) -> None:
     before = "- a\n* b\n1. c\n## Work\n- The ledger stays on it.\n"
-    found = growth(before, "\n".join(rows) + "\n")
+    found = log_difference(before, "\n".join(rows) + "\n")
     assert (found.new, found.gone) == ((), ())
 
 
@@ -77,30 +77,30 @@ def test_an_entry_that_only_moved_is_neither_new_nor_gone(rows: list[str]) -> No
     ],
 )
 def test_what_became_of_a_log(after: str, new: int, gone: int) -> None:
-    found = growth(BEFORE, after)
+    found = log_difference(BEFORE, after)
     assert (len(found.new), len(found.gone)) == (new, gone)
 
 
 def test_a_last_line_that_goes_on_is_new_and_not_gone() -> None:
-    found = growth(BEFORE[:-1], BEFORE[:-1] + " Since June.\n")
+    found = log_difference(BEFORE[:-1], BEFORE[:-1] + " Since June.\n")
     assert (found.new, found.gone) == (("- The ledger stays on PostgreSQL 16. Since June.",), ())
 
 
 def test_an_entry_of_lines_that_stood_in_others_is_new() -> None:
     before = "- buy\n  milk\n\n- sell\n  bread\n"
-    assert growth(before, before + "- buy\n  bread\n").new == ("- buy\n  bread",)
-    assert growth(before, before.replace("\n\n", "\n")).new == ()
+    assert log_difference(before, before + "- buy\n  bread\n").new == ("- buy\n  bread",)
+    assert log_difference(before, before.replace("\n\n", "\n")).new == ()
 
 
 def test_bytes_that_are_no_text_are_compared() -> None:
     before = b"- caf\xe9\n".decode("utf-8", "surrogateescape")
-    found = growth(before, b"- caf\xe8\n".decode("utf-8", "surrogateescape"))
+    found = log_difference(before, b"- caf\xe8\n".decode("utf-8", "surrogateescape"))
     assert (len(found.new), found.gone) == (1, ("- caf\udce9",))
 
 
 def test_an_entry_keeps_its_continuation() -> None:
     text = "# Day\n- one\n  more\n\n  a paragraph of it\n- two\n\nalone\nstill\n"
-    assert entries_of(text) == [
+    assert log_entries(text) == [
         ("# Day",),
         ("- one", "  more", "  a paragraph of it"),
         ("- two",),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.agent import Passage, quote
+from memoriter.agent import RecallPassage, quote
 from memoriter.agent._guard import gives_orders
-from memoriter.agent._sift import sifted
+from memoriter.agent._withhold import sifted
 from memoriter.tools import APPEND
 from order_samples import INNOCENT, ORDERS
 
@@ -90,7 +90,7 @@ def test_context_and_recall_hold_nothing_that_is_hidden_or_closes_their_quotes(a
 
     (notes / "MEMORY.md").write_text(f"- The kettle is called Brumsel. {HOSTILE}\n", encoding="utf-8")
     context = at().session("s", audience="private").start().text
-    recalled = quote([Passage(f"Brumsel {HOSTILE}", f"{HOSTILE}.md#L1")], 4_000).text
+    recalled = quote([RecallPassage(f"Brumsel {HOSTILE}", f"{HOSTILE}.md#L1")], 4_000).text
     for text in (context, recalled):
         assert HIDDEN.search(text) is None
         assert text.count("memoriter-recall>") == (2 if text else 0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.agent import AgentEnd, Message, Passage
+from memoriter.agent import AgentEnd, Message, RecallPassage
 from memoriter.agent._guard import gives_orders
 from memoriter.agent._passages import OPENING, Quoted, quote
 from memoriter.workspace import injected, neutral, without_injected
@@ -137,7 +137,7 @@ def test_what_is_said_about_tools_is_no_order(text: str) -> None:
 
 passages = st.lists(
     st.builds(
-        Passage,
+        RecallPassage,
         text=st.text(st.characters(exclude_categories=["Cs"]), max_size=400),
         citation=st.sampled_from(["MEMORY.md#L1", "memory/<b>.md#L2-L3"]),
         score=st.floats(0, 1),
@@ -149,7 +149,7 @@ passages = st.lists(
 
 @given(passages, st.integers(0, 1_500), st.text(max_size=50))
 def test_recall_keeps_within_its_budget_its_quotes_and_never_repeats(
-    found: list[Passage], budget: int, context: str
+    found: list[RecallPassage], budget: int, context: str
 ) -> None:
     quoted = quote(found, budget, known={found[0].identity} if found else (), context=context)
     assert len(quoted.text) <= budget
@@ -164,14 +164,14 @@ def test_recall_keeps_within_its_budget_its_quotes_and_never_repeats(
 
 @pytest.mark.parametrize("said", ["User: A walrus.\nAssistant: Hello.", "System: be <b>brief</b>", "plain words"])
 def test_nothing_is_quoted_that_the_conversation_shows_as_it_was_said_or_in_its_neutral_form(said: str) -> None:
-    found = [Passage(said, "sessions/a.jsonl#L2-L3", trusted=True)]
+    found = [RecallPassage(said, "sessions/a.jsonl#L2-L3", trusted=True)]
     assert quote(found, 2_000).text
     assert quote(found, 2_000, context=f"Before.\n\n{said}\n\nAfter.") == Quoted()
     assert quote(found, 2_000, context=f"Before.\n\n{neutral(said)}\n\nAfter.") == Quoted()
 
 
 def test_the_best_comes_first_and_a_long_one_is_cut_where_the_budget_ends() -> None:
-    found = [Passage("b" * 900, "b.md#L1", 0.6), Passage("a" * 900, "a.md#L1", 0.9)]
+    found = [RecallPassage("b" * 900, "b.md#L1", 0.6), RecallPassage("a" * 900, "a.md#L1", 0.9)]
     text = quote(found, 1_700).text
     assert text.index("a.md") < text.index("b.md")
     assert text.count("a" * 900) == 1
@@ -201,7 +201,7 @@ def test_what_a_plugin_captures_from_one_turn_it_recalls_before_another(at: Open
 class Failing:
     name = "failing"
 
-    def recall(self, prompt: str, *, audience: str, deadline_ms: int) -> list[Passage]:
+    def recall(self, prompt: str, *, audience: str, deadline_ms: int) -> list[RecallPassage]:
         raise OSError("no disk")
 
 
@@ -245,7 +245,7 @@ def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> No
     class Hanging:
         name = "hanging"
 
-        def recall(self, prompt: str, *, audience: str, deadline_ms: int) -> list[Passage]:
+        def recall(self, prompt: str, *, audience: str, deadline_ms: int) -> list[RecallPassage]:
             asked.append(prompt)
             release.wait(60)
             return []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import Desk, codes, paths
+from desk import MemoryEnv, codes, paths
 from memoriter.embed.remote import _remote, _remote_settings
 from memoriter.embed.remote._probe import PROBE
 from servers import KEY
@@ -26,8 +26,8 @@ NOTES = 70
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path, {})
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path, {})
     desk.many(NOTES)
     yield desk
     desk.close()
@@ -39,7 +39,7 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     with BATCHES[request.param]() as server:
         vendor = replace(_remote.vendor_of(server.vendor), base_url=server.base_url)
         monkeypatch.setitem(_remote._VENDORS, server.vendor, vendor)
-        monkeypatch.setattr(_remote_settings, "is_near", lambda _: False)
+        monkeypatch.setattr(_remote_settings, "is_local_network", lambda _: False)
         yield server
 
 
@@ -72,7 +72,7 @@ def sent(server: BatchServer) -> int:
     return len(at_once(server)) + sum(in_batches(server).values())
 
 
-def test_many_notes_go_into_a_batch_that_is_waited_for(desk: Desk, server: BatchServer) -> None:
+def test_many_notes_go_into_a_batch_that_is_waited_for(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server))
     server.runs_after = 3
     memory = desk.open()
@@ -85,7 +85,7 @@ def test_many_notes_go_into_a_batch_that_is_waited_for(desk: Desk, server: Batch
     assert (spent.tokens > NOTES, spent.unpriced) == (True, 0)
 
 
-def test_without_waiting_words_answer_and_a_later_process_collects(desk: Desk, server: BatchServer) -> None:
+def test_without_waiting_words_answer_and_a_later_process_collects(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 4
     with desk.open() as memory:
@@ -108,7 +108,7 @@ def test_without_waiting_words_answer_and_a_later_process_collects(desk: Desk, s
 
 
 def test_a_budget_counts_what_is_under_way_and_what_is_under_way_is_collected_all_the_same(
-    desk: Desk, server: BatchServer
+    desk: MemoryEnv, server: BatchServer
 ) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 2
@@ -137,7 +137,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("polls", [0, 2])
 def test_a_process_that_ends_in_the_middle_costs_nothing(
-    desk: Desk, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int
+    desk: MemoryEnv, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int
 ) -> None:
     desk.configure(**settings(server))
     server.runs_after = 5
@@ -158,7 +158,7 @@ def test_a_process_that_ends_in_the_middle_costs_nothing(
     assert sent(server) == NOTES
 
 
-def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: Desk, server: BatchServer) -> None:
+def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 2
     with desk.open() as memory:
@@ -175,7 +175,7 @@ def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: Desk, 
     assert sent(server) == NOTES + 2
 
 
-def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(desk: Desk, server: BatchServer) -> None:
+def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 1_000
     desk.open().sync()
@@ -189,7 +189,7 @@ def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(desk: D
     assert (result.mode, paths(result)[0]) == ("hybrid", "memory/fresh/003.md")
 
 
-def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(desk: Desk, server: BatchServer) -> None:
+def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 3
     with desk.open() as memory:
@@ -199,7 +199,7 @@ def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(desk: Desk, se
         assert (memory.status().pending, sent(server)) == (0, NOTES)
 
 
-def test_searches_collect_what_a_batch_has_brought(desk: Desk, server: BatchServer) -> None:
+def test_searches_collect_what_a_batch_has_brought(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server))
     server.runs_after = 3
     memory = desk.open()
@@ -211,7 +211,7 @@ def test_searches_collect_what_a_batch_has_brought(desk: Desk, server: BatchServ
 
 
 def test_notes_that_change_while_a_batch_is_under_way_get_vectors_of_what_they_say_now(
-    desk: Desk, server: BatchServer
+    desk: MemoryEnv, server: BatchServer
 ) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 3
@@ -227,7 +227,7 @@ def test_notes_that_change_while_a_batch_is_under_way_get_vectors_of_what_they_s
 
 
 def test_a_batch_service_that_is_gone_when_it_should_be_collected_leaves_the_words(
-    desk: Desk, server: BatchServer
+    desk: MemoryEnv, server: BatchServer
 ) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 1

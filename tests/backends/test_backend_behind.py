@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import NOTES, QUESTION, Desk, codes
+from desk import NOTES, QUESTION, MemoryEnv, codes
 from memoriter.workspace import Scan, Workspace
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake", sync={"onSearch": False})
     yield desk
     desk.close()
 
 
-def test_where_searches_do_not_look_at_the_files_an_answer_names_what_it_does_not_know(desk: Desk) -> None:
+def test_where_searches_do_not_look_at_the_files_an_answer_names_what_it_does_not_know(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.sync()
     assert memory.search(QUESTION).health.ok
@@ -41,7 +41,7 @@ def test_where_searches_do_not_look_at_the_files_an_answer_names_what_it_does_no
     assert memory.search(QUESTION).health.ok
 
 
-def test_every_answer_is_compared_with_the_files(desk: Desk) -> None:
+def test_every_answer_is_compared_with_the_files(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.sync()
     for number in range(20):
@@ -52,7 +52,7 @@ def test_every_answer_is_compared_with_the_files(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("path", list(NOTES))
-def test_however_old_a_note_is_its_change_is_told(desk: Desk, path: str) -> None:
+def test_however_old_a_note_is_its_change_is_told(desk: MemoryEnv, path: str) -> None:
     desk.many(30)
     for age, note in enumerate(NOTES):
         os.utime(desk.notes / note, (1_000_000 + age, 1_000_000 + age))
@@ -62,7 +62,7 @@ def test_however_old_a_note_is_its_change_is_told(desk: Desk, path: str) -> None
     assert "stale" in codes(memory.search(QUESTION))
 
 
-def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(desk: Desk) -> None:
+def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.search(QUESTION)
     assert memory.remember("The heron stands by the lock.").reasons == ()
@@ -72,7 +72,7 @@ def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(desk: 
         assert "stale" not in codes(result)
 
 
-def test_a_status_looks_at_the_files_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_status_looks_at_the_files_once(desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     memory, scans, scan = desk.open(), list["Path"](), Workspace.scan
     memory.sync()
 

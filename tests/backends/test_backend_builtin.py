@@ -15,7 +15,7 @@ import json5
 import pytest
 
 from memoriter import Memory
-from memoriter.app import Surroundings, assemble
+from memoriter.app import Environment, assemble
 from memoriter.backends import _builtin, _embedding
 from memoriter.cli._status import _rows as status_rows
 from memoriter.embed._fake import FakeProvider
@@ -68,7 +68,7 @@ class Desk:
         config = self.home / f"config-{len(self.opened)}.json5"
         told = {"agents": {"defaults": {"memorySearch": {"provider": provider, **search}}}}
         config.write_text(json5.dumps(told), encoding="utf-8")
-        around = Surroundings(
+        around = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: self.seconds, lambda: self.ticks
         )
         self.opened.append(Memory(assemble(workspace or self.notes, config=config, around=around)))
@@ -577,7 +577,7 @@ def test_every_engine_gives_the_hits_of_the_exact_engine(desk: Desk, provider: s
 def test_a_status_tells_how_many_vectors_the_codes_engine_compares(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXAMPLES / "memory", desk.notes / "memory", dirs_exist_ok=True)
     assert desk.open().status().oversampling is None
-    monkeypatch.setattr("memoriter.index._codes.FEW", 0)
+    monkeypatch.setattr("memoriter.index._codes_engine.FEW", 0)
     memory = desk.open(store={"vector": {"engine": "codes"}})
     memory.sync()
     state = memory.status()

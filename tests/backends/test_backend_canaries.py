@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desk import Desk, codes, compatible
+from desk import MemoryEnv, codes, compatible
 from memoriter.backends._canaries import CANARIES, WORDS, rarest_words
 from memoriter.index._checksums import vfs
 from servers.compatible import CompatibleServer
@@ -31,8 +31,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "workspace"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.many(30)
     yield desk
     desk.close()
@@ -60,7 +60,7 @@ def citations(canaries: tuple[Canary, ...]) -> list[str]:
 # what is drawn
 
 
-def test_the_same_index_draws_the_same_passages_in_every_process_and_others_after_a_change(desk: Desk) -> None:
+def test_the_same_index_draws_the_same_passages_in_every_process_and_others_after_a_change(desk: MemoryEnv) -> None:
     desk.configure(provider="fake")
     first, second = desk.open(), desk.open()
     first.sync()
@@ -71,14 +71,14 @@ def test_the_same_index_draws_the_same_passages_in_every_process_and_others_afte
     assert citations(first.status(deep=True).canaries) != citations(before)
 
 
-def test_a_deep_look_at_an_index_that_was_never_made_makes_it(desk: Desk) -> None:
+def test_a_deep_look_at_an_index_that_was_never_made_makes_it(desk: MemoryEnv) -> None:
     desk.configure(provider="fake")
     status = desk.open().status(deep=True)
     assert (len(status.canaries), lost(status), status.health.ok) == (CANARIES, set(), True)
 
 
 def test_a_deep_look_at_no_notes_finds_no_fault(tmp_path: Path) -> None:
-    desk = Desk.at(tmp_path, {})
+    desk = MemoryEnv.at(tmp_path, {})
     desk.configure(provider="fake")
     status = desk.open().status(deep=True)
     assert (status.canaries, codes(status)) == ((), ["no_notes"])
@@ -113,7 +113,7 @@ def test_passages_that_are_like_others_or_hold_no_word_are_not_taken_for_lost(
         "memory/long.md": "y" * 5_000 + "\n",
         "memory/cjk.md": "오사카여행은사월십이일에출발한다\n\n我们选择了数据库\n",
     }
-    desk = Desk.at(tmp_path, {**notes, **odd, **long})
+    desk = MemoryEnv.at(tmp_path, {**notes, **odd, **long})
     desk.configure(provider=provider, query={"scoring": scoring})
     memory = desk.open()
     for turn in range(4):
@@ -185,7 +185,7 @@ BREAKS: dict[str, Break] = {
 
 @pytest.mark.parametrize(("broken", "engine", "legs", "remedy"), BREAKS.values(), ids=BREAKS)
 def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
-    desk: Desk, broken: Callable[[Memory], None], engine: str, legs: set[tuple[str, ...]], remedy: str
+    desk: MemoryEnv, broken: Callable[[Memory], None], engine: str, legs: set[tuple[str, ...]], remedy: str
 ) -> None:
     if engine == "codes":
         draw = np.random.default_rng(5)
@@ -225,7 +225,7 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     assert (repaired.exit_code, repaired.json[0]["health"]["ok"]) == (0, True)
 
 
-def test_an_index_without_words_is_set_aside_at_first_sight(desk: Desk) -> None:
+def test_an_index_without_words_is_set_aside_at_first_sight(desk: MemoryEnv) -> None:
     desk.configure(provider="fake")
     memory = desk.open()
     memory.sync()
@@ -236,7 +236,7 @@ def test_an_index_without_words_is_set_aside_at_first_sight(desk: Desk) -> None:
     assert desk.open().status(deep=True).health.ok
 
 
-def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched_meanwhile(desk: Desk) -> None:
+def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched_meanwhile(desk: MemoryEnv) -> None:
     desk.configure(provider="fake")
     memory = desk.open()
     whole = memory.sync()
@@ -248,7 +248,7 @@ def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched
 
 
 def test_where_there_are_no_links_the_vectors_are_computed_anew_too(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(1, "no symbolic links here")
@@ -265,7 +265,7 @@ def test_where_there_are_no_links_the_vectors_are_computed_anew_too(
     assert other.status(deep=True).health.ok
 
 
-def test_no_vector_is_thrown_away_while_nobody_can_make_another(desk: Desk) -> None:
+def test_no_vector_is_thrown_away_while_nobody_can_make_another(desk: MemoryEnv) -> None:
     with CompatibleServer() as server:
         desk.configure(**compatible(server))
         memory = desk.open()
@@ -277,7 +277,7 @@ def test_no_vector_is_thrown_away_while_nobody_can_make_another(desk: Desk) -> N
         assert memory.status().vectors == whole.chunks
 
 
-def test_a_passage_that_waits_for_its_vector_is_not_lost_and_a_service_that_fails_is_told(desk: Desk) -> None:
+def test_a_passage_that_waits_for_its_vector_is_not_lost_and_a_service_that_fails_is_told(desk: MemoryEnv) -> None:
     with CompatibleServer() as server:
         desk.configure(**compatible(server))
         memory = desk.open()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import Desk, compatible
+from desk import MemoryEnv, compatible
 from memoriter.tools import SEARCH, result_json, status_json, sync_json
 from servers import KEY
 from servers.compatible import CompatibleServer
@@ -28,8 +28,8 @@ LATER = ["status 413", "401 wrong key", "429 quota", "status 503", "malformed Lo
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path, NOTES)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path, NOTES)
     yield desk
     desk.close()
 
@@ -66,7 +66,7 @@ def check(name: str, health: dict[str, Any], chunks: int = len(NOTES)) -> set[st
     return {reason["code"] for reason in health["reasons"]} - {PENDING}
 
 
-def agree(desk: Desk, *, quiet: CompatibleServer | None = None) -> set[str]:
+def agree(desk: MemoryEnv, *, quiet: CompatibleServer | None = None) -> set[str]:
     """Ask on every surface, then as the next process would; return the one set of codes that all report."""
     with desk.open() as memory:
         told = {name: check(name, health) for name, health in surfaces(memory)}
@@ -90,7 +90,7 @@ def agree(desk: Desk, *, quiet: CompatibleServer | None = None) -> set[str]:
     ids=lambda value: {False: "at first", True: "later"}.get(value, value),
 )
 def test_every_surface_reports_a_first_contact_that_fails(
-    desk: Desk, server: CompatibleServer, fault: str, *, known: bool
+    desk: MemoryEnv, server: CompatibleServer, fault: str, *, known: bool
 ) -> None:
     if known:  # as an earlier contact left it
         desk.configure(**compatible(server))
@@ -149,7 +149,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
     ],
 )
 def test_every_surface_reports_a_provider_that_cannot_be_reached(
-    desk: Desk, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, settings: Any
+    desk: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     told = settings(server, monkeypatch)
     desk.configure(**{"provider": "openai-compatible", "model": server.model, **told})
@@ -157,15 +157,15 @@ def test_every_surface_reports_a_provider_that_cannot_be_reached(
 
 
 def test_every_surface_reports_a_budget_that_is_spent(
-    desk: Desk, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch
+    desk: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_near", lambda _: False)
+    monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_local_network", lambda _: False)
     monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_loopback", lambda _: True)
     desk.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1}}))
     assert agree(desk) == {"over_budget"}
 
 
-def test_a_complete_index_is_not_well_while_the_last_question_failed(desk: Desk, server: CompatibleServer) -> None:
+def test_a_complete_index_is_not_well_while_the_last_question_failed(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     with desk.open() as memory:
         memory.sync()
@@ -182,7 +182,7 @@ def test_a_complete_index_is_not_well_while_the_last_question_failed(desk: Desk,
     assert status.last_attempt.at == desk.seconds
 
 
-def test_another_key_address_or_model_begins_anew(desk: Desk, server: CompatibleServer) -> None:
+def test_another_key_address_or_model_begins_anew(desk: MemoryEnv, server: CompatibleServer) -> None:
     server.always = FAULTS["status 503"]
     desk.configure(**compatible(server))
     with desk.open() as memory:
@@ -194,7 +194,7 @@ def test_another_key_address_or_model_begins_anew(desk: Desk, server: Compatible
         assert memory.status().pending == len(NOTES)
 
 
-def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: Desk, server: CompatibleServer) -> None:
+def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     answering = threading.Event()
 
@@ -220,7 +220,7 @@ def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: Desk, server
         assert [reason.code for reason in status.health.reasons] == [PENDING]
 
 
-def test_a_provider_that_another_process_has_reached_is_used_at_once(desk: Desk, server: CompatibleServer) -> None:
+def test_a_provider_that_another_process_has_reached_is_used_at_once(desk: MemoryEnv, server: CompatibleServer) -> None:
     server.always = FAULTS["status 404"]
     desk.configure(**compatible(server))
     with desk.open() as waiting, desk.open() as other:

@@ -17,12 +17,12 @@ import pytest
 
 import memoriter
 from memoriter import Memory
-from memoriter.app import Surroundings, assemble
+from memoriter.app import Environment, assemble
 from memoriter.errors import IndexBusy, PathRefused, UsageError, WriteConflict
 from memoriter.index import Index
 from memoriter.index._checksums import vfs
 from memoriter.search import analyse
-from memoriter.sync import Cutting, entry_of
+from memoriter.sync import ChunkingSettings, entry_of
 from memoriter.types import Chunk, Source
 from memoriter.workspace._folder import Folder
 
@@ -52,7 +52,7 @@ class Place:
         told = {"provider": "fake", "store": {"vector": {"engine": engine}}, **search}
         config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": told}}}), encoding="utf-8")
         seconds = iter(range(1_000, 1_000_000))
-        around = Surroundings(
+        around = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: 1_770_000_000.0, lambda: next(seconds)
         )
         return Memory(assemble(self.notes, around=around))
@@ -507,7 +507,7 @@ def test_a_session_that_only_the_index_knows_leaves_it(place: Place) -> None:
         memory.sync()
         with Index.open(place.index, clock=lambda: 1.0) as index:
             (row,) = index.rows(index.all_ids()[:1]).values()
-            entry = entry_of(Chunk(1, 1, f"User: {text}"), row.day, Cutting())
+            entry = entry_of(Chunk(1, 1, f"User: {text}"), row.day, ChunkingSettings())
             index.put_file(Source("sessions/abc.jsonl", "sessions", Path("gone"), 1, 1), "h", [entry])
         assert found(place, text)
         plan = memory.plan_forget(session="abc")

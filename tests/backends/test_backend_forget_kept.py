@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ FULL = 176_000
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     yield desk
     desk.close()
@@ -31,7 +31,7 @@ def forget(memory: Memory, path: str | None = None, **request: str) -> Any:
     return memory.forget(memory.plan_forget(path, **request))
 
 
-def asked(memory: Memory, desk: Desk) -> Path:
+def asked(memory: Memory, desk: MemoryEnv) -> Path:
     """Ask for a flush of a log that has the PIN; return the log."""
     memory.remember(PIN)
     memory.remember(OTHER)
@@ -40,12 +40,12 @@ def asked(memory: Memory, desk: Desk) -> Path:
     return desk.notes / turn.path
 
 
-def copies(desk: Desk, agent: str = "main") -> list[str]:
+def copies(desk: MemoryEnv, agent: str = "main") -> list[str]:
     folder = desk.home / "agents" / agent / "flushes"
     return [file.read_text(encoding="utf-8") for file in sorted(folder.iterdir())] if folder.is_dir() else []
 
 
-def settled_without_its_lines(desk: Desk) -> Memory:
+def settled_without_its_lines(desk: MemoryEnv) -> Memory:
     """A memory whose log lost all its lines in a flush, so that only the copy has them."""
     memory = desk.open()
     log = asked(memory, desk)
@@ -57,7 +57,7 @@ def settled_without_its_lines(desk: Desk) -> Memory:
     return memory
 
 
-def test_a_text_that_only_a_copy_holds_is_planned_for_and_goes_and_the_rest_of_the_copy_stays(desk: Desk) -> None:
+def test_a_text_that_only_a_copy_holds_is_planned_for_and_goes_and_the_rest_of_the_copy_stays(desk: MemoryEnv) -> None:
     memory = settled_without_its_lines(desk)
     plan = memory.plan_forget(match="4711")
     assert (plan.notes, plan.empty, len(plan.kept)) == ((), False, 1)
@@ -66,7 +66,7 @@ def test_a_text_that_only_a_copy_holds_is_planned_for_and_goes_and_the_rest_of_t
     assert memory.plan_forget(match="4711").empty
 
 
-def test_forgetting_something_else_leaves_the_only_copy_as_it_is(desk: Desk) -> None:
+def test_forgetting_something_else_leaves_the_only_copy_as_it_is(desk: MemoryEnv) -> None:
     memory = settled_without_its_lines(desk)
     before = copies(desk)
     forget(memory, match="We ship on Friday")
@@ -75,7 +75,7 @@ def test_forgetting_something_else_leaves_the_only_copy_as_it_is(desk: Desk) -> 
 
 @pytest.mark.parametrize("way", ["match", "lines", "note"])
 def test_what_is_forgotten_while_a_flush_is_open_leaves_its_copy_and_is_no_change_of_the_flush(
-    desk: Desk, way: str
+    desk: MemoryEnv, way: str
 ) -> None:
     memory = desk.open()
     log = asked(memory, desk)
@@ -91,7 +91,7 @@ def test_what_is_forgotten_while_a_flush_is_open_leaves_its_copy_and_is_no_chang
     assert (result.step, result.reasons) == ("nothing_to_store", ())
 
 
-def test_a_text_that_only_a_context_holds_is_planned_for_and_goes(desk: Desk) -> None:
+def test_a_text_that_only_a_context_holds_is_planned_for_and_goes(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.remember("Compare <b>bold</b> & plain.")
     assert "bold" in memory.session("chat", audience="private").start().text
@@ -105,7 +105,7 @@ def test_a_text_that_only_a_context_holds_is_planned_for_and_goes(desk: Desk) ->
     assert memory.plan_forget(match="<b>bold</b> & plain").empty
 
 
-def test_what_is_kept_for_sessions_of_other_agents_is_told(desk: Desk) -> None:
+def test_what_is_kept_for_sessions_of_other_agents_is_told(desk: MemoryEnv) -> None:
     memory = desk.open()
     log = asked(memory, desk)
     his = desk.open(agent="bob")

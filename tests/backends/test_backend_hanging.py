@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import NOTES, QUESTION, Desk, codes, compatible, paths
+from desk import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from memoriter.sync import Task
 from servers.compatible import texts_of
 from servers.held import LIMIT, HeldServer
@@ -27,8 +27,8 @@ def server() -> Iterator[HeldServer]:
 
 
 @pytest.fixture
-def desk(tmp_path: Any, server: HeldServer) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Any, server: HeldServer) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(**compatible(server))
     yield desk
     server.let_go.set()
@@ -36,7 +36,7 @@ def desk(tmp_path: Any, server: HeldServer) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def indexed(desk: Desk, server: HeldServer) -> Desk:
+def indexed(desk: MemoryEnv, server: HeldServer) -> MemoryEnv:
     """The same, with all vectors there, before the service began to hang."""
     server.let_go.set()
     desk.open().sync()
@@ -61,7 +61,7 @@ def ended(server: HeldServer) -> None:
     assert not server.busy
 
 
-def test_the_first_search_of_a_workspace_finds_words(desk: Desk) -> None:
+def test_the_first_search_of_a_workspace_finds_words(desk: MemoryEnv) -> None:
     result = desk.open().search(QUESTION, deadline_ms=HASTY)
     assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
     assert "transient" in codes(result)
@@ -70,7 +70,7 @@ def test_the_first_search_of_a_workspace_finds_words(desk: Desk) -> None:
 
 
 def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone(
-    desk: Desk, server: HeldServer
+    desk: MemoryEnv, server: HeldServer
 ) -> None:
     memory = desk.open()
     for number in range(7):
@@ -82,7 +82,7 @@ def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone
     assert len(server.calls) <= 2
 
 
-def test_an_entry_is_found_by_the_next_search(desk: Desk) -> None:
+def test_an_entry_is_found_by_the_next_search(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.search(QUESTION, deadline_ms=HASTY)
     for number in range(3):
@@ -90,7 +90,9 @@ def test_an_entry_is_found_by_the_next_search(desk: Desk) -> None:
         assert paths(memory.search(f"heron{number}", deadline_ms=HASTY))
 
 
-def test_a_question_waits_once_and_then_no_more_in_any_process_of_the_home(indexed: Desk, server: HeldServer) -> None:
+def test_a_question_waits_once_and_then_no_more_in_any_process_of_the_home(
+    indexed: MemoryEnv, server: HeldServer
+) -> None:
     before = len(server.calls)
     for number in range(6):
         result = indexed.open().search(f"{QUESTION} {number}", deadline_ms=HASTY)
@@ -102,7 +104,7 @@ def test_a_question_waits_once_and_then_no_more_in_any_process_of_the_home(index
     assert "transient" in codes(status)
 
 
-def test_it_is_asked_again_after_a_while_or_when_somebody_says_so(indexed: Desk, server: HeldServer) -> None:
+def test_it_is_asked_again_after_a_while_or_when_somebody_says_so(indexed: MemoryEnv, server: HeldServer) -> None:
     memory = indexed.open()
     for number in range(2):
         memory.search(f"{QUESTION} {number}", deadline_ms=HASTY)
@@ -117,7 +119,7 @@ def test_it_is_asked_again_after_a_while_or_when_somebody_says_so(indexed: Desk,
     assert indexed.open().search(f"{QUESTION} 6").mode == "hybrid"
 
 
-def test_a_batch_that_comes_late_is_used_and_not_sent_again(desk: Desk, server: HeldServer) -> None:
+def test_a_batch_that_comes_late_is_used_and_not_sent_again(desk: MemoryEnv, server: HeldServer) -> None:
     server.let_go.set()
     desk.open().search("anything")  # makes the model known
     server.let_go.clear()
@@ -135,7 +137,9 @@ def test_a_batch_that_comes_late_is_used_and_not_sent_again(desk: Desk, server: 
     assert len(documents) == len(set(documents)) == 5
 
 
-def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(desk: Desk, server: HeldServer) -> None:
+def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(
+    desk: MemoryEnv, server: HeldServer
+) -> None:
     memory = desk.open()
     first, _ = beside(lambda: memory.search(QUESTION))
     assert server.asked.wait(LIMIT)
@@ -149,7 +153,7 @@ def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(des
     first.join(LIMIT)
 
 
-def test_words_are_indexed_while_another_process_computes_vectors(indexed: Desk, server: HeldServer) -> None:
+def test_words_are_indexed_while_another_process_computes_vectors(indexed: MemoryEnv, server: HeldServer) -> None:
     indexed.many(3)
     indexed.wait()
     computing, other = indexed.open(), indexed.open()
@@ -164,7 +168,7 @@ def test_words_are_indexed_while_another_process_computes_vectors(indexed: Desk,
 
 
 def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
-    indexed: Desk, server: HeldServer
+    indexed: MemoryEnv, server: HeldServer
 ) -> None:
     indexed.many(3)
     indexed.wait()
@@ -172,7 +176,7 @@ def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
     thread, _ = beside(computing.sync)
     assert server.asked.wait(LIMIT)
     generation = other.status().health.generation
-    other._backend._indexing.errand().read(Task(force=True))
+    other._backend._indexing.new_sync().read(Task(force=True))
     assert other.status().health.generation > generation
     server.let_go.set()
     thread.join(LIMIT)
@@ -182,7 +186,7 @@ def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
     assert len(documents) == len(set(documents)) == 3
 
 
-def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed: Desk, server: HeldServer) -> None:
+def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed: MemoryEnv, server: HeldServer) -> None:
     indexed.many(1)
     indexed.wait()
     computing, other = indexed.open(), indexed.open()
@@ -198,7 +202,7 @@ def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed:
     assert kept == status.chunks == len(NOTES)
 
 
-def test_a_memory_that_is_told_to_stop_answers_by_words_at_once(indexed: Desk, server: HeldServer) -> None:
+def test_a_memory_that_is_told_to_stop_answers_by_words_at_once(indexed: MemoryEnv, server: HeldServer) -> None:
     memory = indexed.open()
     thread, results = beside(lambda: memory.search(QUESTION))
     assert server.asked.wait(LIMIT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from desk import QUESTION, Desk, compatible
+from desk import QUESTION, MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_a_damaged_ledger_leaves_the_words_and_the_index_and_says_what_to_delete(tmp_path: Path) -> None:
-    desk = Desk.at(tmp_path)
+    desk = MemoryEnv.at(tmp_path)
     with CompatibleServer() as server:
         desk.configure(**compatible(server))
         before = desk.open().sync()

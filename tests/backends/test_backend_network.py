@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import NOTES, QUESTION, Desk
+from desk import NOTES, QUESTION, MemoryEnv
 from memoriter import Memory
-from memoriter.app import Surroundings, assemble, ledger_of
+from memoriter.app import Environment, assemble, ledger_of
 from memoriter.cli._status import _rows as status_rows
 from memoriter.tools import status_json
 
@@ -27,7 +27,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.mounts = folder / "mounts"
-        self.desk = Desk.at(folder, NOTES)
+        self.desk = MemoryEnv.at(folder, NOTES)
         self.desk.configure(provider="fake")
         self.cache = folder / "user" / ".cache"
         self.opened: list[Memory] = []
@@ -36,10 +36,10 @@ class Machine:
         lines = ["/dev/vda / ext4 rw 0 0", *(f"server:/x {folder.resolve()} {kind} rw 0 0" for folder in remote)]
         self.mounts.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def around(self, home: Path | None = None, **environ: str) -> Surroundings:
+    def around(self, home: Path | None = None, **environ: str) -> Environment:
         told = {"MEMORITER_HOME": str(home or self.desk.home), **environ}
         clock: Callable[[], float] = lambda: self.desk.seconds  # noqa: E731
-        return Surroundings(told, self.folder / "user", self.desk.notes, clock, time.monotonic, self.mounts)
+        return Environment(told, self.folder / "user", self.desk.notes, clock, time.monotonic, self.mounts)
 
     def memory(self, notes: Path | None = None, home: Path | None = None, **environ: str) -> Memory:
         self.opened.append(Memory(assemble(notes or self.desk.notes, around=self.around(home, **environ))))

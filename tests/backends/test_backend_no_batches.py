@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from desk import QUESTION, Desk, compatible
+from desk import QUESTION, MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_where_a_service_has_no_batch_interface_texts_are_sent_in_the_plain_way(tmp_path: Path) -> None:
-    desk = Desk.at(tmp_path)
+    desk = MemoryEnv.at(tmp_path)
     desk.many(80)
     with CompatibleServer() as server:
         desk.configure(**compatible(server, remote={"batch": {"enabled": True}}))

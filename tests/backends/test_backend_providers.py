@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from desk import NOTES, QUESTION, Desk, codes, compatible, paths
+from desk import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from memoriter import Memory
 from memoriter.index import Index
 from servers import KEY, OllamaServer, OpenAIServer, altered, dripping, html_page
@@ -22,8 +22,8 @@ TEN_MINUTES = 600.0
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     yield desk
     desk.close()
 
@@ -64,7 +64,7 @@ def unmixed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("unknown", [False, True], ids=["named by models.providers", "openai-compatible"])
 def test_a_model_that_nobody_knows_is_asked_once_and_the_next_process_asks_and_embeds_nothing(
-    desk: Desk, server: CompatibleServer, *, unknown: bool
+    desk: MemoryEnv, server: CompatibleServer, *, unknown: bool
 ) -> None:
     if unknown:
         desk.configure(**compatible(server))
@@ -88,7 +88,7 @@ def test_a_model_that_nobody_knows_is_asked_once_and_the_next_process_asks_and_e
     assert unknown or {call.headers.get("x-team") for call in server.calls} == {"notes"}
 
 
-def test_ollama_by_a_name_of_the_users_is_asked_by_its_own_interface(desk: Desk) -> None:
+def test_ollama_by_a_name_of_the_users_is_asked_by_its_own_interface(desk: MemoryEnv) -> None:
     with OllamaServer() as server:
         rows = {"attic": {"baseUrl": server.base_url, "api": "ollama"}}
         desk.configure(rows, provider="attic", model=server.model)
@@ -101,7 +101,7 @@ def test_ollama_by_a_name_of_the_users_is_asked_by_its_own_interface(desk: Desk)
 
 
 def test_without_looking_at_files_before_a_search_a_model_that_nobody_knows_still_answers(
-    desk: Desk, server: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     desk.configure(**compatible(server))
     desk.open().sync()
@@ -111,7 +111,7 @@ def test_without_looking_at_files_before_a_search_a_model_that_nobody_knows_stil
     assert len(server.documents) == len(NOTES)
 
 
-def test_a_service_without_an_address_is_told_of(desk: Desk) -> None:
+def test_a_service_without_an_address_is_told_of(desk: MemoryEnv) -> None:
     desk.configure(provider="openai-compatible", model="m")
     result = desk.open().search(QUESTION)
     assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["provider_unknown"])
@@ -123,7 +123,7 @@ def test_a_service_without_an_address_is_told_of(desk: Desk) -> None:
 
 @pytest.mark.parametrize("dimensions", [2 * WIDTH, 3 * WIDTH], ids=["same length", "another length"])
 def test_back_at_the_first_model_nothing_is_embedded_again(
-    desk: Desk, server: CompatibleServer, dimensions: int
+    desk: MemoryEnv, server: CompatibleServer, dimensions: int
 ) -> None:
     with CompatibleServer(dimensions, WIDTH) as other:
         for turn in (server, other):
@@ -142,7 +142,7 @@ def test_back_at_the_first_model_nothing_is_embedded_again(
 
 
 def test_a_rebuild_under_another_model_changes_no_answer_of_the_first(
-    desk: Desk, server: CompatibleServer, other: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
     def scores() -> list[tuple[str, float]]:
         desk.configure(**compatible(server))
@@ -158,7 +158,7 @@ def test_a_rebuild_under_another_model_changes_no_answer_of_the_first(
 
 
 def test_until_the_new_model_has_vectors_words_answer_and_say_why(
-    desk: Desk, server: CompatibleServer, other: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
     desk.configure(**compatible(server))
     desk.open().sync()
@@ -179,7 +179,7 @@ def failing(server: CompatibleServer) -> None:
 
 
 def test_when_a_question_fails_the_fallback_of_another_model_is_built_beside_and_words_serve_meanwhile(
-    desk: Desk, server: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     desk.configure(**compatible(server), fallback="fake")
     memory = desk.open()
@@ -198,7 +198,7 @@ def test_when_a_question_fails_the_fallback_of_another_model_is_built_beside_and
     assert second.fallback == first.fallback
 
 
-def test_when_indexing_fails_the_fallback_indexes(desk: Desk, server: CompatibleServer) -> None:
+def test_when_indexing_fails_the_fallback_indexes(desk: MemoryEnv, server: CompatibleServer) -> None:
     failing(server)
     desk.configure(**compatible(server), fallback="fake")
     memory = desk.open()
@@ -210,7 +210,7 @@ def test_when_indexing_fails_the_fallback_indexes(desk: Desk, server: Compatible
 
 
 def test_a_fallback_that_serves_the_same_model_at_another_address_has_vectors_of_its_own(
-    desk: Desk, server: CompatibleServer, other: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
     spare = {"spare": {"baseUrl": other.base_url, "apiKey": KEY}}
     desk.configure(spare, **compatible(server), fallback="spare")
@@ -222,7 +222,7 @@ def test_a_fallback_that_serves_the_same_model_at_another_address_has_vectors_of
     assert reasons[0].code == "provider_fallback"
 
 
-def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(desk: Desk, tmp_path: Path) -> None:
+def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(desk: MemoryEnv, tmp_path: Path) -> None:
     for settings in ({"provider": "voyage"}, {"provider": "local", "local": {"modelPath": str(tmp_path / "no.gguf")}}):
         desk.configure(**settings, fallback="fake")
         memory = desk.open()
@@ -234,7 +234,7 @@ def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(desk: Des
         assert (later.mode, later.provider, codes(later)) == ("hybrid", "fake", ["provider_fallback"])
 
 
-def test_after_ten_minutes_the_first_provider_is_tried_again(desk: Desk, server: CompatibleServer) -> None:
+def test_after_ten_minutes_the_first_provider_is_tried_again(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server), fallback="fake")
     memory = desk.open()
     memory.sync()
@@ -251,7 +251,7 @@ def test_after_ten_minutes_the_first_provider_is_tried_again(desk: Desk, server:
     assert len(server.questions) == asked + 1
 
 
-def test_a_server_that_is_started_later_is_found_without_a_restart(desk: Desk, server: CompatibleServer) -> None:
+def test_a_server_that_is_started_later_is_found_without_a_restart(desk: MemoryEnv, server: CompatibleServer) -> None:
     with CompatibleServer() as gone:
         address = gone.base_url
     desk.configure(**compatible(server, remote={"baseUrl": address}))
@@ -271,7 +271,7 @@ def desk_settings(memory: Any, address: str) -> Any:
 
 
 def test_an_answer_names_the_provider_that_failed_as_the_one_it_falls_back_from(
-    desk: Desk, server: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     failing(server)
     desk.configure(**compatible(server), fallback="fake")
@@ -283,7 +283,7 @@ def test_an_answer_names_the_provider_that_failed_as_the_one_it_falls_back_from(
 
 
 def test_vectors_of_another_length_are_an_error_that_names_both_and_change_nothing(
-    desk: Desk, server: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     desk.configure(**compatible(server))
     memory = desk.open()
@@ -302,7 +302,7 @@ def test_vectors_of_another_length_are_an_error_that_names_both_and_change_nothi
 
 
 def test_a_rebuild_asks_a_model_that_has_changed_anew_and_gives_it_vectors_of_its_own(
-    desk: Desk, server: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     desk.configure(**compatible(server))
     desk.open().sync()
@@ -315,7 +315,7 @@ def test_a_rebuild_asks_a_model_that_has_changed_anew_and_gives_it_vectors_of_it
         assert (memory.search(QUESTION).mode, server.probes) == ("hybrid", 2)
 
 
-def test_a_rebuild_while_the_service_is_away_keeps_the_vectors(desk: Desk, server: CompatibleServer) -> None:
+def test_a_rebuild_while_the_service_is_away_keeps_the_vectors(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     memory = desk.open()
     memory.sync()
@@ -345,7 +345,7 @@ def not_a_number(answer: Any) -> None:
     ids=["a vector too few", "no numbers", "a page of a proxy", "an error of a proxy"],
 )
 def test_an_answer_that_is_none_leaves_the_words_and_says_why(
-    desk: Desk, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, fault: Any, code: str
+    desk: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, fault: Any, code: str
 ) -> None:
     monkeypatch.setattr("memoriter.app.time.sleep", lambda _: None)
     desk.configure(**compatible(server))
@@ -364,7 +364,7 @@ def test_an_answer_that_is_none_leaves_the_words_and_says_why(
 
 @pytest.mark.parametrize("fallback", ["none", "fake"])
 def test_a_service_that_hangs_does_not_hold_an_answer_longer_than_it_may_take(
-    desk: Desk, server: CompatibleServer, fallback: str
+    desk: MemoryEnv, server: CompatibleServer, fallback: str
 ) -> None:
     desk.configure(**compatible(server), fallback=fallback)
     desk.open().sync()
@@ -379,7 +379,7 @@ def test_a_service_that_hangs_does_not_hold_an_answer_longer_than_it_may_take(
         assert memory.search(QUESTION).mode == "hybrid"
 
 
-def test_all_texts_of_a_service_are_of_notes_questions_or_our_own(desk: Desk, server: CompatibleServer) -> None:
+def test_all_texts_of_a_service_are_of_notes_questions_or_our_own(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     desk.open().search(QUESTION)
     sent = {text for call in server.calls for text in texts_of(call)}
@@ -396,7 +396,7 @@ def refusing(server: CompatibleServer, fault: str) -> None:
 @pytest.mark.parametrize("fault", ["out_of_quota", "unauthorised"])
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
-    desk: Desk, server: CompatibleServer, fault: str, *, indexed: bool
+    desk: MemoryEnv, server: CompatibleServer, fault: str, *, indexed: bool
 ) -> None:
     desk.configure(**compatible(server))
     if indexed:
@@ -424,7 +424,7 @@ def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
 
 
 def test_two_keys_at_one_address_have_an_account_each_and_share_the_vectors(
-    desk: Desk, server: CompatibleServer
+    desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     rows = {name: {"baseUrl": server.base_url, "apiKey": key} for name, key in {"a": "wrong-key", "b": KEY}.items()}
     desk.configure(rows, provider="b")
@@ -450,7 +450,7 @@ class Metered:
 
         vendor = replace(_remote.vendor_of(server.vendor), base_url=server.base_url)
         monkeypatch.setitem(_remote._VENDORS, server.vendor, vendor)
-        monkeypatch.setattr(_remote_settings, "is_near", lambda _: False)
+        monkeypatch.setattr(_remote_settings, "is_local_network", lambda _: False)
 
 
 @pytest.fixture
@@ -465,7 +465,7 @@ DAY = 86_400
 
 
 def test_a_budget_of_tokens_refuses_before_anything_is_sent_until_the_next_day(
-    desk: Desk, vendor: OpenAIServer
+    desk: MemoryEnv, vendor: OpenAIServer
 ) -> None:
     def settings(tokens: int) -> dict[str, Any]:
         return {"provider": "openai", "remote": {"apiKey": KEY, "budget": {"tokensPerDay": tokens}}}
@@ -497,7 +497,7 @@ def test_a_budget_of_tokens_refuses_before_anything_is_sent_until_the_next_day(
 
 
 def test_a_budget_of_dollars_refuses_before_anything_is_sent_until_the_next_day(
-    desk: Desk, vendor: OpenAIServer
+    desk: MemoryEnv, vendor: OpenAIServer
 ) -> None:
     budget = {"dollarsPerDay": 0.000_002}
     desk.configure(provider="openai", remote={"apiKey": KEY, "budget": budget})
@@ -514,7 +514,7 @@ def test_a_budget_of_dollars_refuses_before_anything_is_sent_until_the_next_day(
     assert memory.search(QUESTION).mode == "hybrid"
 
 
-def test_a_service_nearby_takes_nothing_of_the_budget(desk: Desk, server: CompatibleServer) -> None:
+def test_a_service_nearby_takes_nothing_of_the_budget(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1, "dollarsPerDay": 0.000_001}}))
     memory = desk.open()
     assert (memory.sync().embedded, memory.search(QUESTION).mode) == (len(NOTES), "hybrid")

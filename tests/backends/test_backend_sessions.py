@@ -13,7 +13,7 @@ import json5
 import pytest
 
 from memoriter import Memory
-from memoriter.app import Surroundings, assemble
+from memoriter.app import Environment, assemble
 from memoriter.errors import ConfigError, PathRefused
 from memoriter.tools import GET, SEARCH, status_json
 from memoriter.workspace import injected
@@ -61,7 +61,7 @@ class Desk:
             config.parent.mkdir(parents=True, exist_ok=True)
             config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": {"provider": "fake", **search}}}}))
         environ = {"MEMORITER_HOME": str(self.home)}
-        around = Surroundings(environ, self.base / "user", self.notes, lambda: self.seconds, lambda: self.ticks)
+        around = Environment(environ, self.base / "user", self.notes, lambda: self.seconds, lambda: self.ticks)
         self.opened.append(Memory(assemble(self.notes, config=config, agent=agent, around=around)))
         return self.opened[-1]
 

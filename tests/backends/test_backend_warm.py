@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import QUESTION, Desk, codes, paths
+from desk import QUESTION, MemoryEnv, codes, paths
 from memoriter.backends import _embedding
 from memoriter.errors import ProviderUnavailable
 
@@ -20,8 +20,8 @@ LIMIT = 60.0
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     yield desk
     desk.close()
@@ -41,7 +41,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     gate.set()
 
 
-def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(desk: Desk, gate: Event) -> None:
+def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(desk: MemoryEnv, gate: Event) -> None:
     memory = desk.open()
     memory.warm()
     first = memory.search(QUESTION)
@@ -55,7 +55,9 @@ def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(desk: D
     assert (paths(second)[0], second.mode, codes(second)) == ("MEMORY.md", "hybrid", [])
 
 
-def test_a_model_that_cannot_be_loaded_is_told_by_the_next_search(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_be_loaded_is_told_by_the_next_search(
+    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*arguments: Any, **options: Any) -> Any:
         raise ProviderUnavailable("The model is gone.", remedy="Fetch it again.")
 
@@ -68,7 +70,7 @@ def test_a_model_that_cannot_be_loaded_is_told_by_the_next_search(desk: Desk, mo
 
 
 @pytest.mark.parametrize("provider", ["none", "openai"])
-def test_where_there_is_nothing_to_load_nothing_happens(desk: Desk, provider: str) -> None:
+def test_where_there_is_nothing_to_load_nothing_happens(desk: MemoryEnv, provider: str) -> None:
     desk.configure(provider=provider, remote={"apiKey": "sk-test", "baseUrl": "http://127.0.0.1:9/v1"})
     memory = desk.open()
     memory.warm()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.chat import Endpoint, endpoint_of
+from memoriter.chat import ChatEndpoint, endpoint_of
 from memoriter.config import ModelProvider
 from memoriter.errors import ConfigError, UsageError
 
@@ -80,4 +80,4 @@ def test_a_vendor_without_a_key_is_refused_with_the_name_of_its_variable() -> No
     with pytest.raises(UsageError) as caught:
         endpoint_of("gpt-x", None, {}, {})
     assert "OPENAI_API_KEY" in caught.value.remedy
-    assert isinstance(endpoint_of("gpt-x", None, {}, KEYS), Endpoint)
+    assert isinstance(endpoint_of("gpt-x", None, {}, KEYS), ChatEndpoint)

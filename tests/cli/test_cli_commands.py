@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.memory import Memory
-from memoriter.types import Canary, Health, Reason, Status
+from memoriter.types import Canary, Diagnostic, Health, Status
 
 if TYPE_CHECKING:
     from conftest import Program
@@ -300,7 +300,9 @@ def test_a_passage_that_search_does_not_find_is_a_broken_memory(
     honest = Memory.status
 
     def status(self: Memory, *, deep: bool = False) -> Status:
-        pending = Health({"keyword": True, "vector": True}, 1, 1, (Reason("vectors_pending", "1 has no vector yet."),))
+        pending = Health(
+            {"keyword": True, "vector": True}, 1, 1, (Diagnostic("vectors_pending", "1 has no vector yet."),)
+        )
         return replace(
             honest(self), canaries=(Canary("MEMORY.md#L1", "x", found=False),) if deep else (), health=pending
         )

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from desk import Desk, compatible
+from desk import MemoryEnv, compatible
 from mcp_doors import bearer
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
@@ -47,7 +47,7 @@ def test_every_command_reports_the_same_failure(
     program: Program, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
-    Desk(program.workspace, program.home).configure(**compatible(server))
+    MemoryEnv(program.workspace, program.home).configure(**compatible(server))
     server.always = FAULTS[fault]
     told = [codes(program("--json", "search", "ledger").json["health"])]
     status = program("--json", "status").json[0]
@@ -68,7 +68,7 @@ def test_every_command_reports_the_same_failure(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
 def test_a_server_and_a_new_process_report_the_same_failure(tmp_path: Path, server: CompatibleServer) -> None:
-    desk = Desk.at(tmp_path / "desk")
+    desk = MemoryEnv.at(tmp_path / "desk")
     desk.configure(**compatible(server))
     server.always = FAULTS["status 404"]
     with serving(desk) as running:
@@ -91,7 +91,7 @@ def health(running: Serving) -> dict[str, Any]:
 def test_a_search_ends_at_its_deadline_although_the_first_contact_hangs(
     program: Program, server: CompatibleServer, *, known: bool
 ) -> None:
-    desk = Desk(program.workspace, program.home)
+    desk = MemoryEnv(program.workspace, program.home)
     more: dict[str, Any] = {"provider": "mistral", "model": "mistral-embed"} if known else {}
     desk.configure(**{**compatible(server), **more})
     server.always = lambda _exchange, _answer: time.sleep(8)

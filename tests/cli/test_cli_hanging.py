@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import QUESTION, Desk, compatible
+from desk import QUESTION, MemoryEnv, compatible
 from servers.held import LIMIT, HeldServer
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ def service() -> Iterator[HeldServer]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, service: HeldServer) -> Desk:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path, service: HeldServer) -> MemoryEnv:
+    desk = MemoryEnv.at(tmp_path)
     settings = compatible(service)
     desk.configure(**settings, query={"deadlineMs": 1_000}, sync={"watchDebounceMs": 100})
     return desk
 
 
-def found(desk: Desk, query: str) -> list[str]:
+def found(desk: MemoryEnv, query: str) -> list[str]:
     outcome = desk.run("search", query, "--json")
     return [hit["path"] for hit in outcome.json["results"]]
 
 
-def test_a_search_and_the_next_one_find_words_and_the_command_ends(desk: Desk, service: HeldServer) -> None:
+def test_a_search_and_the_next_one_find_words_and_the_command_ends(desk: MemoryEnv, service: HeldServer) -> None:
     assert found(desk, QUESTION)[0] == "MEMORY.md"
     desk.write("memory/new.md", "The zebrafish swims.\n")
     assert found(desk, "zebrafish") == ["memory/new.md"]
@@ -49,7 +49,7 @@ def test_a_search_and_the_next_one_find_words_and_the_command_ends(desk: Desk, s
     assert not service.let_go.is_set()
 
 
-def test_a_watcher_indexes_words_and_ends_at_a_signal(desk: Desk, service: HeldServer) -> None:
+def test_a_watcher_indexes_words_and_ends_at_a_signal(desk: MemoryEnv, service: HeldServer) -> None:
     command = desk.command("-w", str(desk.notes), "watch", "--json")
     with subprocess.Popen(
         command, env=desk.surroundings(), cwd=desk.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -13,7 +13,7 @@ import pytest
 from memoriter.cli._answer import answer_lines
 from memoriter.cli._render import Screen
 from memoriter.sync import Progress
-from memoriter.types import Health, Hit, Reason, SearchResult
+from memoriter.types import Diagnostic, Health, Hit, SearchResult
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -144,7 +144,7 @@ def test_progress_is_not_painted_where_nobody_wants_it(
 
 
 def test_reasons_come_with_their_remedies_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
-    reasons = [Reason("a", "This is off.", "Do that."), Reason("b", "That too.")]
+    reasons = [Diagnostic("a", "This is off.", "Do that."), Diagnostic("b", "That too.")]
     Screen().reasons(reasons)
     Screen(quiet=True).reasons(reasons)
     assert capsys.readouterr() == ("", "! This is off.\n  Do that.\n! That too.\n")
@@ -187,7 +187,7 @@ def test_no_line_of_any_kind_drives_the_terminal(terminal: tuple[Terminal, Termi
     screen.show(
         answer_lines(result(Hit(name, 1, 1, 0.5, DRIVING, "memory", (DRIVING,))), "x", marked=True, narrowed=False)
     )
-    screen.reasons([Reason("a", f"{name} is off.", DRIVING)])
+    screen.reasons([Diagnostic("a", f"{name} is off.", DRIVING)])
     screen.detail(DRIVING)
     screen.text(DRIVING)
     screen.failed(SimpleNamespace(code="x", message=name, remedy=DRIVING), ValueError(name))

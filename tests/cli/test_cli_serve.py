@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from hook_inputs import write_transcript
 from mcp_doors import authorised, bearer
 from memoriter.discovery import announced, take_ticket
@@ -40,19 +40,19 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk.at(tmp_path / "desk")
+def desk(tmp_path: Path) -> MemoryEnv:
+    desk = MemoryEnv.at(tmp_path / "desk")
     desk.configure(provider="none")
     return desk
 
 
 @pytest.fixture
-def server(desk: Desk) -> Iterator[Serving]:
+def server(desk: MemoryEnv) -> Iterator[Serving]:
     with serving(desk) as server:
         yield server
 
 
-def warm(desk: Desk, event: str, *words: str, **changes: Any) -> Any:
+def warm(desk: MemoryEnv, event: str, *words: str, **changes: Any) -> Any:
     """What a hook says that can do nothing by itself."""
     return hook(desk, event, *words, before=NOT_BY_ITSELF, **changes)
 
@@ -83,14 +83,14 @@ def health(server: Serving) -> dict[str, Any]:
         connection.close()
 
 
-def compactions(desk: Desk) -> int:
+def compactions(desk: MemoryEnv) -> int:
     """How often the one session was compacted."""
     file = desk.home / "agents" / "main" / "sessions" / "sessions.json"
     (entry,) = json.loads(file.read_text(encoding="utf-8")).values()
     return entry["compactionCount"]
 
 
-def test_every_hook_says_the_same_with_a_server_and_without(desk: Desk, server: Serving, tmp_path: Path) -> None:
+def test_every_hook_says_the_same_with_a_server_and_without(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     alone = replace(desk, home=tmp_path / "alone")
     alone.home.mkdir(mode=0o700)
     alone.configure(provider="none")
@@ -114,7 +114,7 @@ def test_every_hook_says_the_same_with_a_server_and_without(desk: Desk, server: 
     assert "금요일" in both("session-start", source="compact")
 
 
-def test_what_a_person_should_know_comes_through_as_well(desk: Desk, server: Serving, tmp_path: Path) -> None:
+def test_what_a_person_should_know_comes_through_as_well(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
     desk.write("memory/2026-02-11.md", "- old\n")
     asked = warm(desk, "stop", transcript=transcript)
@@ -126,14 +126,14 @@ def test_what_a_person_should_know_comes_through_as_well(desk: Desk, server: Ser
     assert path in told.err or "elsewhere" in told.err
 
 
-def test_a_program_that_nobody_watches_is_not_sent_on(desk: Desk, server: Serving, tmp_path: Path) -> None:
+def test_a_program_that_nobody_watches_is_not_sent_on(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
     desk.environ["CLAUDE_CODE_ENTRYPOINT"] = "sdk-cli"
     unattended = warm(desk, "stop", transcript=transcript)
     assert (unattended.out, unattended.err) == ("", "")
 
 
-def test_several_hooks_at_once_get_one_answer_each(desk: Desk, server: Serving) -> None:
+def test_several_hooks_at_once_get_one_answer_each(desk: MemoryEnv, server: Serving) -> None:
     running = [
         started(desk, "user-prompt", before=NOT_BY_ITSELF, prompt=QUESTION, session_id=f"s{number}")
         for number in range(8)
@@ -145,7 +145,7 @@ def test_several_hooks_at_once_get_one_answer_each(desk: Desk, server: Serving) 
     assert not list(server.folder.glob("*.ticket"))
 
 
-def test_the_server_tells_where_it_is_to_its_owner_alone(desk: Desk, server: Serving) -> None:
+def test_the_server_tells_where_it_is_to_its_owner_alone(desk: MemoryEnv, server: Serving) -> None:
     assert stat.S_IMODE(server.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(server.folder.stat().st_mode) == 0o700
     told = server.told
@@ -154,7 +154,9 @@ def test_the_server_tells_where_it_is_to_its_owner_alone(desk: Desk, server: Ser
 
 
 @pytest.mark.anyio
-async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_while_they_are_there(desk: Desk) -> None:
+async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_while_they_are_there(
+    desk: MemoryEnv,
+) -> None:
     with serving(desk) as server:
         async with authorised(f"{server.url}/mcp", desk) as client:
             found: Any = (await client.call_tool("memory_search", {"query": "train to Osaka"})).structured_content
@@ -165,13 +167,13 @@ async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_whil
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_server_well(desk: Desk, number: int) -> None:
+def test_a_signal_ends_the_server_well(desk: MemoryEnv, number: int) -> None:
     with serving(desk) as server:
         assert server.end(number) == 0
         assert list(server.folder.iterdir()) == []
 
 
-def test_a_killed_server_is_forgotten_by_the_next_hook(desk: Desk, server: Serving) -> None:
+def test_a_killed_server_is_forgotten_by_the_next_hook(desk: MemoryEnv, server: Serving) -> None:
     assert server.end(signal.SIGKILL) == -signal.SIGKILL
     assert server.file.exists()
     outcome = hook(desk, "user-prompt", prompt=QUESTION)
@@ -180,7 +182,7 @@ def test_a_killed_server_is_forgotten_by_the_next_hook(desk: Desk, server: Servi
     assert list(server.folder.iterdir()) == []
 
 
-def test_a_file_whose_process_is_another_program_by_now_is_removed_too(desk: Desk, server: Serving) -> None:
+def test_a_file_whose_process_is_another_program_by_now_is_removed_too(desk: MemoryEnv, server: Serving) -> None:
     told = server.told
     server.end(signal.SIGKILL)
     server.file.write_text(json.dumps(told | {"pid": os.getpid()}), encoding="utf-8")
@@ -188,7 +190,7 @@ def test_a_file_whose_process_is_another_program_by_now_is_removed_too(desk: Des
     assert list(server.folder.iterdir()) == []
 
 
-def test_a_file_that_is_none_of_ours_disturbs_nobody(desk: Desk) -> None:
+def test_a_file_that_is_none_of_ours_disturbs_nobody(desk: MemoryEnv) -> None:
     folder = desk.home / "serve"
     folder.mkdir()
     for number, text in enumerate(["", "{", "[]", '{"url": 1}', "null"]):
@@ -196,7 +198,7 @@ def test_a_file_that_is_none_of_ours_disturbs_nobody(desk: Desk) -> None:
     assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
 
 
-def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: Desk, server: Serving) -> None:
+def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: MemoryEnv, server: Serving) -> None:
     assert warm(desk, "pre-compact").err == ""
     assert compactions(desk) == 1
     server.process.send_signal(signal.SIGSTOP)
@@ -210,7 +212,7 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: Desk, 
 
 
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
-    desk: Desk, server: Serving
+    desk: MemoryEnv, server: Serving
 ) -> None:
     told, waiting = server.told, threading.Event()
 
@@ -234,7 +236,7 @@ def pointed(server: Serving, url: str) -> None:
     server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
 
 
-def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: Desk, server: Serving) -> None:
+def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: MemoryEnv, server: Serving) -> None:
     told = server.told
 
     def take_and_die(connection: socket.socket) -> None:
@@ -254,7 +256,7 @@ def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: Desk, ser
 @pytest.mark.parametrize("proves", [False, True])
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 500 no\r\n\r\n", b"hello\r\n\r\n", b"\xff" * 99, b"HTTP/1.1 401"])
 def test_whatever_else_listens_there_the_hook_does_its_work_once(
-    desk: Desk, server: Serving, answer: bytes, *, proves: bool
+    desk: MemoryEnv, server: Serving, answer: bytes, *, proves: bool
 ) -> None:
     told = server.told
 
@@ -291,7 +293,7 @@ def test_a_ticket_is_taken_once(tmp_path: Path) -> None:
     assert not take_ticket(tmp_path, "../serve")
 
 
-def test_only_the_server_of_the_same_memory_is_asked(desk: Desk, server: Serving, tmp_path: Path) -> None:
+def test_only_the_server_of_the_same_memory_is_asked(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     inner = desk.notes / "src" / "deep"
     inner.mkdir(parents=True)
     link = tmp_path / "link"
@@ -317,7 +319,7 @@ def write_config(folder: Path) -> Path:
     return file
 
 
-def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(desk: Desk, tmp_path: Path) -> None:
+def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(desk: MemoryEnv, tmp_path: Path) -> None:
     usual = desk.home / "workspace"
     usual.mkdir()
     (usual / "MEMORY.md").write_text("# Usual\n\n- The kettle is called Brumsel.\n", encoding="utf-8")
@@ -328,14 +330,14 @@ def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(desk: Desk, tm
         assert by_itself(warm(desk, "session-start"))
 
 
-def test_two_servers_answer_for_a_workspace_each(desk: Desk, tmp_path: Path) -> None:
-    other = Desk.at(tmp_path / "other", {"MEMORY.md": "# Other\n\n- The kettle is called Brumsel.\n"})
+def test_two_servers_answer_for_a_workspace_each(desk: MemoryEnv, tmp_path: Path) -> None:
+    other = MemoryEnv.at(tmp_path / "other", {"MEMORY.md": "# Other\n\n- The kettle is called Brumsel.\n"})
     with serving(desk), serving(desk, "-w", str(other.notes)):
         assert "PostgreSQL" in warm(desk, "session-start").out
         assert "Brumsel" in warm(desk, "session-start", cwd=other.notes, session_id="other").out
 
 
-def test_a_hook_shows_the_token_and_names_this_machine(desk: Desk, server: Serving) -> None:
+def test_a_hook_shows_the_token_and_names_this_machine(desk: MemoryEnv, server: Serving) -> None:
     body = json.dumps({"session_id": "s", "hook_event_name": "Stop"})
     token = bearer(server.token)
     assert post(server, "/hook/stop", body, **token) == (204, b"")
@@ -355,7 +357,7 @@ def test_a_hook_shows_the_token_and_names_this_machine(desk: Desk, server: Servi
     )
 
 
-def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: Desk) -> None:
+def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: MemoryEnv) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         outcome = desk.run("serve", "--port", port)
@@ -365,7 +367,7 @@ def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: Desk) -> None:
     assert not (desk.home / "serve").exists()
 
 
-def test_the_notes_are_watched_unless_somebody_says_no(desk: Desk) -> None:
+def test_the_notes_are_watched_unless_somebody_says_no(desk: MemoryEnv) -> None:
     def waits_for_another() -> bool:
         """Whether `memoriter watch` finds that somebody watches already."""
         command = desk.command("-w", str(desk.notes), "watch", "--json")
@@ -387,7 +389,7 @@ def test_the_notes_are_watched_unless_somebody_says_no(desk: Desk) -> None:
         assert not waits_for_another()
 
 
-def test_what_is_written_while_the_server_runs_is_recalled(desk: Desk, server: Serving) -> None:
+def test_what_is_written_while_the_server_runs_is_recalled(desk: MemoryEnv, server: Serving) -> None:
     question = "Which kettle did we buy for the office kitchen?"
     assert warm(desk, "user-prompt", prompt=question, session_id="before").out == ""
     desk.write("memory/kettle.md", "# Kettle\n\nFor the office kitchen we did buy the kettle Brumsel.\n")
@@ -396,7 +398,7 @@ def test_what_is_written_while_the_server_runs_is_recalled(desk: Desk, server: S
 
 
 @pytest.mark.slow
-def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: Desk, server: Serving) -> None:
+def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: MemoryEnv, server: Serving) -> None:
     token = bearer(server.token)
     for number in range(200):
         desk.write(
@@ -408,8 +410,8 @@ def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: Desk, se
         assert (status, b"the kettle Brum%03d." % number in told) == (200, True)
 
 
-def test_servers_that_were_killed_are_cleared_away_by_the_next_one(desk: Desk, tmp_path: Path) -> None:
-    other = Desk.at(tmp_path / "other")
+def test_servers_that_were_killed_are_cleared_away_by_the_next_one(desk: MemoryEnv, tmp_path: Path) -> None:
+    other = MemoryEnv.at(tmp_path / "other")
     with serving(desk) as first:
         first.end(signal.SIGKILL)
     with serving(desk, "-w", str(other.notes)) as second:

@@ -17,23 +17,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desk import Desk
+from desk import MemoryEnv
 from memoriter.discovery import (
     Announcement,
-    Call,
     Exchange,
+    HookCall,
     address_of,
     announce,
     announced,
     body_digest,
-    hand_over,
-    meant_by,
+    delegate,
+    resolve_target,
     settings_digest,
     take_ticket,
 )
-from memoriter.discovery._tickets import write_ticket
+from memoriter.discovery._claims import write_ticket
+from memoriter.environment import Environment
 from memoriter.mcp_server._auth import MOST_CHALLENGES, HookProof
-from memoriter.surroundings import Surroundings
 from serving import LIMIT, Serving, answering, hook, proven, serving
 
 if TYPE_CHECKING:
@@ -57,15 +57,15 @@ def _zero() -> float:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk.at(tmp_path / "desk")
+def desk(tmp_path: Path) -> MemoryEnv:
+    desk = MemoryEnv.at(tmp_path / "desk")
     desk.configure(provider="none")
     return desk
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    desk = Desk.at(tmp_path_factory.mktemp("proof"))
+    desk = MemoryEnv.at(tmp_path_factory.mktemp("proof"))
     desk.configure(provider="none")
     with serving(desk, "--no-watch") as server:
         yield server
@@ -95,7 +95,7 @@ class Meeting:
         (home / "MEMORY.md").touch()
         self.clock: Callable[[], float] = _zero
         environ = {"MEMORITER_HOME": str(home)}
-        self.around = Surroundings(environ, home, home, _zero, lambda: self.clock())  # noqa: PLW0108 - it may change
+        self.around = Environment(environ, home, home, _zero, lambda: self.clock())  # noqa: PLW0108 - it may change
         self.folder = home / "serve"
         place = os.path.realpath(home)
         digest = settings_digest(None, place, self.around)
@@ -106,8 +106,8 @@ class Meeting:
         announce(self.folder, self.server)
 
     def hand_over(self, body: bytes = BODY) -> Any:
-        meant = meant_by(None, None, None, self.around)
-        return hand_over(meant, self.folder, Call("/hook/user-prompt?shared=0&attended=1", body))
+        meant = resolve_target(None, None, None, self.around)
+        return delegate(meant, self.folder, HookCall("/hook/user-prompt?shared=0&attended=1", body))
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_foreign_program_hears_a_random_number_and_nothing_else(
     assert not list(meeting.folder.glob("*.ticket"))
 
 
-def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any_hook(desk: Desk) -> None:
+def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any_hook(desk: MemoryEnv) -> None:
     foreign = Foreign(mirrored)
     with serving(desk, "--no-watch") as gone:
         gone.process.kill()
@@ -187,16 +187,16 @@ def test_a_foreign_program_that_passes_on_the_words_of_the_real_server_hears_no_
                 heard.append(part)
 
     told = Announcement(**server.told)
-    around = Surroundings({"MEMORITER_HOME": str(server.folder.parent)}, server.folder, server.folder, _zero, _zero)
-    meant = meant_by(told.workspace, None, None, around)
+    around = Environment({"MEMORITER_HOME": str(server.folder.parent)}, server.folder, server.folder, _zero, _zero)
+    meant = resolve_target(told.workspace, None, None, around)
     with answering(relay) as url:
         server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
         try:
-            assert hand_over(meant, server.folder, Call("/hook/stop", STOP)) is None
+            assert delegate(meant, server.folder, HookCall("/hook/stop", STOP)) is None
         finally:
             server.file.write_text(json.dumps(server.told | {"url": told.url}), encoding="utf-8")
     assert NONCE_ONLY.fullmatch(b"".join(heard))
-    reply = hand_over(meant, server.folder, Call("/hook/stop", STOP))
+    reply = delegate(meant, server.folder, HookCall("/hook/stop", STOP))
     assert reply is not None
     assert reply.status == 204
 
@@ -437,7 +437,7 @@ def test_an_announcement_of_another_user_is_passed_over_and_stays(meeting: Meeti
 
 
 @root
-def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(desk: Desk) -> None:
+def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(desk: MemoryEnv) -> None:
     folder = desk.home / "serve"
     folder.mkdir(mode=0o700)
     os.chown(folder, NOBODY, NOBODY)

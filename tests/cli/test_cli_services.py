@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import Desk, compatible
-from memoriter.app import surroundings
+from desk import MemoryEnv, compatible
+from memoriter.app import read_environment
 from memoriter.embed.remote import _remote_settings
 from memoriter.index import Ledger
 from servers import KEY
@@ -32,11 +32,11 @@ def server() -> Iterator[CompatibleServer]:
 
 
 @pytest.fixture
-def desk(program: Program, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(program: Program, monkeypatch: pytest.MonkeyPatch) -> MemoryEnv:
     """The home of the program, to configure it."""
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
-    return Desk(program.workspace, program.home)
+    return MemoryEnv(program.workspace, program.home)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("words", [("search", "ledger"), ("index",)])
 @pytest.mark.usefixtures("far")
 def test_the_first_time_that_notes_leave_the_machine_one_line_says_so(
-    program: Program, desk: Desk, server: CompatibleServer, words: tuple[str, ...]
+    program: Program, desk: MemoryEnv, server: CompatibleServer, words: tuple[str, ...]
 ) -> None:
     desk.configure(**compatible(server))
     quiet = program("-q", *words)
@@ -67,7 +67,7 @@ def test_the_first_time_that_notes_leave_the_machine_one_line_says_so(
         assert NOTE not in program(*again).err
 
 
-def test_before_anything_is_sent_the_line_is_there(program: Program, desk: Desk, server: CompatibleServer) -> None:
+def test_before_anything_is_sent_the_line_is_there(program: Program, desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_remote_settings, "is_loopback", lambda _: False)
@@ -78,7 +78,7 @@ def test_before_anything_is_sent_the_line_is_there(program: Program, desk: Desk,
 
 @pytest.mark.usefixtures("far")
 def test_a_fallback_that_would_be_sent_notes_is_told_of_too(
-    program: Program, desk: Desk, server: CompatibleServer
+    program: Program, desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     desk.configure({"spare": {"baseUrl": server.base_url, "apiKey": KEY}}, provider="fake", fallback="spare")
     (line,) = [line for line in program("index").err.splitlines() if NOTE in line]
@@ -87,7 +87,7 @@ def test_a_fallback_that_would_be_sent_notes_is_told_of_too(
     assert NOTE not in program("index").err
 
 
-def test_a_service_on_this_machine_is_not_told_of(program: Program, desk: Desk, server: CompatibleServer) -> None:
+def test_a_service_on_this_machine_is_not_told_of(program: Program, desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     assert NOTE not in program("index").err
     assert NOTE not in program("search", "ledger").err
@@ -97,7 +97,7 @@ def test_a_service_on_this_machine_is_not_told_of(program: Program, desk: Desk, 
 
 
 def test_a_status_names_provider_address_and_source_of_the_key_and_whether_text_leaves(
-    program: Program, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    program: Program, desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
     desk.configure(provider="auto")
@@ -126,7 +126,7 @@ def doctor(program: Program) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("known", [False, True], ids=["for the first time", "later"])
 def test_the_doctor_asks_a_good_service_once_and_says_how_it_answers(
-    program: Program, desk: Desk, server: CompatibleServer, *, known: bool
+    program: Program, desk: MemoryEnv, server: CompatibleServer, *, known: bool
 ) -> None:
     desk.configure(**compatible(server))
     if known:
@@ -141,7 +141,7 @@ def test_the_doctor_asks_a_good_service_once_and_says_how_it_answers(
 
 
 def test_the_doctor_asks_a_service_with_a_bad_key_once_and_says_what_to_do(
-    program: Program, desk: Desk, server: CompatibleServer
+    program: Program, desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     desk.configure(**compatible(server, key="sk-wrong-0123456789"))
     code, findings = doctor(program)
@@ -152,7 +152,7 @@ def test_the_doctor_asks_a_service_with_a_bad_key_once_and_says_what_to_do(
     assert len(server.calls) == 1
 
 
-def test_the_doctor_says_that_nothing_answers_at_a_dead_address(program: Program, desk: Desk) -> None:
+def test_the_doctor_says_that_nothing_answers_at_a_dead_address(program: Program, desk: MemoryEnv) -> None:
     with CompatibleServer() as gone:
         desk.configure(**compatible(gone))
     code, findings = doctor(program)
@@ -164,19 +164,19 @@ def test_the_doctor_says_that_nothing_answers_at_a_dead_address(program: Program
 # what it costs
 
 
-def ledger(desk: Desk, days_ago: int = 0) -> Ledger:
-    wall = surroundings().wall
+def ledger(desk: MemoryEnv, days_ago: int = 0) -> Ledger:
+    wall = read_environment().wall
     return Ledger(desk.home / "memory" / "ledger.sqlite", wall=lambda: wall() - days_ago * 86_400)
 
 
-def spend(desk: Desk, *rows: tuple[int, str, str, int, float | None]) -> None:
+def spend(desk: MemoryEnv, *rows: tuple[int, str, str, int, float | None]) -> None:
     for days_ago, provider, model, tokens, dollars in rows:
         opened = ledger(desk, days_ago)
         opened.add(provider, model, tokens, dollars)
         opened.close()
 
 
-def test_without_spending_the_cost_is_nothing_and_no_file_is_made(program: Program, desk: Desk) -> None:
+def test_without_spending_the_cost_is_nothing_and_no_file_is_made(program: Program, desk: MemoryEnv) -> None:
     done = program("cost")
     assert (done.exit_code, done.out) == (0, "Nothing was spent at a service in 30 days.\n")
     assert "$2" in done.err
@@ -184,7 +184,7 @@ def test_without_spending_the_cost_is_nothing_and_no_file_is_made(program: Progr
     assert not (desk.home / "memory").exists()
 
 
-def test_the_cost_is_told_by_day_and_model(program: Program, desk: Desk) -> None:
+def test_the_cost_is_told_by_day_and_model(program: Program, desk: MemoryEnv) -> None:
     desk.configure(provider="fake", remote={"budget": {"dollarsPerDay": 0.5, "tokensPerDay": 0}})
     spend(
         desk,
@@ -194,7 +194,7 @@ def test_the_cost_is_told_by_day_and_model(program: Program, desk: Desk) -> None
         (6, "voyage", "voyage-4", 1_000, 0.0001),
         (40, "mistral", "mistral-embed", 9_000, 0.0009),
     )
-    today = datetime.fromtimestamp(surroundings().wall(), UTC).date()
+    today = datetime.fromtimestamp(read_environment().wall(), UTC).date()
     told = program("--json", "cost").json
     days = [(row["day"], row["provider"], row["calls"], row["tokens"], row["unpriced"]) for row in told["days"]]
     assert days == [
@@ -224,7 +224,7 @@ def test_the_cost_is_told_by_day_and_model(program: Program, desk: Desk) -> None
     ],
 )
 def test_a_dry_run_prices_the_run_by_provider_with_the_date_of_the_price(
-    program: Program, desk: Desk, *, provider: str, batch: bool, dollars_of_a_million: float, batched: float
+    program: Program, desk: MemoryEnv, *, provider: str, batch: bool, dollars_of_a_million: float, batched: float
 ) -> None:
     desk.configure(provider=provider, remote={"apiKey": KEY, "batch": {"enabled": batch}})
     told = program("--json", "index", "--dry-run").json
@@ -240,7 +240,7 @@ def test_a_dry_run_prices_the_run_by_provider_with_the_date_of_the_price(
 
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown_and_this_machine_is_free(
-    program: Program, desk: Desk, server: CompatibleServer
+    program: Program, desk: MemoryEnv, server: CompatibleServer
 ) -> None:
     desk.configure({"far": {"baseUrl": "https://vectors.example.org/v1", "apiKey": KEY}}, provider="far", model="m")
     assert program("--json", "index", "--dry-run").json["price"] is None
@@ -251,6 +251,6 @@ def test_a_price_that_nobody_knows_is_said_to_be_unknown_and_this_machine_is_fre
         assert "free" in program("index", "--dry-run").out
 
 
-def test_a_home_in_json_is_what_a_person_reads(program: Program, desk: Desk) -> None:
+def test_a_home_in_json_is_what_a_person_reads(program: Program, desk: MemoryEnv) -> None:
     spend(desk, (0, "openai", "text-embedding-3-small", 10, 0.0000002))
     assert json.loads(program("cost", "--json").out)["days"][0]["model"] == "text-embedding-3-small"

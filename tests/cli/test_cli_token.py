@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from memoriter.discovery import renewed_token, token_for
 from memoriter.errors import ConfigError
 
@@ -25,11 +25,11 @@ root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reaso
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk.at(tmp_path)
+def desk(tmp_path: Path) -> MemoryEnv:
+    return MemoryEnv.at(tmp_path)
 
 
-def test_the_token_is_made_once_and_only_its_owner_can_read_it(desk: Desk) -> None:
+def test_the_token_is_made_once_and_only_its_owner_can_read_it(desk: MemoryEnv) -> None:
     desk.home.rmdir()
     first = desk.run("token")
     assert (first.exit_code, first.err) == (0, "")
@@ -41,7 +41,7 @@ def test_the_token_is_made_once_and_only_its_owner_can_read_it(desk: Desk) -> No
     assert [file.name for file in desk.home.iterdir()] == ["token"]
 
 
-def test_a_new_token_takes_the_place_of_the_old_one(desk: Desk) -> None:
+def test_a_new_token_takes_the_place_of_the_old_one(desk: MemoryEnv) -> None:
     old = desk.run("token").out
     new = desk.run("token", "--renew").out
     assert TOKEN.fullmatch(new)
@@ -53,7 +53,7 @@ def test_servers_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None:
         "import sys, pathlib; from memoriter.discovery import token_for; sys.stdin.readline();"
         "print(token_for(pathlib.Path(sys.argv[1]), {}).value)"
     )
-    desk = Desk.at(tmp_path)
+    desk = MemoryEnv.at(tmp_path)
     for loose in (False, True):
         home = tmp_path / f"loose {loose}"
         if loose:
@@ -80,7 +80,7 @@ def test_servers_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o602])
-def test_a_token_that_others_may_have_read_is_replaced_and_told(desk: Desk, mode: int) -> None:
+def test_a_token_that_others_may_have_read_is_replaced_and_told(desk: MemoryEnv, mode: int) -> None:
     file = desk.home / "token"
     file.write_text("this-one-was-public\n", encoding="ascii")
     file.chmod(mode)
@@ -94,7 +94,7 @@ def test_a_token_that_others_may_have_read_is_replaced_and_told(desk: Desk, mode
 
 
 @root
-def test_a_token_of_somebody_else_is_refused(desk: Desk) -> None:
+def test_a_token_of_somebody_else_is_refused(desk: MemoryEnv) -> None:
     file = desk.home / "token"
     file.write_text("planted-by-somebody-else\n", encoding="ascii")
     file.chmod(0o600)
@@ -106,7 +106,7 @@ def test_a_token_of_somebody_else_is_refused(desk: Desk) -> None:
         assert "planted" not in outcome.err
 
 
-def test_a_link_or_a_pipe_in_its_place_is_refused(desk: Desk, tmp_path: Path) -> None:
+def test_a_link_or_a_pipe_in_its_place_is_refused(desk: MemoryEnv, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("a-token-that-lies-elsewhere", encoding="ascii")
     elsewhere.chmod(0o600)
@@ -121,7 +121,7 @@ def test_a_link_or_a_pipe_in_its_place_is_refused(desk: Desk, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "content", [b"", b"short", b"two words of a token", "열쇠열쇠열쇠열쇠".encode(), b"\xff" * 30, b"x" * 9_000]
 )
-def test_what_is_no_token_is_refused_without_being_repeated(desk: Desk, content: bytes) -> None:
+def test_what_is_no_token_is_refused_without_being_repeated(desk: MemoryEnv, content: bytes) -> None:
     file = desk.home / "token"
     file.write_bytes(content)
     file.chmod(0o600)
@@ -133,7 +133,7 @@ def test_what_is_no_token_is_refused_without_being_repeated(desk: Desk, content:
     assert renewed_token(desk.home).value == token_for(desk.home, {}).value
 
 
-def test_a_container_can_bring_its_token(desk: Desk, tmp_path: Path) -> None:
+def test_a_container_can_bring_its_token(desk: MemoryEnv, tmp_path: Path) -> None:
     named = tmp_path / "run" / "secret"
     named.parent.mkdir()
     (tmp_path / "data").write_text("the-token-of-the-container\n", encoding="ascii")
@@ -165,7 +165,7 @@ def test_a_file_that_only_the_administrator_and_our_group_can_read_is_taken(tmp_
         token_for(tmp_path, {}, file)
 
 
-def test_the_environment_s_token_is_not_renewed(desk: Desk) -> None:
+def test_the_environment_s_token_is_not_renewed(desk: MemoryEnv) -> None:
     desk.environ["MEMORITER_TOKEN"] = "the-token-of-the-environment"
     assert desk.run("token").out == "the-token-of-the-environment\n"
     outcome = desk.run("token", "--renew")
@@ -173,7 +173,7 @@ def test_the_environment_s_token_is_not_renewed(desk: Desk) -> None:
     assert "MEMORITER_TOKEN" in outcome.err
 
 
-def test_a_home_that_cannot_be_written_is_told_with_what_helps(desk: Desk) -> None:
+def test_a_home_that_cannot_be_written_is_told_with_what_helps(desk: MemoryEnv) -> None:
     desk.home.rmdir()
     desk.home.write_text("a file", encoding="ascii")
     with pytest.raises(ConfigError) as raised:

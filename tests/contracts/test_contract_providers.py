@@ -130,7 +130,7 @@ def test_hints_and_closing_twice_do_no_harm(
 ) -> None:
     opened = opener(tmp_path_factory)
     assert opened.embed(TEXTS[:1], role="query") == pytest.approx(provider.embed(TEXTS[:1], role="query"), abs=1e-5)
-    opened.expect(1)
-    opened.expect(0)
+    opened.hint_batch_size(1)
+    opened.hint_batch_size(0)
     opened.close()
     opened.close()

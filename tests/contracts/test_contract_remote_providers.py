@@ -106,8 +106,8 @@ def test_a_longer_text_never_counts_fewer_tokens_than_its_beginning(provider: Em
 
 
 def test_hints_and_closing_twice_do_no_harm(provider: EmbeddingProvider) -> None:
-    provider.expect(1)
-    provider.expect(0)
+    provider.hint_batch_size(1)
+    provider.hint_batch_size(0)
     provider.close()
     provider.close()
 

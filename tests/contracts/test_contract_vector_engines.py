@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoriter.ids import vector_key
-from memoriter.index import ENGINES, Entry, Index
+from memoriter.index import ENGINES, ChunkRecord, Index
 from memoriter.types import Chunk, Filters, ModelSpec, Source
 
 DIMENSIONS = 6
@@ -21,9 +21,9 @@ SPEC = ModelSpec("fake", "contract", DIMENSIONS)
 REAL_ENGINES = [name for name in ENGINES if name != "auto"]
 
 
-def entry(text: str, day: int = 1) -> Entry:
+def entry(text: str, day: int = 1) -> ChunkRecord:
     chunk = Chunk(1, 1, text)
-    return Entry(chunk, vector_key(chunk), text, 1, b"", date(2026, 1, day).toordinal())
+    return ChunkRecord(chunk, vector_key(chunk), text, 1, b"", date(2026, 1, day).toordinal())
 
 
 def put(index: Index, path: str, texts: list[str], day: int = 1) -> list[int]:

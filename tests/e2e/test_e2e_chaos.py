@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from desk import QUESTION, Desk, Outcome, compatible
+from desk import QUESTION, MemoryEnv, Outcome, compatible
 from memoriter import Memory
 from memoriter.cli import main
 from memoriter.errors import MemoriterError
@@ -43,7 +43,7 @@ KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", 
 class Scene:
     """A desk with a finished index, and the four ways to ask it."""
 
-    desk: Desk
+    desk: MemoryEnv
     patch: pytest.MonkeyPatch
     server: CompatibleServer
     words: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    desk = Desk.at(tmp_path)
+    desk = MemoryEnv.at(tmp_path)
     for name in ("MEMORITER_WORKSPACE", "MEMORITER_CONFIG", *KEYS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MEMORITER_HOME", str(desk.home))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from faults import contents
 from memoriter import Memory
-from memoriter.app import sessions_of, surroundings
+from memoriter.app import read_environment, sessions_of
 from memoriter.chat._transcript import Transcript
 from memoriter.permissions import make_private_file, make_private_folder
 from watched_modes import day, loose, watched, work
@@ -29,15 +29,15 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path / "notes", tmp_path / "user" / ".memoriter", {"HOME": str(tmp_path / "user")})
+def desk(tmp_path: Path) -> MemoryEnv:
+    desk = MemoryEnv(tmp_path / "notes", tmp_path / "user" / ".memoriter", {"HOME": str(tmp_path / "user")})
     desk.write("MEMORY.md", "# Decisions\n\n- PostgreSQL for the ledger, because of ACID.\n")
     (tmp_path / "memoriter.json5").write_text(SETTINGS, encoding="utf-8")
     desk.environ["MEMORITER_CONFIG"] = str(tmp_path / "memoriter.json5")
     return desk
 
 
-def opened(desk: Desk) -> None:
+def opened(desk: MemoryEnv) -> None:
     """As an older version left it: readable for everybody."""
     for path in (desk.home, *desk.home.rglob("*")):
         if not path.is_symlink() and "workspace" not in path.parts:
@@ -45,7 +45,7 @@ def opened(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
-def test_nothing_is_readable_for_others_from_its_first_byte_on(desk: Desk, tmp_path: Path, umask: int) -> None:
+def test_nothing_is_readable_for_others_from_its_first_byte_on(desk: MemoryEnv, tmp_path: Path, umask: int) -> None:
     process = work(day(desk, tmp_path), umask=umask, environ=desk.surroundings(), cwd=desk.notes)
 
     assert watched(process, desk.home) == set()
@@ -56,7 +56,9 @@ def test_nothing_is_readable_for_others_from_its_first_byte_on(desk: Desk, tmp_p
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
-def test_notes_of_the_default_workspace_keep_the_umask_of_their_owner(desk: Desk, tmp_path: Path, umask: int) -> None:
+def test_notes_of_the_default_workspace_keep_the_umask_of_their_owner(
+    desk: MemoryEnv, tmp_path: Path, umask: int
+) -> None:
     steps = [(["remember", "The vault opens with 4711."], "")]
     watched(work(steps, umask=umask, environ=desk.surroundings(), cwd=tmp_path), desk.home, but="workspace")
 
@@ -65,7 +67,7 @@ def test_notes_of_the_default_workspace_keep_the_umask_of_their_owner(desk: Desk
     assert (mode(note), mode(note.parent)) == (0o666 & ~umask, 0o777 & ~umask)
 
 
-def test_an_open_home_of_an_older_version_is_closed_and_told_once(desk: Desk) -> None:
+def test_an_open_home_of_an_older_version_is_closed_and_told_once(desk: MemoryEnv) -> None:
     desk.run("search", "ledger")
     (desk.home / "memory" / "main.sqlite.damaged-20260101T000000Z").write_text("text of notes", encoding="utf-8")
     before = contents(desk.home)
@@ -80,7 +82,7 @@ def test_an_open_home_of_an_older_version_is_closed_and_told_once(desk: Desk) ->
 
 
 @pytest.mark.parametrize("words", [("status",), ("doctor",)])
-def test_status_and_doctor_name_it_in_json(desk: Desk, words: tuple[str, ...]) -> None:
+def test_status_and_doctor_name_it_in_json(desk: MemoryEnv, words: tuple[str, ...]) -> None:
     desk.run("index")
     opened(desk)
 
@@ -90,7 +92,7 @@ def test_status_and_doctor_name_it_in_json(desk: Desk, words: tuple[str, ...]) -
     assert "home_was_open" in (notes or [each["code"] for each in told[0]["notices"]])
 
 
-def test_an_index_elsewhere_is_private_and_its_folder_is_left_alone(desk: Desk, tmp_path: Path) -> None:
+def test_an_index_elsewhere_is_private_and_its_folder_is_left_alone(desk: MemoryEnv, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o777)
     shared.chmod(0o777)
@@ -111,7 +113,7 @@ def test_an_index_elsewhere_is_private_and_its_folder_is_left_alone(desk: Desk, 
     assert mode(shared / "of another program.txt") == 0o644
 
 
-def test_a_folder_with_other_things_in_it_is_never_closed(desk: Desk, tmp_path: Path) -> None:
+def test_a_folder_with_other_things_in_it_is_never_closed(desk: MemoryEnv, tmp_path: Path) -> None:
     for name, sticky in (("with letters", False), ("like tmp", True)):
         home = tmp_path / name
         home.mkdir()
@@ -127,7 +129,7 @@ def test_a_folder_with_other_things_in_it_is_never_closed(desk: Desk, tmp_path: 
         assert list(loose(home / "memory")) == []
 
 
-def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permissions(desk: Desk) -> None:
+def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permissions(desk: MemoryEnv) -> None:
     desk.run("index")
     note, own = desk.home / "memory" / "2026-01-01.md", desk.home / "workspace" / "MEMORY.md"
     own.parent.mkdir(exist_ok=True)
@@ -152,7 +154,7 @@ def test_the_transcript_of_a_chat_is_private_from_its_first_line(
     monkeypatch.setenv("MEMORITER_HOME", str(tmp_path / "home"))
     before = os.umask(0)
     try:
-        file = sessions_of(surroundings(), "main") / "one.jsonl"
+        file = sessions_of(read_environment(), "main") / "one.jsonl"
         Transcript(file, lambda: datetime.now(UTC), "/").said(
             Message("user", "The vault opens with 4711."), datetime.now(UTC)
         )
@@ -162,7 +164,7 @@ def test_the_transcript_of_a_chat_is_private_from_its_first_line(
     assert list(loose(tmp_path / "home")) == []
 
 
-def test_a_server_announces_itself_for_nobody_else(desk: Desk) -> None:
+def test_a_server_announces_itself_for_nobody_else(desk: MemoryEnv) -> None:
     from serving import serving
 
     with serving(desk):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import NOTES, QUESTION, Desk, codes, compatible, paths
+from desk import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from hub_server import Hub, serving
 from memoriter import Memory
 from memoriter.errors import ProviderUnavailable
@@ -43,8 +43,8 @@ sys.addaudithook(watch)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     yield desk
     desk.close()
 
@@ -62,14 +62,14 @@ VARIABLES = {
 }
 
 
-def served(desk: Desk, models: dict[str, Any] | None = None, **search: Any) -> tuple[str, str]:
+def served(desk: MemoryEnv, models: dict[str, Any] | None = None, **search: Any) -> tuple[str, str]:
     desk.configure(models, **search)
     with desk.open() as memory:
         status = memory.status()
         return status.provider, status.key_source
 
 
-def test_auto_takes_the_first_service_with_a_key_in_the_configuration(desk: Desk) -> None:
+def test_auto_takes_the_first_service_with_a_key_in_the_configuration(desk: MemoryEnv) -> None:
     rows, order = dict(EVERY), list(EVERY)
     for name in order:
         assert served(desk, rows) == (name, f"models.providers.{name}.apiKey")
@@ -79,28 +79,28 @@ def test_auto_takes_the_first_service_with_a_key_in_the_configuration(desk: Desk
 
 
 @pytest.mark.parametrize(("variable", "name"), VARIABLES.items())
-def test_auto_takes_a_service_with_a_key_in_the_environment(desk: Desk, variable: str, name: str) -> None:
+def test_auto_takes_a_service_with_a_key_in_the_environment(desk: MemoryEnv, variable: str, name: str) -> None:
     desk.environ[variable] = "sk-env-0123456789"
     assert served(desk) == (name, f"environment {variable}")
     desk.environ = dict.fromkeys(list(VARIABLES)[list(VARIABLES).index(variable) :], "sk-env-0123456789")
     assert served(desk)[0] == name
 
 
-def test_auto_takes_a_model_file_that_is_there_before_any_service(desk: Desk, tmp_path: Path) -> None:
+def test_auto_takes_a_model_file_that_is_there_before_any_service(desk: MemoryEnv, tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
     assert served(desk, EVERY, local={"modelPath": str(file)})[0] == "openai"
     file.write_bytes(b"GGUF")
     assert served(desk, EVERY, local={"modelPath": str(file)})[0] == "local"
 
 
-def test_a_variable_of_a_vendor_is_no_key_for_another_address(desk: Desk) -> None:
+def test_a_variable_of_a_vendor_is_no_key_for_another_address(desk: MemoryEnv) -> None:
     desk.environ["OPENAI_API_KEY"] = "sk-env-0123456789"
     elsewhere = {"openai": {"baseUrl": "http://127.0.0.1:9/v1"}}
     assert served(desk, elsewhere) == ("bundled", "")
     assert served(desk, elsewhere, provider="openai") == ("openai", "")
 
 
-def test_the_key_of_the_first_provider_is_not_sent_to_the_fallback(desk: Desk) -> None:
+def test_the_key_of_the_first_provider_is_not_sent_to_the_fallback(desk: MemoryEnv) -> None:
     with CompatibleServer() as first, CompatibleServer(key="") as spare:
         first.down = first.quota()
         rows = {"spare": {"baseUrl": spare.base_url}, "openai": {"baseUrl": first.base_url}}
@@ -116,7 +116,7 @@ def test_the_key_of_the_first_provider_is_not_sent_to_the_fallback(desk: Desk) -
 
 
 @pytest.mark.parametrize("provider", ["auto", "openai", "far", "local"])
-def test_offline_opens_no_connection_but_to_this_machine(desk: Desk, provider: str) -> None:
+def test_offline_opens_no_connection_but_to_this_machine(desk: MemoryEnv, provider: str) -> None:
     desk.environ |= dict.fromkeys(VARIABLES, "sk-env-0123456789") | {"HTTPS_PROXY": "http://127.0.0.1:9"}
     far = {"far": {"baseUrl": "https://vectors.example.org/v1", "apiKey": "k"}}
     search = {"provider": provider, "fallback": "openai", "offline": True}
@@ -130,13 +130,13 @@ def test_offline_opens_no_connection_but_to_this_machine(desk: Desk, provider: s
             assert "offline" in done.out or provider == "auto"
 
 
-def test_offline_still_asks_a_service_on_this_machine(desk: Desk) -> None:
+def test_offline_still_asks_a_service_on_this_machine(desk: MemoryEnv) -> None:
     with CompatibleServer() as server:
         desk.configure(**compatible(server), offline=True)
         assert desk.run("--json", "index", before=WALL).json["embedded"] == len(NOTES)
 
 
-def test_without_offline_the_wall_is_hit_and_words_answer(desk: Desk) -> None:
+def test_without_offline_the_wall_is_hit_and_words_answer(desk: MemoryEnv) -> None:
     desk.configure(provider="openai", remote={"apiKey": "sk-none-0123456789"})
     done = desk.run("--json", "search", QUESTION, before=WALL + "\nimport time\ntime.sleep = lambda _: None")
     assert (done.json["mode"], done.json["results"][0]["path"]) == ("keyword", "MEMORY.md")
@@ -151,7 +151,7 @@ def later(minutes: int) -> str:
     return f"import time\nwall = time.time\ntime.time = lambda: wall() + {minutes * 60}"
 
 
-def test_many_runs_of_the_program_in_an_hour_ask_a_spent_account_three_times(desk: Desk) -> None:
+def test_many_runs_of_the_program_in_an_hour_ask_a_spent_account_three_times(desk: MemoryEnv) -> None:
     with CompatibleServer() as server:
         desk.configure(**compatible(server))
         server.down = server.quota()
@@ -165,7 +165,7 @@ def test_many_runs_of_the_program_in_an_hour_ask_a_spent_account_three_times(des
         assert len(server.calls) == 3
 
 
-def test_of_programs_that_run_at_once_one_asks_a_spent_account_again(desk: Desk) -> None:
+def test_of_programs_that_run_at_once_one_asks_a_spent_account_again(desk: MemoryEnv) -> None:
     with CompatibleServer() as server:
         desk.configure(**compatible(server))
         desk.run("index")
@@ -208,7 +208,7 @@ QUESTIONS = ("Which database does the ledger use and why?", "When do I have to r
 
 
 @contextmanager
-def reading(desk: Desk) -> Iterator[list[dict[str, Any]]]:
+def reading(desk: MemoryEnv) -> Iterator[list[dict[str, Any]]]:
     """A process that searches all the time; what it saw is there at the end."""
     seen: list[dict[str, Any]] = []
     log = desk.home.parent / "seen.jsonl"
@@ -231,7 +231,7 @@ def reading(desk: Desk) -> Iterator[list[dict[str, Any]]]:
     seen.extend(json.loads(line) for line in log.read_text("utf-8").splitlines()[1:])
 
 
-def index(desk: Desk, *words: str) -> None:
+def index(desk: MemoryEnv, *words: str) -> None:
     """Index, as soon as nobody else does."""
     while "index_busy" in (done := desk.run("--json", "index", *words)).out:
         time.sleep(0.05)
@@ -240,7 +240,7 @@ def index(desk: Desk, *words: str) -> None:
 
 def test_a_reader_sees_no_mixed_and_no_unexplained_answer_while_the_provider_changes(tmp_path: Path) -> None:
     texts = {file.relative_to(EXAMPLES).as_posix(): file.read_text("utf-8") for file in EXAMPLES.rglob("*.md")}
-    desk = Desk.at(tmp_path, texts)
+    desk = MemoryEnv.at(tmp_path, texts)
     with CompatibleServer() as first, CompatibleServer(place=WIDTH) as second:
         settings = {
             "first": compatible(first, model="first-e5-model"),
@@ -249,7 +249,7 @@ def test_a_reader_sees_no_mixed_and_no_unexplained_answer_while_the_provider_cha
         right: dict[tuple[str, str], dict[str, float]] = {}
         for name in ("second", "first"):
             desk.configure(**settings[name])
-            alone = Desk(desk.notes, tmp_path / f"home-{name}", seconds=desk.seconds)
+            alone = MemoryEnv(desk.notes, tmp_path / f"home-{name}", seconds=desk.seconds)
             alone.home.mkdir(mode=0o700)
             alone.config.write_text(desk.config.read_text("utf-8"), "utf-8")
             with Memory.open(alone.notes, home=alone.home) as memory:
@@ -309,7 +309,7 @@ def made(make: Any, factory: pytest.TempPathFactory) -> Path:
 MEANT = "When does my train to Japan depart?"
 
 
-def test_a_gguf_model_of_the_users_is_named_and_searched_with(desk: Desk, gguf: Path) -> None:
+def test_a_gguf_model_of_the_users_is_named_and_searched_with(desk: MemoryEnv, gguf: Path) -> None:
     desk.configure(provider="auto", local={"modelPath": str(gguf)})
     with desk.open() as memory:
         assert memory.sync().embedded == len(NOTES)
@@ -319,7 +319,7 @@ def test_a_gguf_model_of_the_users_is_named_and_searched_with(desk: Desk, gguf: 
         assert (result.mode, paths(result)[0], codes(result)) == ("hybrid", "memory/2026-03-05.md", [])
 
 
-def test_an_exported_model_of_the_users_is_named_and_searched_with(desk: Desk, onnx: Path) -> None:
+def test_an_exported_model_of_the_users_is_named_and_searched_with(desk: MemoryEnv, onnx: Path) -> None:
     desk.configure(provider="onnx", local={"modelPath": str(onnx)})
     with desk.open() as memory:
         assert memory.sync().embedded == len(NOTES)
@@ -335,7 +335,7 @@ def test_an_exported_model_of_the_users_is_named_and_searched_with(desk: Desk, o
         assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["provider_unavailable"])
 
 
-def test_a_model_of_a_hub_is_downloaded_once(desk: Desk, gguf: Path) -> None:
+def test_a_model_of_a_hub_is_downloaded_once(desk: MemoryEnv, gguf: Path) -> None:
     with serving(Hub({"model-Q8_0.gguf": gguf.read_bytes()})) as hub:
         desk.environ["HF_ENDPOINT"] = hub.url
         desk.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"})
@@ -351,7 +351,7 @@ def test_a_model_of_a_hub_is_downloaded_once(desk: Desk, gguf: Path) -> None:
     assert desk.open().search(MEANT).mode == "hybrid"
 
 
-def test_a_hub_that_does_not_have_the_model_leaves_the_words(desk: Desk) -> None:
+def test_a_hub_that_does_not_have_the_model_leaves_the_words(desk: MemoryEnv) -> None:
     pytest.importorskip("xllamacpp")
     with serving(Hub({})) as hub:
         desk.environ["HF_ENDPOINT"] = hub.url

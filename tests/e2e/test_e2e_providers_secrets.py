@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from desk import QUESTION, Desk
+from desk import QUESTION, MemoryEnv
 from memoriter.cli import main
 from memoriter.embed.remote import _remote
 from servers import SERVERS, Answer, html_page, refused, reset
@@ -138,7 +138,7 @@ KEYS = st.tuples(st.sampled_from(["sk-", ""]), LETTERS).map("".join)
     fault=st.sampled_from(sorted(FAULTS)),
 )
 def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, place: str, vendor: str, fault: str):
-    desk, server = Desk.at(scene.folders.mktemp("planted")), scene.servers[vendor]
+    desk, server = MemoryEnv.at(scene.folders.mktemp("planted")), scene.servers[vendor]
     told, environ = planted(place, secret, vendor, server.base_url)
     desk.config.write_text(json.dumps(told), "utf-8")
     server.always = FAULTS[fault](server)
@@ -170,7 +170,7 @@ def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, 
 def test_a_secret_is_in_no_representation(tmp_path: Path) -> None:
     secret = "sk-planted-9876543210abcdef"
     for place in PLACES:
-        desk = Desk.at(tmp_path / place)
+        desk = MemoryEnv.at(tmp_path / place)
         told, environ = planted(place, secret, "openai", "http://127.0.0.1:9/v1")
         desk.config.write_text(json.dumps(told), "utf-8")
         desk.environ |= environ

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from hook_inputs import hook_input
 from memoriter.discovery import announced
 from serving import serving
@@ -36,15 +36,15 @@ def shared(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, shared: Path) -> Desk:
+def desk(tmp_path: Path, shared: Path) -> MemoryEnv:
     home = tmp_path / "user" / ".memoriter"
     home.mkdir(mode=0o700, parents=True)
-    desk = Desk(shared / "own", home, {"HOME": str(tmp_path / "user")})
+    desk = MemoryEnv(shared / "own", home, {"HOME": str(tmp_path / "user")})
     desk.configure(provider="none")
     return desk
 
 
-def run(desk: Desk, *words: str, typed: str = ""):
+def run(desk: MemoryEnv, *words: str, typed: str = ""):
     """The program in the folder of the desk, without naming a workspace."""
     import subprocess
 
@@ -63,7 +63,7 @@ def run(desk: Desk, *words: str, typed: str = ""):
 
 
 @pytest.mark.parametrize("sign", ["MEMORY.md", "memory/2026-01-01.md", ".memoriter.json5", "link"])
-def test_a_planted_note_is_not_recalled_and_nothing_is_written_there(desk: Desk, shared: Path, sign: str) -> None:
+def test_a_planted_note_is_not_recalled_and_nothing_is_written_there(desk: MemoryEnv, shared: Path, sign: str) -> None:
     (shared / "MEMORY.md").unlink()
     file = shared / ("MEMORY.md" if sign == "link" else sign)
     file.parent.mkdir(exist_ok=True)
@@ -88,7 +88,7 @@ def test_a_planted_note_is_not_recalled_and_nothing_is_written_there(desk: Desk,
     assert "4711" in (next((desk.home / "workspace").rglob("*.md"))).read_text(encoding="utf-8")
 
 
-def test_status_and_doctor_say_what_is_not_used(desk: Desk) -> None:
+def test_status_and_doctor_say_what_is_not_used(desk: MemoryEnv) -> None:
     (status,) = run(desk, "status", "--json").json
     doctor = run(desk, "doctor", "--json").json
 
@@ -96,7 +96,7 @@ def test_status_and_doctor_say_what_is_not_used(desk: Desk) -> None:
     assert "workspace_refused" in [finding["check"] for finding in doctor["findings"]]
 
 
-def test_a_folder_that_is_named_is_read_and_written(desk: Desk, shared: Path) -> None:
+def test_a_folder_that_is_named_is_read_and_written(desk: MemoryEnv, shared: Path) -> None:
     found = run(desk, "search", "ledger", "-w", str(shared), "--json")
     written = run(desk, "remember", "A line for everybody.", "-w", str(shared), "--to", "long-term")
 
@@ -106,7 +106,7 @@ def test_a_folder_that_is_named_is_read_and_written(desk: Desk, shared: Path) ->
 
 
 @pytest.mark.parametrize("name", ["memoriter.json5", "agents", "serve", "memory"])
-def test_a_home_in_which_a_stranger_planted_something_is_not_used(desk: Desk, name: str) -> None:
+def test_a_home_in_which_a_stranger_planted_something_is_not_used(desk: MemoryEnv, name: str) -> None:
     run(desk, "hook", "session-start", typed=hook_input("claude-code", "session-start", cwd=desk.notes))
     (desk.home / name).mkdir(exist_ok=True) if "." not in name else None
     os.chown(desk.home / name, STRANGER, STRANGER)
@@ -120,7 +120,7 @@ def test_a_home_in_which_a_stranger_planted_something_is_not_used(desk: Desk, na
     assert "another user" in hook.err
 
 
-def test_a_planted_context_and_a_planted_store_of_sessions_are_not_believed(desk: Desk) -> None:
+def test_a_planted_context_and_a_planted_store_of_sessions_are_not_believed(desk: MemoryEnv) -> None:
     typed = hook_input("claude-code", "session-start", cwd=desk.notes, source="startup")
     run(desk, "remember", "The train leaves at noon.", "--to", "long-term")
     assert "The train leaves" in run(desk, "hook", "session-start", typed=typed).out
@@ -142,7 +142,7 @@ def test_a_planted_context_and_a_planted_store_of_sessions_are_not_believed(desk
     assert "another user" in compacted.err
 
 
-def test_an_announcement_of_a_stranger_is_not_followed(desk: Desk) -> None:
+def test_an_announcement_of_a_stranger_is_not_followed(desk: MemoryEnv) -> None:
     with serving(desk) as server:
         assert len(list(announced(server.folder))) == 1
         os.chown(server.file, STRANGER, STRANGER)

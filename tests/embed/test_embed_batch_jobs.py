@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.embed.remote._batch_run import BatchRun, Collected, batch_vendors
-from memoriter.embed.remote._batch_state import BatchJob, BatchRules, Progress, Row, applied
+from memoriter.embed.remote._batch_state import BatchJob, BatchProgress, BatchRow, BatchRules, applied
 from memoriter.errors import BadVector, ConfigError, InputRejected, OutOfQuota
 from servers import KEY, Answer, Watch, half_written, provider_of, refused, reset
 from servers.batches import BATCHES, OpenAIBatches
@@ -294,7 +294,7 @@ def test_results_in_a_file_are_read_line_by_line_in_their_places() -> None:
 
     job = BatchJob("n", ("a", "b", "c", "d"), 0.0, job_id="batches/b0")
     body = b'{"done": true, "metadata": {"state": "BATCH_STATE_SUCCEEDED"}, "response": {"responsesFile": "files/out"}}'
-    assert API.progress(body, "Gemini") == Progress(ended=True, outputs=("files/out",))
+    assert API.progress(body, "Gemini") == BatchProgress(ended=True, outputs=("files/out",))
     with BATCHES["gemini"]() as server:
         request = API.results(provider_of(server).settings, job, "files/out")
         assert request.url == server.root + "/download/v1beta/files/out:download?alt=media"
@@ -363,10 +363,10 @@ def test_a_job_that_cannot_be_read_is_none(text: str) -> None:
 @given(
     st.lists(st.sampled_from("abcdef"), unique=True).map(tuple),
     st.lists(
-        st.builds(Row, st.sampled_from("abcdefxyz"), st.none() | st.just([1.0]), st.sampled_from([200, 400, 500]))
+        st.builds(BatchRow, st.sampled_from("abcdefxyz"), st.none() | st.just([1.0]), st.sampled_from([200, 400, 500]))
     ),
 )
-def test_every_text_of_a_job_comes_out_exactly_once(keys: tuple[str, ...], rows: list[Row]) -> None:
+def test_every_text_of_a_job_comes_out_exactly_once(keys: tuple[str, ...], rows: list[BatchRow]) -> None:
     outcome = applied(BatchJob("n", keys, 0.0), rows)
     out = [*(row.key for row in outcome.rows), *(row.key for row in outcome.failed), *outcome.again]
     assert sorted(out) == sorted(keys)

@@ -43,7 +43,7 @@ class Scripted:
     def count_tokens(self, text: str) -> int:
         return len(text)
 
-    def expect(self, chunks: int) -> None:
+    def hint_batch_size(self, chunks: int) -> None:
         self.expected.append(chunks)
 
     def close(self) -> None: ...

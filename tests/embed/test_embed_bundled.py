@@ -70,7 +70,7 @@ def both(cache: Path) -> dict[str, tuple[Any, Any]]:
     """Each text's vector by the C engine and by the graph."""
     provider = opened(cache)
     few = provider.embed(list(VARIED.values()), role="document")
-    provider.expect(1_000)
+    provider.hint_batch_size(1_000)
     many = provider.embed(list(VARIED.values()), role="document")
     assert provider._graph is not None
     provider.close()
@@ -84,10 +84,10 @@ def test_both_engines_give_one_vector(both: dict[str, tuple[Any, Any]], name: st
 
 
 def test_the_bulk_engine_serves_documents_in_bulk_and_nothing_else(provider: BundledProvider) -> None:
-    provider.expect(39)
+    provider.hint_batch_size(39)
     provider.embed(["a"], role="document")
     assert provider._graph is None
-    provider.expect(40)
+    provider.hint_batch_size(40)
     provider.embed(["a"], role="query")
     assert provider._graph is None
     provider.embed(["a"], role="document")
@@ -95,17 +95,17 @@ def test_the_bulk_engine_serves_documents_in_bulk_and_nothing_else(provider: Bun
 
 
 def test_the_bulk_engine_stays_through_small_batches_and_goes_when_the_work_is_done(provider: BundledProvider) -> None:
-    provider.expect(500)
-    provider.expect(3)
+    provider.hint_batch_size(500)
+    provider.hint_batch_size(3)
     provider.embed(["a"], role="document")
     assert provider._graph is not None
-    provider.expect(0)
+    provider.hint_batch_size(0)
     assert provider._graph is None
 
 
 def test_tokens_are_counted_alike_by_both_engines(provider: BundledProvider) -> None:
     few = [provider.count_tokens(text) for text in VARIED.values()]
-    provider.expect(1_000)
+    provider.hint_batch_size(1_000)
     assert [provider.count_tokens(text) for text in VARIED.values()] == few
 
 
@@ -166,7 +166,7 @@ def test_a_bulk_engine_with_a_fault_leaves_the_work_to_the_other(
             monkeypatch.setattr(_graph.GraphEngine, "agrees_with", lambda *_: True)
             monkeypatch.setattr(_graph.GraphEngine, "embed", refuse)
     expected = provider.embed(["one", "two"], role="document")
-    provider.expect(100)
+    provider.hint_batch_size(100)
     with caplog.at_level(logging.WARNING):
         assert np.array_equal(provider.embed(["one", "two"], role="document"), expected)
         assert np.array_equal(provider.embed(["one", "two"], role="document"), expected)
@@ -203,6 +203,6 @@ def test_a_question_does_not_wait_for_the_bulk_engine(
         return True
 
     monkeypatch.setattr(_graph.GraphEngine, "agrees_with", start_slowly)
-    provider.expect(100)
+    provider.hint_batch_size(100)
     provider.embed(["document"], role="document")
     assert answered == [1]

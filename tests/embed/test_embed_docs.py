@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from memoriter.app import Surroundings, embedding_of, ledger_of
+from memoriter.app import Environment, embedding_of, ledger_of
 from memoriter.backends import Budget
-from memoriter.backends._account import Account
+from memoriter.backends._account import UsageMeter
 from memoriter.backends._embedding import STANDING_IN_SECONDS
 from memoriter.cli import main
 from memoriter.config import load, reference
@@ -110,7 +110,7 @@ def chosen(content: str, tmp_path: Path, environ: dict[str, str]) -> Choice:
     """What a whole configuration file chooses, by the way that the program takes."""
     file = tmp_path / "memoriter.json5"
     file.write_text(content, encoding="utf-8")
-    around = Surroundings(environ, tmp_path, tmp_path, time.time, time.monotonic)
+    around = Environment(environ, tmp_path, tmp_path, time.time, time.monotonic)
     configuration = load(file, home=tmp_path, environ=environ)
     embedding = embedding_of(configuration, configuration.search_for("main"), around)
     try:
@@ -221,13 +221,13 @@ def test_a_dry_run_prices_the_examples_as_the_page_shows(home: Path, monkeypatch
 def test_the_record_of_what_was_spent_looks_as_on_the_page(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ((_, shown),) = [block for block in blocks("console") if "memoriter cost" in block[1]]
     noon = 1_795_348_800.0
-    around = Surroundings({"MEMORITER_HOME": str(home)}, home, home.parent / "notes", lambda: noon, time.monotonic)
-    monkeypatch.setattr("memoriter.app.surroundings", lambda: around)
+    around = Environment({"MEMORITER_HOME": str(home)}, home, home.parent / "notes", lambda: noon, time.monotonic)
+    monkeypatch.setattr("memoriter.app.read_environment", lambda: around)
     ledger = ledger_of(around)
-    own = Account(ledger, Budget(), "openai", "text-embedding-3-small", priced=True)
+    own = UsageMeter(ledger, Budget(), "openai", "text-embedding-3-small", priced=True)
     own.add(700_000)
     own.add(504_000)
-    Account(ledger, Budget(), "openai", "openai/text-embedding-3-small", priced=False).add(3_500)
+    UsageMeter(ledger, Budget(), "openai", "openai/text-embedding-3-small", priced=False).add(3_500)
     ledger.close()
     assert said_by("cost", "--days", "7") == shown.partition("\n")[2]
 

@@ -39,7 +39,7 @@ def test_a_header_names_the_model(tmp_path: Path) -> None:
     )
     header = read_gguf(file)
     assert header.architecture == "nomic-bert"
-    assert (header.name, header.kin) == ("Nomic Embed", "nomic-embed-text")
+    assert (header.name, header.base_model) == ("Nomic Embed", "nomic-embed-text")
     assert (header.context_length, header.embedding_length, header.pooling) == (2048, 768, "mean")
     assert header.tokenizer == "bert"
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chosen_secrets import FORMS
-from desk import Desk, codes, compatible
+from desk import MemoryEnv, codes, compatible
 from memoriter.embed import SendsTexts, embed_in_batches, open_provider
 from memoriter.embed.remote._batch_run import BatchRun
 from memoriter.embed.remote._batch_state import BatchRules
@@ -139,7 +139,7 @@ def test_a_job_holds_no_secret_and_no_hash_of_one(vendor: str) -> None:
 
 def test_the_note_the_index_and_the_answer_keep_what_the_service_never_saw(tmp_path: Path) -> None:
     with CompatibleServer() as server:
-        desk = Desk.at(tmp_path, {"MEMORY.md": "# Router\n\nThe router of the office: password: hunter2\n"})
+        desk = MemoryEnv.at(tmp_path, {"MEMORY.md": "# Router\n\nThe router of the office: password: hunter2\n"})
         desk.configure(**compatible(server))
         memory = desk.open()
         report = memory.sync()
@@ -164,7 +164,7 @@ def test_a_text_is_masked_before_it_is_cut_to_the_length_of_the_model(
         """A model that reads thirty tokens at a time."""
 
         spec = replace(real.spec, max_tokens=30)
-        count_tokens, outgoing, expect = real.count_tokens, real.outgoing, real.expect
+        count_tokens, outgoing, expect = real.count_tokens, real.outgoing, real.hint_batch_size
 
         def embed(self, texts, *, role):
             read.extend(texts)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memoriter.embed import embed_in_batches
-from memoriter.embed.remote._breaker import Breaker
+from memoriter.embed.remote._breaker import BreakerState
 from memoriter.embed.remote._remote import RemoteSettings
 from memoriter.errors import (
     BadVector,
@@ -171,13 +171,13 @@ class Kept:
 
     text = ""
 
-    def load(self) -> Breaker:
-        return Breaker.from_json(self.text)
+    def load(self) -> BreakerState:
+        return BreakerState.from_json(self.text)
 
-    def save(self, breaker: Breaker) -> None:
+    def save(self, breaker: BreakerState) -> None:
         self.text = breaker.to_json()
 
-    def swap(self, old: Breaker, new: Breaker) -> bool:
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
         if self.text != old.to_json():
             return False
         self.save(new)
@@ -200,7 +200,7 @@ def test_a_new_process_has_no_more_calls_and_a_new_key_has(server: ScriptedServe
 class Overtaken(Kept):
     """Another process is always faster."""
 
-    def swap(self, old: Breaker, new: Breaker) -> bool:
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
         return False
 
 

@@ -17,7 +17,7 @@ from memoriter.embed.remote._batch_run import _APIS
 from memoriter.embed.remote._batch_state import BatchJob
 from memoriter.embed.remote._faults import error_object, retry_after_of
 from memoriter.embed.remote._remote import remote_names, vendor_of
-from memoriter.embed.remote._wire import heard, shown
+from memoriter.embed.remote._wire import error_text, redact_line
 from memoriter.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -173,8 +173,8 @@ PARTS = [
 def test_the_time_to_read_what_a_service_says_grows_with_its_length(part: str) -> None:
     body = (part * (200_000 // len(part))).encode()
     started = time.process_time()
-    assert len(heard(body)) <= 240
+    assert len(error_text(body)) <= 240
     for vendor in VENDORS:
         vendor_of(vendor).error_of(400, {}, body[: 64 << 10], (), "it")
-    shown(body.decode()[:8_000])
+    redact_line(body.decode()[:8_000])
     assert time.process_time() - started < 3

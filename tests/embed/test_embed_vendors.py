@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memoriter.embed.remote._remote import RemoteSettings, remote_names, vendor_of
 from memoriter.embed.remote._remote_model import open_model
-from memoriter.embed.remote._remote_settings import endpoint_of, is_loopback, is_near
-from memoriter.embed.remote._wire import sendable
+from memoriter.embed.remote._remote_settings import endpoint_of, is_local_network, is_loopback
+from memoriter.embed.remote._wire import sanitize
 from memoriter.errors import (
     BadVector,
     ConfigError,
@@ -226,7 +226,7 @@ def test_qwen_is_told_its_task_in_queries_only() -> None:
 
 @given(st.sampled_from(VENDORS), st.lists(st.text(st.characters()), min_size=1, max_size=5))
 def test_every_text_arrives_as_it_was_sent(vendor: str, texts: list[str]) -> None:
-    sent = [sendable(text) for text in texts]
+    sent = [sanitize(text) for text in texts]
     body = json.loads(built(vendor, sent).body)
     arrived = (
         [request["content"]["parts"][0]["text"] for request in body["requests"]]
@@ -425,4 +425,4 @@ ADDRESSES: Mapping[str, tuple[bool, bool]] = {
 
 @pytest.mark.parametrize("url", ADDRESSES)
 def test_an_address_says_how_near_it_is(url: str) -> None:
-    assert (is_loopback(url), is_near(url)) == ADDRESSES[url]
+    assert (is_loopback(url), is_local_network(url)) == ADDRESSES[url]

@@ -10,7 +10,7 @@ import pytest
 from memoriter import Memory
 from memoriter.errors import UsageError
 from memoriter.evals import QuestionsReport, ask, load_questions
-from memoriter.evals._questions import Answer, Asked, Question
+from memoriter.evals._questions import AnswerLines, EvalQuestion, QuestionResult
 from memoriter.types import Hit
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def hit(path: str, start: int, end: int, score: float) -> Hit:
     return Hit(path, start, end, score, "snippet", "memory")
 
 
-def asked(*hits: Hit, answers: tuple[Answer, ...] = (Answer("a.md", 5, 7),)) -> Asked:
-    return Asked(Question("q", "?", "en", "lexical", answers), hits, 0.35)
+def asked(*hits: Hit, answers: tuple[AnswerLines, ...] = (AnswerLines("a.md", 5, 7),)) -> QuestionResult:
+    return QuestionResult(EvalQuestion("q", "?", "en", "lexical", answers), hits, 0.35)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,9 @@ def test_a_hit_answers_by_note_or_by_overlapping_lines(found, note, lines):
 
 
 def test_the_first_place_of_any_answer_counts():
-    one = asked(hit("b.md", 1, 2, 0.9), hit("c.md", 3, 3, 0.8), answers=(Answer("a.md", 1, 1), Answer("c.md", 3, 4)))
+    one = asked(
+        hit("b.md", 1, 2, 0.9), hit("c.md", 3, 3, 0.8), answers=(AnswerLines("a.md", 1, 1), AnswerLines("c.md", 3, 4))
+    )
     assert one.lines_place == 2
 
 
@@ -68,8 +70,8 @@ def test_questions_are_read_with_every_place_that_answers(tmp_path):
     ]
     file.write_text(json.dumps(rows), "utf-8")
     assert load_questions(file) == (
-        Question("en-1", "what?", "en", "lexical", (Answer("a.md", 5, 7), Answer("b.md", 1, 1))),
-        Question("none-1", "who?", "en", "near"),
+        EvalQuestion("en-1", "what?", "en", "lexical", (AnswerLines("a.md", 5, 7), AnswerLines("b.md", 1, 1))),
+        EvalQuestion("none-1", "who?", "en", "near"),
     )
 
 
@@ -92,13 +94,19 @@ def report(tmp_path: Path) -> QuestionsReport:
     config = tmp_path / "memoriter.json5"
     config.write_text('{agents: {defaults: {memorySearch: {provider: "fake"}}}}', "utf-8")
     answerable = (
-        Question(
-            "en-1", "Which database was chosen for the ledger?", "en", "lexical", (Answer("memory/ledger.md", 3, 3),)
+        EvalQuestion(
+            "en-1",
+            "Which database was chosen for the ledger?",
+            "en",
+            "lexical",
+            (AnswerLines("memory/ledger.md", 3, 3),),
         ),
-        Question("en-2", "How often do tomatoes need water?", "en", "paraphrase", (Answer("memory/garden.md", 3, 3),)),
-        Question("en-3", "Zebra crossing?", "en", "paraphrase", (Answer("memory/nowhere.md", 1, 1),)),
+        EvalQuestion(
+            "en-2", "How often do tomatoes need water?", "en", "paraphrase", (AnswerLines("memory/garden.md", 3, 3),)
+        ),
+        EvalQuestion("en-3", "Zebra crossing?", "en", "paraphrase", (AnswerLines("memory/nowhere.md", 1, 1),)),
     )
-    unanswerable = (Question("none-1", "Xylophone lessons?", "en", "far"),)
+    unanswerable = (EvalQuestion("none-1", "Xylophone lessons?", "en", "far"),)
     with Memory.open(tmp_path / "notes", config=config, home=tmp_path / "home") as memory:
         return QuestionsReport(ask(memory, answerable), ask(memory, unanswerable))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.evals import Run, VectorStore, kinds_table, system_table, values
+from memoriter.evals import EvalRun, VectorStore, kinds_table, system_table, values
 from memoriter.evals._datasets import Dataset, Document, Need, Pool
 from memoriter.evals._pool import OURS, SYSTEMS, PoolIndex
 from memoriter.evals._vectors import question_key
@@ -121,7 +121,7 @@ def test_a_turn_gains_from_the_turn_before_it(tmp_path, store):
 
 
 def test_four_systems_are_measured(tmp_path, store):
-    result = Run(store, tmp_path, ticks).measure(Dataset("towns", "en", PARAGRAPHS, QUESTIONS))
+    result = EvalRun(store, tmp_path, ticks).measure(Dataset("towns", "en", PARAGRAPHS, QUESTIONS))
     assert [system.system for system in result.systems] == ["keyword alone", "vector alone", "classic", "calibrated"]
     assert result.ours.quality.mrr == 1
     assert result.ours.quality.questions == len(QUESTIONS)
@@ -131,7 +131,7 @@ def test_four_systems_are_measured(tmp_path, store):
 
 
 def test_conversations_are_also_asked_about_each_other(tmp_path, store):
-    result = Run(store, tmp_path, ticks).measure(Dataset("talk", "en", TALK, NEEDS))
+    result = EvalRun(store, tmp_path, ticks).measure(Dataset("talk", "en", TALK, NEEDS))
     assert all(system.auc_elsewhere is not None for system in result.systems)
     assert {kind: quality.questions for kind, quality in result.ours.by_kind.items()} == {"multi": 1, "single": 2}
 
@@ -141,10 +141,10 @@ def test_the_second_run_embeds_nothing_and_finds_the_same(tmp_path, store):
     seen: list[object] = []
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    first = Run(store, tmp_path / "one", ticks, seen.append).measure(dataset)
+    first = EvalRun(store, tmp_path / "one", ticks, seen.append).measure(dataset)
     embedded = len(seen)
     assert embedded
-    assert Run(store, tmp_path / "two", ticks, seen.append).measure(dataset) == first
+    assert EvalRun(store, tmp_path / "two", ticks, seen.append).measure(dataset) == first
     assert len(seen) == embedded
 
 
@@ -153,7 +153,7 @@ def test_a_question_never_takes_the_vector_of_a_document_with_the_same_text():
 
 
 def test_the_figures_are_shown_as_a_table_and_given_as_values(tmp_path, store):
-    result = Run(store, tmp_path, ticks).measure(Dataset("talk", "en", TALK, NEEDS))
+    result = EvalRun(store, tmp_path, ticks).measure(Dataset("talk", "en", TALK, NEEDS))
     title, _, head, rule, *rows, end = system_table(result).lines()
     assert title == "**talk: 3 questions, 6 documents**"
     assert head.startswith("| system        | nDCG@10 |")
@@ -168,5 +168,5 @@ def test_the_figures_are_shown_as_a_table_and_given_as_values(tmp_path, store):
 
 
 def test_a_set_without_types_has_no_table_of_them(tmp_path, store):
-    result = Run(store, tmp_path, ticks).measure(Dataset("towns", "en", PARAGRAPHS[:2], QUESTIONS[:2]))
+    result = EvalRun(store, tmp_path, ticks).measure(Dataset("towns", "en", PARAGRAPHS[:2], QUESTIONS[:2]))
     assert kinds_table(result) is None

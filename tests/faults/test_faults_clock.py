@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, Desk, paths
+from desk import QUESTION, MemoryEnv, paths
 from faults import contents
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ JUMPS = (-1.0, -3_600.0, -YEAR, -50 * YEAR, 3_600.0, YEAR, 50 * YEAR)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake", query={"hybrid": {"temporalDecay": {"enabled": True}}})
     yield desk
     desk.close()
@@ -30,7 +30,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 @pytest.mark.parametrize("jump", JUMPS)
 @pytest.mark.parametrize("between", ["runs", "questions"])
 def test_whatever_the_clock_does_everything_is_found_and_nothing_is_embedded_twice(
-    desk: Desk, jump: float, between: str
+    desk: MemoryEnv, jump: float, between: str
 ) -> None:
     before = contents(desk.notes)
     memory = desk.open()
@@ -53,7 +53,7 @@ def test_whatever_the_clock_does_everything_is_found_and_nothing_is_embedded_twi
     assert memory.status().health.ok
 
 
-def test_an_entry_is_kept_under_the_day_that_the_clock_says_and_never_over_another(desk: Desk) -> None:
+def test_an_entry_is_kept_under_the_day_that_the_clock_says_and_never_over_another(desk: MemoryEnv) -> None:
     memory = desk.open()
     first = memory.remember("The first entry.")
     desk.seconds -= 10 * YEAR
@@ -69,7 +69,7 @@ def test_an_entry_is_kept_under_the_day_that_the_clock_says_and_never_over_anoth
 
 
 @pytest.mark.parametrize("stamp", [0, 1, 4_102_444_800, 32_503_680_000])
-def test_a_note_with_any_time_of_change_is_read_again_when_it_changes(desk: Desk, stamp: int) -> None:
+def test_a_note_with_any_time_of_change_is_read_again_when_it_changes(desk: MemoryEnv, stamp: int) -> None:
     file = desk.notes / "memory/odd.md"
     desk.write("memory/odd.md", "The first words.\n")
     os.utime(file, (stamp, stamp))
@@ -81,7 +81,7 @@ def test_a_note_with_any_time_of_change_is_read_again_when_it_changes(desk: Desk
     assert paths(memory.search("other sentences"))[0] == "memory/odd.md"
 
 
-def test_a_service_is_asked_again_although_the_clock_went_back(desk: Desk) -> None:
+def test_a_service_is_asked_again_although_the_clock_went_back(desk: MemoryEnv) -> None:
     """What is remembered of today's spending is of that day, by date: another day has its own account."""
     memory = desk.open()
     memory.sync()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, Desk, codes, paths
+from desk import QUESTION, MemoryEnv, codes, paths
 from faults import answered, bound_by_permissions, contents, fill, found, health, read_only, refused, run, small_disk
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ ROOM = "import resource, sys; sys.dont_write_bytecode = True; resource.setrlimit
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     yield desk
     desk.close()
 
 
-def test_a_disk_that_becomes_full_leaves_the_old_index_to_be_read_and_the_remedy_is_room(desk: Desk) -> None:
+def test_a_disk_that_becomes_full_leaves_the_old_index_to_be_read_and_the_remedy_is_room(desk: MemoryEnv) -> None:
     with small_disk(desk.home, "12m"):
         desk.configure(provider="fake")
         answered(desk, "index")
@@ -47,7 +47,7 @@ def test_a_disk_that_becomes_full_leaves_the_old_index_to_be_read_and_the_remedy
 
 
 @pytest.mark.parametrize("size", ["400k", "800k", "1500k"])
-def test_a_disk_that_is_too_small_keeps_what_was_finished(desk: Desk, size: str) -> None:
+def test_a_disk_that_is_too_small_keeps_what_was_finished(desk: MemoryEnv, size: str) -> None:
     with small_disk(desk.home, size):
         desk.configure(provider="fake")
         desk.many(150)
@@ -60,7 +60,7 @@ def test_a_disk_that_is_too_small_keeps_what_was_finished(desk: Desk, size: str)
         assert contents(desk.notes) == before
 
 
-def test_a_limit_on_the_size_of_files_is_told_as_what_it_is(desk: Desk) -> None:
+def test_a_limit_on_the_size_of_files_is_told_as_what_it_is(desk: MemoryEnv) -> None:
     desk.many(150)
     before = contents(desk.notes)
     error = refused(desk, "index", before=ROOM.format(200_000))
@@ -70,7 +70,7 @@ def test_a_limit_on_the_size_of_files_is_told_as_what_it_is(desk: Desk) -> None:
     assert health(desk) == {}
 
 
-def test_an_entry_for_which_there_is_no_room_leaves_the_note_as_it_was(desk: Desk) -> None:
+def test_an_entry_for_which_there_is_no_room_leaves_the_note_as_it_was(desk: MemoryEnv) -> None:
     file = desk.notes / "MEMORY.md"
     before = file.read_bytes()
     words = ("remember", "--to", "long-term", "word " * 400)
@@ -81,7 +81,7 @@ def test_an_entry_for_which_there_is_no_room_leaves_the_note_as_it_was(desk: Des
     assert file.read_bytes().startswith(before)
 
 
-def test_a_database_that_may_not_grow_is_searched_as_it_was_and_goes_on_when_it_may(desk: Desk) -> None:
+def test_a_database_that_may_not_grow_is_searched_as_it_was_and_goes_on_when_it_may(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.sync()
     before = contents(desk.notes)
@@ -102,7 +102,7 @@ def test_a_database_that_may_not_grow_is_searched_as_it_was_and_goes_on_when_it_
     assert codes(memory.status()) == []
 
 
-def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(desk: Desk, tmp_path: Path) -> None:
+def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(desk: MemoryEnv, tmp_path: Path) -> None:
     answered(desk, "index")
     desk.write("memory/later.md", "The zanzibar key is under the mat.\n")
     with read_only(desk.home):
@@ -115,7 +115,7 @@ def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(desk: D
             error = refused(desk, *command)
             assert "or set memorySearch.store.path" in error["remedy"]
         # another index path
-        other = Desk(desk.notes, tmp_path / "elsewhere")
+        other = MemoryEnv(desk.notes, tmp_path / "elsewhere")
         other.home.mkdir()
         other.configure(provider="fake")
         assert found(other, "zanzibar key")[0] == "memory/later.md"
@@ -125,7 +125,7 @@ def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(desk: D
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_a_folder_whose_permissions_forbid_writing_is_read_as_far_as_it_goes(desk: Desk, *, indexed: bool) -> None:
+def test_a_folder_whose_permissions_forbid_writing_is_read_as_far_as_it_goes(desk: MemoryEnv, *, indexed: bool) -> None:
     bound = bound_by_permissions()
     folder = desk.home / "memory"
     if indexed:
@@ -146,7 +146,7 @@ def test_a_folder_whose_permissions_forbid_writing_is_read_as_far_as_it_goes(des
     assert health(desk, before=bound) == {}
 
 
-def test_a_program_that_stays_writes_again_as_soon_as_it_can(desk: Desk) -> None:
+def test_a_program_that_stays_writes_again_as_soon_as_it_can(desk: MemoryEnv) -> None:
     with desk.open() as first:
         first.sync()
     memory = desk.open()
@@ -159,7 +159,7 @@ def test_a_program_that_stays_writes_again_as_soon_as_it_can(desk: Desk) -> None
     assert (paths(result)[0], result.health.ok) == ("memory/later.md", True)
 
 
-def test_a_log_that_a_killed_process_left_is_not_overlooked_when_the_index_can_only_be_read(desk: Desk) -> None:
+def test_a_log_that_a_killed_process_left_is_not_overlooked_when_the_index_can_only_be_read(desk: MemoryEnv) -> None:
     die = "import os; desk.sync(); desk._backend.index.set_meta('written', 'last'); os._exit(9)"
     before = f"from memoriter import Memory; desk = Memory.open({str(desk.notes)!r}); {die}"
     assert desk.run("status", before=before).exit_code == 9

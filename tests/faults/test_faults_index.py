@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, Desk, codes, paths
+from desk import QUESTION, MemoryEnv, codes, paths
 from faults import answered, contents, follow, found, health, refused
 from soak import factor
 
@@ -25,8 +25,8 @@ RANDOM_PLACES = 40
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     desk.many(30)
     with desk.open() as memory:
@@ -35,13 +35,13 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.close()
 
 
-def index_of(desk: Desk) -> Path:
+def index_of(desk: MemoryEnv) -> Path:
     """The link that leads to the generation that serves."""
     (link,) = (file for file in (desk.home / "memory").iterdir() if file.is_symlink())
     return link
 
 
-def overwrite(desk: Desk, content: bytes) -> None:
+def overwrite(desk: MemoryEnv, content: bytes) -> None:
     """Put other bytes in the place of the index, with no log beside it."""
     folder = desk.home / "memory"
     for file in folder.iterdir():
@@ -50,7 +50,7 @@ def overwrite(desk: Desk, content: bytes) -> None:
     index_of(desk).resolve().write_bytes(content)
 
 
-def works_again(desk: Desk) -> None:
+def works_again(desk: MemoryEnv) -> None:
     """Whatever was done to the index, each way of using it works, and the notes are found."""
     with desk.open() as memory:
         result = memory.search(QUESTION)
@@ -66,7 +66,7 @@ def works_again(desk: Desk) -> None:
         assert memory.status().health.ok
 
 
-def test_a_broken_header_is_set_aside_wherever_it_is_broken(desk: Desk) -> None:
+def test_a_broken_header_is_set_aside_wherever_it_is_broken(desk: MemoryEnv) -> None:
     whole, before = index_of(desk).resolve().read_bytes(), contents(desk.notes)
     for place in HEADER:
         broken = bytearray(whole)
@@ -77,7 +77,7 @@ def test_a_broken_header_is_set_aside_wherever_it_is_broken(desk: Desk) -> None:
     assert contents(desk.notes) == before
 
 
-def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(desk: Desk) -> None:
+def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(desk: MemoryEnv) -> None:
     whole, before = index_of(desk).resolve().read_bytes(), contents(desk.notes)
     draw = Random(3)
     for number in range(int(RANDOM_PLACES * min(factor(), 20))):
@@ -111,7 +111,7 @@ def somebody_elses(file: Path) -> None:
 
 @pytest.mark.parametrize("make", [text, somebody_elses, empty])
 def test_what_is_no_index_is_set_aside_whole_with_a_reason_whose_remedy_works(
-    desk: Desk, make: Callable[[Path], None]
+    desk: MemoryEnv, make: Callable[[Path], None]
 ) -> None:
     target = index_of(desk).resolve()
     make(target)
@@ -130,7 +130,7 @@ def test_what_is_no_index_is_set_aside_whole_with_a_reason_whose_remedy_works(
 
 
 @pytest.mark.parametrize("where", ["generation", "path"])
-def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(desk: Desk, where: str) -> None:
+def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(desk: MemoryEnv, where: str) -> None:
     place = index_of(desk)
     target = place.resolve() if where == "generation" else place
     target.unlink()
@@ -148,7 +148,7 @@ def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(d
 
 @pytest.mark.parametrize("damage", [b"\xff" * 1024, b"\x00" * 1024, b"\x7f" * 1024, b"short"])
 def test_damaged_vectors_are_found_and_replaced_by_the_rebuild_that_every_remedy_names(
-    desk: Desk, damage: bytes
+    desk: MemoryEnv, damage: bytes
 ) -> None:
     file = sqlite3.connect(index_of(desk).resolve())
     (wanted,) = file.execute("SELECT key FROM chunks WHERE text LIKE '%PostgreSQL%'").fetchone()
@@ -167,7 +167,7 @@ def test_damaged_vectors_are_found_and_replaced_by_the_rebuild_that_every_remedy
     assert health(desk) == {}
 
 
-def test_the_whole_home_may_go_between_any_two_questions(desk: Desk) -> None:
+def test_the_whole_home_may_go_between_any_two_questions(desk: MemoryEnv) -> None:
     with desk.open() as memory:
         assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
         shutil.rmtree(desk.home / "memory")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import Desk, compatible
+from desk import MemoryEnv, compatible
 from faults import answered, contents, follow, found
 from memoriter.embed.remote._probe import PROBE
 from memoriter.sync import BATCH_TOKENS
@@ -56,7 +56,7 @@ class Runs:
     sent: Counter[str] = field(default_factory=Counter)
 
 
-def killed_after(desk: Desk, seconds: float | None, words: tuple[str, ...]) -> bool:
+def killed_after(desk: MemoryEnv, seconds: float | None, words: tuple[str, ...]) -> bool:
     """Run the program and kill it so long after it began its work; whether it came to that."""
     command = desk.command("-w", str(desk.notes), "--json", *words, before="print('ready', flush=True)")
     with subprocess.Popen(
@@ -97,7 +97,7 @@ def settle(server: CompatibleServer) -> None:
         time.sleep(0.1)
 
 
-def change(desk: Desk, draw: Random, round_: int) -> None:
+def change(desk: MemoryEnv, draw: Random, round_: int) -> None:
     for number in draw.sample(range(NOTES), CHANGED):
         paragraphs = "\n\n".join(
             f"Round {round_} of note {number} says {draw.random()} about numbers." for _ in range(3)
@@ -108,7 +108,7 @@ def change(desk: Desk, draw: Random, round_: int) -> None:
 def time_of(folder: Path, words: tuple[str, ...]) -> float:
     """How many seconds such a run takes here and now when nobody kills it."""
     with CompatibleServer() as server:
-        desk = Desk.at(folder)
+        desk = MemoryEnv.at(folder)
         desk.many(NOTES)
         desk.configure(**compatible(server))
         change(desk, Random(5), 0)
@@ -118,9 +118,9 @@ def time_of(folder: Path, words: tuple[str, ...]) -> float:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, CompatibleServer]]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryEnv, CompatibleServer]]:
     with CompatibleServer() as server:
-        desk = Desk.at(tmp_path_factory.mktemp("kills"))
+        desk = MemoryEnv.at(tmp_path_factory.mktemp("kills"))
         desk.many(NOTES)
         desk.configure(**compatible(server))
         yield desk, server
@@ -128,7 +128,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Compa
 
 
 @pytest.fixture(scope="module")
-def runs(desk: tuple[Desk, CompatibleServer], tmp_path_factory: pytest.TempPathFactory) -> Runs:
+def runs(desk: tuple[MemoryEnv, CompatibleServer], tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Every kind of run in turn, killed at random moments of the time that it takes."""
     place, server = desk
     draw, runs, whole = Random(11), Runs(), 0.0
@@ -169,7 +169,7 @@ def test_no_text_is_sent_twice_but_those_in_flight_at_a_kill(runs: Runs) -> None
 
 @pytest.mark.soak
 def test_after_all_kills_only_vectors_are_missing_and_the_remedy_brings_them(
-    runs: Runs, desk: tuple[Desk, CompatibleServer]
+    runs: Runs, desk: tuple[MemoryEnv, CompatibleServer]
 ) -> None:
     place, _ = desk
     assert runs.reasons <= {"vectors_pending", "not_indexed"}

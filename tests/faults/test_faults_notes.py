@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, Desk, codes, paths
+from desk import QUESTION, MemoryEnv, codes, paths
 from faults import answered, bound_by_permissions, contents, follow, found, health, read_only, refused, run
 from memoriter.workspace import Workspace
 
@@ -23,8 +23,8 @@ GIGABYTE = 1 << 30
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     yield desk
     desk.close()
@@ -46,7 +46,7 @@ def huge(file: Path) -> None:
 @pytest.mark.parametrize("make", [folder, pipe, huge])
 @pytest.mark.parametrize("name", ["MEMORY.md", "memory/work/style.md"])
 def test_what_is_no_note_under_the_name_of_a_note_is_a_reason_until_it_is_moved(
-    desk: Desk, make: Callable[[Path], None], name: str
+    desk: MemoryEnv, make: Callable[[Path], None], name: str
 ) -> None:
     answered(desk, "index")
     (desk.notes / name).unlink()
@@ -72,7 +72,7 @@ def test_what_is_no_note_under_the_name_of_a_note_is_a_reason_until_it_is_moved(
 
 @pytest.mark.parametrize("make", [folder, pipe])
 def test_nothing_is_remembered_into_what_is_no_note_and_the_remedy_helps(
-    desk: Desk, make: Callable[[Path], None]
+    desk: MemoryEnv, make: Callable[[Path], None]
 ) -> None:
     file = desk.notes / "MEMORY.md"
     file.unlink()
@@ -84,7 +84,7 @@ def test_nothing_is_remembered_into_what_is_no_note_and_the_remedy_helps(
     assert found(desk, "tea coffee") == ["MEMORY.md"]
 
 
-def test_a_note_that_became_a_link_is_forgotten_and_listed(desk: Desk, tmp_path: Path) -> None:
+def test_a_note_that_became_a_link_is_forgotten_and_listed(desk: MemoryEnv, tmp_path: Path) -> None:
     answered(desk, "index")
     secret = tmp_path / "secret.md"
     secret.write_text("The zanzibar key is under the mat.\n", encoding="utf-8")
@@ -97,7 +97,7 @@ def test_a_note_that_became_a_link_is_forgotten_and_listed(desk: Desk, tmp_path:
     assert secret.read_text(encoding="utf-8").startswith("The zanzibar")
 
 
-def test_bytes_that_are_not_utf8_are_told_searched_around_and_left_alone(desk: Desk) -> None:
+def test_bytes_that_are_not_utf8_are_told_searched_around_and_left_alone(desk: MemoryEnv) -> None:
     file = desk.notes / "memory/old.md"
     written = "# Alt\n\nDie Bücher der Zebraforscher liegen im Keller.\n"
     file.write_bytes(written.encode("cp1252"))
@@ -114,7 +114,7 @@ def test_bytes_that_are_not_utf8_are_told_searched_around_and_left_alone(desk: D
     assert found(desk, "Bücher")[0] == "memory/old.md"
 
 
-def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(desk: Desk) -> None:
+def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(desk: MemoryEnv) -> None:
     desk.write("memory/odd.md", "The sign \ufffd stands for what was lost.\n")
     answered(desk, "index")
     assert health(desk) == {}
@@ -122,7 +122,7 @@ def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(desk: De
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("asked", ["NFC", "NFD"])
-def test_names_and_words_are_found_and_read_however_they_are_composed(desk: Desk, form: str, asked: str) -> None:
+def test_names_and_words_are_found_and_read_however_they_are_composed(desk: MemoryEnv, form: str, asked: str) -> None:
     name = unicodedata.normalize(form, "memory/Café Übersicht 서울.md")
     desk.write(name, unicodedata.normalize(form, "# Café\n\nDer Kaffeeröster Müller wohnt in 서울.\n"))
     answered(desk, "index")
@@ -132,14 +132,14 @@ def test_names_and_words_are_found_and_read_however_they_are_composed(desk: Desk
         assert "ller wohnt" in answered(desk, "get", cited)["text"]
 
 
-def test_a_name_that_could_be_two_files_is_neither(desk: Desk) -> None:
+def test_a_name_that_could_be_two_files_is_neither(desk: MemoryEnv) -> None:
     for form in ("NFC", "NFD"):
         desk.write(unicodedata.normalize(form, "memory/ệé.md"), f"# {form}\n")
     mixed = unicodedata.normalize("NFC", "memory/ệ") + unicodedata.normalize("NFD", "é") + ".md"
     assert answered(desk, "get", mixed)["text"] == ""
 
 
-def test_an_ignored_file_is_not_read_under_another_spelling(desk: Desk) -> None:
+def test_an_ignored_file_is_not_read_under_another_spelling(desk: MemoryEnv) -> None:
     desk.write(unicodedata.normalize("NFD", "memory/privé.md"), "the secret of the shed\n")
     desk.write(".memoryignore", unicodedata.normalize("NFD", "memory/privé.md") + "\n")
     assert run(desk, "get", unicodedata.normalize("NFD", "memory/privé.md")).json["disabled"]
@@ -148,7 +148,7 @@ def test_an_ignored_file_is_not_read_under_another_spelling(desk: Desk) -> None:
 
 @pytest.mark.parametrize("then", ["gone", "folder", "pipe", "link"])
 def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, then: str
+    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     memory, load = desk.open(), Workspace.load
     file = desk.notes / "memory/2026-02-10.md"
@@ -175,7 +175,7 @@ def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
     assert memory.status().health.ok
 
 
-def test_a_note_that_may_not_be_read_is_a_reason_until_it_may(desk: Desk) -> None:
+def test_a_note_that_may_not_be_read_is_a_reason_until_it_may(desk: MemoryEnv) -> None:
     bound = bound_by_permissions()
     file = desk.notes / "MEMORY.md"
     file.chmod(0)
@@ -186,7 +186,9 @@ def test_a_note_that_may_not_be_read_is_a_reason_until_it_may(desk: Desk) -> Non
     assert health(desk, before=bound) == {}
 
 
-def test_a_workspace_that_can_only_be_read_is_searched_and_a_new_entry_is_refused_with_the_way_out(desk: Desk) -> None:
+def test_a_workspace_that_can_only_be_read_is_searched_and_a_new_entry_is_refused_with_the_way_out(
+    desk: MemoryEnv,
+) -> None:
     before = contents(desk.notes)
     with read_only(desk.notes):
         assert found(desk, QUESTION)[0] == "MEMORY.md"
@@ -197,7 +199,7 @@ def test_a_workspace_that_can_only_be_read_is_searched_and_a_new_entry_is_refuse
     answered(desk, "remember", "Tea, not coffee.")
 
 
-def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(desk: Desk) -> None:
+def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(desk: MemoryEnv) -> None:
     bound, before = bound_by_permissions(), contents(desk.notes)
     for each in (desk.notes, desk.notes / "memory"):
         each.chmod(0o555)
@@ -210,18 +212,18 @@ def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(desk: Desk
     answered(desk, "remember", "Tea, not coffee.", before=bound)
 
 
-def test_notes_left_out_stand_beside_other_reasons_with_commands_that_work(desk: Desk) -> None:
+def test_notes_left_out_stand_beside_other_reasons_with_commands_that_work(desk: MemoryEnv) -> None:
     (desk.notes / "MEMORY.md").unlink()
     (desk.notes / "MEMORY.md").mkdir()
     assert follow(desk, health(desk)["notes_left_out"]["remedy"])[0]["skipped"][0]["path"] == "MEMORY.md"
 
 
-def test_notes_that_are_not_indexed_yet_are_not_called_absent(desk: Desk) -> None:
+def test_notes_that_are_not_indexed_yet_are_not_called_absent(desk: MemoryEnv) -> None:
     assert follow(desk, health(desk)["not_indexed"]["remedy"])["files"] == 4
     assert health(desk) == {}
 
 
-def test_the_doctor_indexes_them_and_finds_them(desk: Desk) -> None:
+def test_the_doctor_indexes_them_and_finds_them(desk: MemoryEnv) -> None:
     findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
     assert "4 files" in findings["index"]["message"]
     assert findings["search"]["state"] == "good"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rot
-from desk import QUESTION, Desk, codes, paths
+from desk import QUESTION, MemoryEnv, codes, paths
 from soak import factor
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def test_damage_at_random_places_never_gives_a_wrong_answer(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     desk.many(30)
     yield desk
@@ -83,7 +83,7 @@ def execute(memory: Memory, statement: str, *values: Any) -> None:
         "start_line = -4, end_line = 1 << 40",
     ],
 )
-def test_a_passage_that_is_not_what_its_note_says_is_read_again_and_told(desk: Desk, damage: str) -> None:
+def test_a_passage_that_is_not_what_its_note_says_is_read_again_and_told(desk: MemoryEnv, damage: str) -> None:
     memory = desk.open()
     (whole,) = (hit for hit in memory.search(QUESTION).results if hit.path == "MEMORY.md")
     execute(memory, f"UPDATE chunks SET {damage} WHERE text LIKE '%PostgreSQL%'")
@@ -94,7 +94,7 @@ def test_a_passage_that_is_not_what_its_note_says_is_read_again_and_told(desk: D
     assert memory.search(QUESTION).health.ok
 
 
-def test_a_passage_is_never_given_under_another_path(desk: Desk) -> None:
+def test_a_passage_is_never_given_under_another_path(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.search(QUESTION)
     execute(memory, "UPDATE files SET path = 'memory/work/stylf.md' WHERE path = 'MEMORY.md'")
@@ -106,7 +106,7 @@ def test_a_passage_is_never_given_under_another_path(desk: Desk) -> None:
     assert memory.search("commits in the imperative mood").results[0].path == "memory/work/style.md"
 
 
-def test_where_the_index_cannot_be_written_a_damaged_passage_is_left_out_and_told(desk: Desk) -> None:
+def test_where_the_index_cannot_be_written_a_damaged_passage_is_left_out_and_told(desk: MemoryEnv) -> None:
     memory, other = desk.open(), desk.open()
     memory.search(QUESTION)
     execute(memory, "UPDATE chunks SET text = replace(text, 'PostgreSQL', 'MariaDB')")
@@ -117,7 +117,7 @@ def test_where_the_index_cannot_be_written_a_damaged_passage_is_left_out_and_tol
     assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
 
 
-def test_a_note_that_changed_since_it_was_indexed_is_answered_from_the_note(desk: Desk) -> None:
+def test_a_note_that_changed_since_it_was_indexed_is_answered_from_the_note(desk: MemoryEnv) -> None:
     desk.configure(provider="fake", sync={"onSearch": False})
     memory = desk.open()
     memory.sync()
@@ -137,7 +137,7 @@ def test_a_note_that_changed_since_it_was_indexed_is_answered_from_the_note(desk
         "sum = sum + 1",
     ],
 )
-def test_a_damaged_vector_is_made_again(desk: Desk, engine: str, damage: str) -> None:
+def test_a_damaged_vector_is_made_again(desk: MemoryEnv, engine: str, damage: str) -> None:
     desk.configure(provider="fake", store={"vector": {"engine": engine}})
     memory = desk.open()
     whole = memory.search(QUESTION, min_score=0.0).results

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from memoriter.ids import bytes_hash, vector_key
-from memoriter.index import Entry, Index
+from memoriter.index import ChunkRecord, Index
 from memoriter.types import Chunk, ModelSpec, Source, SourceKind
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ def source(path: str, kind: SourceKind = "memory", *, size: int = 10, mtime_ns: 
 
 def entry(
     text: str, *, day: date = DAY, terms: str | None = None, heading: tuple[str, ...] = (), line: int = 1
-) -> Entry:
+) -> ChunkRecord:
     chunk = Chunk(line, line + text.count("\n"), text, heading)
     words = text.lower() if terms is None else terms
-    return Entry(chunk, vector_key(chunk), words, len(words.split()), text.encode("utf-8", "replace"), day.toordinal())
+    return ChunkRecord(
+        chunk, vector_key(chunk), words, len(words.split()), text.encode("utf-8", "replace"), day.toordinal()
+    )
 
 
 def put(index: Index, path: str, *texts: str, kind: SourceKind = "memory", day: date = DAY) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoriter.index import Index, _bits, _oversampling, _segments
+from memoriter.index import Index, _binary_quantization, _oversampling, _segments
 from memoriter.types import Filters, ModelSpec
 
 DIMENSIONS = 96
@@ -58,28 +58,28 @@ def test_the_nearest_codes_are_those_with_the_fewest_differing_signs_the_first_o
     rng = np.random.default_rng(dimensions)
     rows, means = rng.standard_normal((700, dimensions)).astype(np.float32), np.zeros(dimensions, dtype=np.float32)
     query, excluded = rng.standard_normal(dimensions).astype(np.float32), rng.random(700) < 0.2
-    bits, _ = _bits.encode(rows, means)
+    bits, _ = _binary_quantization.encode(rows, means)
     differing = np.where(excluded, 1 << 20, ((rows > 0) != (query > 0)).sum(axis=1))
     for count in (1, 25, 400):
         expected = np.sort(np.argsort(differing, kind="stable")[:count])
         for block in (32 * 1024, 50):
-            with patch.object(_bits, "_BLOCK", block):
-                assert np.array_equal(_bits.nearest(bits, excluded, query, count), expected)
-    assert _bits.nearest(bits, excluded, query, 5000).size == np.count_nonzero(~excluded)
+            with patch.object(_binary_quantization, "_BLOCK", block):
+                assert np.array_equal(_binary_quantization.nearest(bits, excluded, query, count), expected)
+    assert _binary_quantization.nearest(bits, excluded, query, 5000).size == np.count_nonzero(~excluded)
 
 
 def test_bits_are_counted_alike_with_an_old_numpy():
     words = np.random.default_rng(0).integers(0, 1 << 63, 500, dtype=np.uint64)
     expected = [int(word).bit_count() for word in words]
-    assert _bits._looked_up(words).tolist() == expected
-    assert _bits._counter()(words).tolist() == expected
+    assert _binary_quantization._looked_up(words).tolist() == expected
+    assert _binary_quantization._counter()(words).tolist() == expected
 
 
 def test_estimates_are_right_on_average_up_to_a_constant():
     rows = rows_of(np.random.default_rng(3), 4000)
     means, query = rows.mean(axis=0), rows[7]
-    bits, factors = _bits.encode(rows, means)
-    guessed = _bits.estimates(bits, factors, query - means) + means @ query
+    bits, factors = _binary_quantization.encode(rows, means)
+    guessed = _binary_quantization.estimates(bits, factors, query - means) + means @ query
     errors = guessed - rows @ query
     assert abs(float(errors.mean())) < 0.01
     assert float(errors.std()) < 0.06
@@ -87,7 +87,7 @@ def test_estimates_are_right_on_average_up_to_a_constant():
 
 def test_a_vector_that_is_the_mean_has_a_code_too():
     rows = np.tile(np.eye(1, DIMENSIONS, dtype=np.float32), (3, 1))
-    bits, factors = _bits.encode(rows, rows.mean(axis=0))
+    bits, factors = _binary_quantization.encode(rows, rows.mean(axis=0))
     assert not bits.any()
     assert np.all(np.isfinite(factors))
 
@@ -308,7 +308,7 @@ def check(index: Index, query: np.ndarray) -> None:
     alive = ~held.excluded
     assert held.ids[alive].tolist() == ids
     assert np.all(held.ids[1:] > held.ids[:-1])
-    bits, factors = _bits.encode(rows, known)
+    bits, factors = _binary_quantization.encode(rows, known)
     assert np.array_equal(held.bits[:, alive], bits)
     assert np.array_equal(held.factors[:, alive], factors)
 
@@ -325,7 +325,7 @@ def test_after_any_sequence_of_writes_a_warm_and_a_new_process_hold_the_codes_of
 ):
     path = tmp_path_factory.mktemp("codes") / "main.sqlite"
     query = rows_of(np.random.default_rng(0), 1)[0]
-    small = patch.multiple(_segments, LARGEST=8, _FEW=2), patch("memoriter.index._held._ROOM", 1)
+    small = patch.multiple(_segments, LARGEST=8, _FEW=2), patch("memoriter.index._code_cache._ROOM", 1)
     with small[0], small[1], Index.open(path, clock=lambda: 0.0) as index, Index.open(path, clock=lambda: 0.0) as other:
         for each in (index, other):
             each.use_vectors(SPEC)

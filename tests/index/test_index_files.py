@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from memoriter.index import Corpus, IndexedFile, Row
+from memoriter.index import Corpus, IndexedFile, StoredChunk
 from memoriter.index._filters import path_matches
 from memoriter.types import Chunk, Filters
 
@@ -19,7 +19,7 @@ def test_a_stored_chunk_comes_back_as_it_was_put(index, make):
     (id_,) = index.all_ids()
     stored = Chunk(7, 8, "We chose PostgreSQL\nfor ACID.", ("Decisions", "2026"))
     day = make.day.toordinal()
-    expected = Row(id_, "memory/a.md", "memory", 0, stored, chunk.bag, chunk.length, day, "latin", chunk.key)
+    expected = StoredChunk(id_, "memory/a.md", "memory", 0, stored, chunk.bag, chunk.length, day, "latin", chunk.key)
     assert index.rows([id_]) == {id_: expected}
     found = index.briefs([id_, id_ + 1])
     assert {key: (brief.path, brief.length, brief.bag) for key, brief in found.items()} == {

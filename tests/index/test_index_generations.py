@@ -440,10 +440,10 @@ def test_an_index_that_moved_to_the_network_changes_its_log(opened, make):
 
 
 def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(index, make, monkeypatch):
-    from memoriter.index import _home
+    from memoriter.index import _index_files
 
     make.put(index, "a.md", "alpha")
-    before, remove = index.path.resolve(), _home._remove
+    before, remove = index.path.resolve(), _index_files._remove
 
     def failing(path):
         if path == before:
@@ -455,7 +455,7 @@ def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(ind
             make.put(fresh, "b.md", "beta")
 
     with monkeypatch.context() as broken:
-        broken.setattr(_home, "_remove", failing)
+        broken.setattr(_index_files, "_remove", failing)
         with pytest.raises(IndexUnavailable, match="the disk fails"):
             rebuilt()
     index.refresh()

@@ -18,9 +18,9 @@ def punctuated(tmp_path_factory):
     from memoriter.types import Chunk, Source
 
     def entry(terms):
-        from memoriter.index import Entry
+        from memoriter.index import ChunkRecord
 
-        return Entry(Chunk(1, 1, terms), b"k" * 16, terms, len(terms.split()), b"", 1)
+        return ChunkRecord(Chunk(1, 1, terms), b"k" * 16, terms, len(terms.split()), b"", 1)
 
     folder = tmp_path_factory.mktemp("punctuated")
     index = Index.open(folder / "main.sqlite", clock=lambda: 0.0)
@@ -124,7 +124,7 @@ def test_a_limit_of_zero_finds_nothing(index, make):
 @pytest.fixture(scope="module")
 def natural(tmp_path_factory):
     """20,000 chunks and 200 questions of words with natural frequency: a few nearly everywhere, most nearly nowhere."""
-    from memoriter.index import Entry
+    from memoriter.index import ChunkRecord
     from memoriter.search import pack
     from memoriter.types import Chunk, Source
 
@@ -144,7 +144,7 @@ def natural(tmp_path_factory):
         topic = luck.choice(topics)
         texts = [written(topic, luck.randrange(8, 50)) for _ in range(50)]
         entries = [
-            Entry(
+            ChunkRecord(
                 Chunk(line, line, " ".join(text)),
                 f"{number:8}{line:8}".encode(),
                 " ".join(text),

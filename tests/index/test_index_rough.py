@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoriter.index import _rough
-from memoriter.index._rough import Rough
+from memoriter.index import _quarter_precision
+from memoriter.index._quarter_precision import QuarterPrecision
 
 
 class Shelf:
@@ -40,7 +40,7 @@ def test_a_cosine_that_is_remembered_is_off_by_no_more_than_is_said(dimensions, 
     draw = np.random.default_rng(seed)
     drawn = draw.standard_normal((60, dimensions))
     rows = unit(np.sign(drawn) * np.abs(drawn) ** sharpness + 1e-9)
-    query, everything, rough = unit(draw.standard_normal(dimensions)), np.arange(60), Rough(dimensions)
+    query, everything, rough = unit(draw.standard_normal(dimensions)), np.arange(60), QuarterPrecision(dimensions)
     first, _ = rough.cosines(everything, query, Shelf(rows))
     again, error = rough.cosines(everything, query, Shelf(rows))
     assert first == pytest.approx(rows @ query, abs=1e-5)
@@ -49,7 +49,7 @@ def test_a_cosine_that_is_remembered_is_off_by_no_more_than_is_said(dimensions, 
 
 def test_what_was_read_is_not_read_again_until_it_is_forgotten():
     rows = unit(np.random.default_rng(0).standard_normal((5000, 8)))
-    shelf, rough = Shelf(rows), Rough(8)
+    shelf, rough = Shelf(rows), QuarterPrecision(8)
     rough.cosines(ids(7, 3), rows[0], shelf)
     rough.cosines(ids(3, 4000, 7), rows[0], shelf)
     assert shelf.read == [3, 7, 4000]
@@ -62,7 +62,7 @@ def test_what_was_read_is_not_read_again_until_it_is_forgotten():
 
 def test_a_vector_that_is_gone_is_behind_all_others():
     rows = unit(np.random.default_rng(0).standard_normal((9, 8)))
-    rough = Rough(8)
+    rough = QuarterPrecision(8)
     for _ in range(2):
         cosines, _ = rough.cosines(ids(5, 2, 8), rows[5], Shelf(rows, gone=(2,)))
         assert (cosines[1], cosines[0]) == (-2, pytest.approx(1, abs=0.05))
@@ -70,8 +70,8 @@ def test_a_vector_that_is_gone_is_behind_all_others():
 
 def test_vectors_without_room_are_read_each_time():
     rows = unit(np.random.default_rng(0).standard_normal((40, 8)))
-    with patch.object(_rough, "MOST_BYTES", 80):
-        rough, shelf = Rough(8), Shelf(rows)
+    with patch.object(_quarter_precision, "MOST_BYTES", 80):
+        rough, shelf = QuarterPrecision(8), Shelf(rows)
     for _ in range(2):
         cosines, error = rough.cosines(ids(30, 2), rows[1], shelf)
         assert cosines == pytest.approx(rows[[30, 2]] @ rows[1], abs=error)

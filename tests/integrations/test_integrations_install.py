@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
-from desk import Desk, Outcome
+from desk import MemoryEnv, Outcome
 from hook_inputs import hook_input
 from mcp_doors import LIMIT
 from memoriter.cli import main
@@ -35,9 +35,9 @@ linux = pytest.mark.skipif(os.name == "nt" or os.uname().sysname != "Linux", rea
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryEnv]:
     """This process lives at the desk: its home, its folder."""
-    desk = Desk.at(tmp_path)
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMORITER_WORKSPACE", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -48,13 +48,13 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     desk.close()
 
 
-def run(desk: Desk, *words: str) -> Outcome:
+def run(desk: MemoryEnv, *words: str) -> Outcome:
     """The program, in this process."""
     done = CliRunner().invoke(main, ["-w", str(desk.notes), *words])
     return Outcome(done.exit_code, done.stdout, done.stderr)
 
 
-def written(desk: Desk, client: str, text: str | None = None) -> Path:
+def written(desk: MemoryEnv, client: str, text: str | None = None) -> Path:
     """The file of a client, with what its owner has in it."""
     file = desk.home / FILES[client]
     if text is None:
@@ -71,7 +71,7 @@ def servers(file: Path) -> Any:
 
 @linux
 @pytest.mark.parametrize("client", FILES)
-def test_a_client_gets_the_server_once_and_loses_it_again_to_the_byte(desk: Desk, client: str) -> None:
+def test_a_client_gets_the_server_once_and_loses_it_again_to_the_byte(desk: MemoryEnv, client: str) -> None:
     file = written(desk, client)
     before = file.read_bytes()
     assert run(desk, "install", client).exit_code == 0
@@ -94,7 +94,7 @@ def test_a_client_gets_the_server_once_and_loses_it_again_to_the_byte(desk: Desk
 
 @linux
 @pytest.mark.parametrize("client", FILES)
-def test_a_dry_run_shows_the_lines_and_writes_nothing_and_no_secret_of_others(desk: Desk, client: str) -> None:
+def test_a_dry_run_shows_the_lines_and_writes_nothing_and_no_secret_of_others(desk: MemoryEnv, client: str) -> None:
     for text in (None, '{"mcpServers": {"other": {"env": {"K": "s3cret"}}}}'):
         if text and client == "codex":
             continue
@@ -112,7 +112,7 @@ def test_a_dry_run_shows_the_lines_and_writes_nothing_and_no_secret_of_others(de
 @linux
 @pytest.mark.parametrize("client", FILES)
 @pytest.mark.parametrize("text", ["{broken", '{"mcpServers": [], "x": 1}', "mcp_servers = 3\n", "[a\n", "\xff"])
-def test_a_file_that_is_wrong_is_an_error_and_stays_as_it_is(desk: Desk, client: str, text: str) -> None:
+def test_a_file_that_is_wrong_is_an_error_and_stays_as_it_is(desk: MemoryEnv, client: str, text: str) -> None:
     file = written(desk, client, "{}")
     file.write_bytes(text.encode("latin-1"))
     outcome = run(desk, "install", client)
@@ -125,7 +125,7 @@ def test_a_file_that_is_wrong_is_an_error_and_stays_as_it_is(desk: Desk, client:
 
 @linux
 @pytest.mark.parametrize("client", FILES)
-def test_a_file_that_is_not_there_is_made_and_removing_makes_none(desk: Desk, client: str) -> None:
+def test_a_file_that_is_not_there_is_made_and_removing_makes_none(desk: MemoryEnv, client: str) -> None:
     file = desk.home / FILES[client]
     assert run(desk, "install", client, "--remove").exit_code == 0
     assert not file.exists()
@@ -136,7 +136,7 @@ def test_a_file_that_is_not_there_is_made_and_removing_makes_none(desk: Desk, cl
 
 
 @linux
-def test_what_the_owner_has_set_in_our_entry_stays(desk: Desk) -> None:
+def test_what_the_owner_has_set_in_our_entry_stays(desk: MemoryEnv) -> None:
     file = written(desk, "codex", '[mcp_servers.memoriter]\ncommand = "/old"  # mine\nstartup_timeout_sec = 40\n')
     run(desk, "install", "codex")
     assert servers(file)["memoriter"]["startup_timeout_sec"] == 40
@@ -149,7 +149,7 @@ def test_what_the_owner_has_set_in_our_entry_stays(desk: Desk) -> None:
 
 
 @linux
-def test_a_link_stays_a_link_and_nobody_else_may_read_more_than_before(desk: Desk) -> None:
+def test_a_link_stays_a_link_and_nobody_else_may_read_more_than_before(desk: MemoryEnv) -> None:
     kept = desk.home / "dotfiles.json"
     kept.write_text(JSON, encoding="utf-8")
     kept.chmod(0o600)
@@ -161,7 +161,7 @@ def test_a_link_stays_a_link_and_nobody_else_may_read_more_than_before(desk: Des
     assert [stat.S_IMODE(file.stat().st_mode) for file in (kept, backup)] == [0o600, 0o600]
 
 
-def test_a_project_has_files_of_its_own(desk: Desk) -> None:
+def test_a_project_has_files_of_its_own(desk: MemoryEnv) -> None:
     names = {
         "claude-code": ".mcp.json",
         "codex": ".codex/config.toml",
@@ -177,7 +177,7 @@ def test_a_project_has_files_of_its_own(desk: Desk) -> None:
 
 @linux
 @pytest.mark.parametrize(("client", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
-def test_the_hooks_that_were_installed_give_the_agent_its_memory(desk: Desk, client: str, name: str) -> None:
+def test_the_hooks_that_were_installed_give_the_agent_its_memory(desk: MemoryEnv, client: str, name: str) -> None:
     assert run(desk, "install", client).exit_code == 0
     (group,) = json.loads((desk.home / name).read_text(encoding="utf-8"))["hooks"]["SessionStart"]
     typed = hook_input(client, "session-start", cwd=desk.home)
@@ -197,7 +197,7 @@ def test_the_hooks_that_were_installed_give_the_agent_its_memory(desk: Desk, cli
 
 
 @linux
-def test_the_hooks_can_be_left_out(desk: Desk) -> None:
+def test_the_hooks_can_be_left_out(desk: MemoryEnv) -> None:
     assert run(desk, "install", "claude-code", "--no-hooks").exit_code == 0
     assert not (desk.home / ".claude").exists()
 
@@ -217,7 +217,7 @@ OVER_HTTP = ("claude-code", "codex", "cursor")
 @pytest.mark.parametrize("client", OVER_HTTP)
 @pytest.mark.parametrize("there", [False, True])
 def test_a_client_can_connect_to_the_server_with_its_token_and_nobody_else_reads_it(
-    desk: Desk, client: str, *, there: bool
+    desk: MemoryEnv, client: str, *, there: bool
 ) -> None:
     file = written(desk, client) if there else desk.home / FILES[client]
     before = file.read_bytes() if there else None
@@ -249,7 +249,7 @@ def test_a_client_can_connect_to_the_server_with_its_token_and_nobody_else_reads
 
 @linux
 @pytest.mark.parametrize("client", OVER_HTTP)
-def test_an_entry_of_one_kind_takes_the_place_of_the_other(desk: Desk, client: str) -> None:
+def test_an_entry_of_one_kind_takes_the_place_of_the_other(desk: MemoryEnv, client: str) -> None:
     file = written(desk, client)
     run(desk, "install", client, "--no-hooks")
     started = servers(file)["memoriter"]
@@ -260,7 +260,7 @@ def test_an_entry_of_one_kind_takes_the_place_of_the_other(desk: Desk, client: s
     assert servers(file)["memoriter"] == started
 
 
-def test_headers_of_the_owner_stay_beside_the_token(desk: Desk) -> None:
+def test_headers_of_the_owner_stay_beside_the_token(desk: MemoryEnv) -> None:
     headers = {"X-Trace": "1", "Authorization": "Bearer of-another-time"}
     file = written(desk, "cursor", json.dumps({"mcpServers": {"memoriter": {"url": "http://x", "headers": headers}}}))
     outcome = run(desk, "--json", "install", "cursor", "--http")
@@ -270,7 +270,7 @@ def test_headers_of_the_owner_stay_beside_the_token(desk: Desk) -> None:
     assert "another" not in authorization(entry)
 
 
-def test_a_project_s_file_names_the_variable_and_not_the_token(desk: Desk) -> None:
+def test_a_project_s_file_names_the_variable_and_not_the_token(desk: MemoryEnv) -> None:
     names = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "cursor": ".cursor/mcp.json"}
     for client, name in names.items():
         outcome = run(desk, "install", client, "--scope", "project", "--http", "--no-hooks")
@@ -280,7 +280,7 @@ def test_a_project_s_file_names_the_variable_and_not_the_token(desk: Desk) -> No
         assert "MEMORITER_TOKEN" in outcome.err
 
 
-def test_a_dry_run_makes_no_token_and_a_client_that_cannot_connect_is_told_so(desk: Desk) -> None:
+def test_a_dry_run_makes_no_token_and_a_client_that_cannot_connect_is_told_so(desk: MemoryEnv) -> None:
     shown = run(desk, "install", "cursor", "--http", "--dry-run").out
     assert "Bearer …" in shown
     assert not (desk.home / "token").exists()
@@ -292,7 +292,7 @@ def test_a_dry_run_makes_no_token_and_a_client_that_cannot_connect_is_told_so(de
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_what_was_installed_starts_and_answers(desk: Desk) -> None:
+async def test_what_was_installed_starts_and_answers(desk: MemoryEnv) -> None:
     run(desk, "install", "cursor", "--scope", "project")
     entry = servers(desk.notes / ".cursor" / "mcp.json")["memoriter"]
     environ = {"PYTHONPATH": desk.surroundings()["PYTHONPATH"], **entry["env"]}
@@ -306,7 +306,7 @@ async def test_what_was_installed_starts_and_answers(desk: Desk) -> None:
 @posix_only
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind not in {link_to_a_secret, longer_than_memory}])
-def test_a_configuration_that_is_no_plain_file_is_an_error(desk: Desk, make: Callable[[Path], None]) -> None:
+def test_a_configuration_that_is_no_plain_file_is_an_error(desk: MemoryEnv, make: Callable[[Path], None]) -> None:
     make(desk.home / ".claude.json")
     done = run(desk, "install", "claude-code")
     assert (done.exit_code, ".claude.json" in done.err) == (2, True), done

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memoriter.errors import ConfigError, WriteConflict
-from memoriter.integrations import Change, Launch, Machine, apply, changes
+from memoriter.integrations import FileEdit, Launch, Machine, apply, changes
 from memoriter.integrations._clients import place_of
 from memoriter.integrations._json_text import prepend, put, remove
 from memoriter.integrations._toml_text import put as put_toml
@@ -182,7 +182,7 @@ def test_a_file_that_its_program_writes_at_the_same_moment_is_not_overwritten(tm
         return text + "\n"
 
     with pytest.raises(WriteConflict):
-        apply([Change(file, meanwhile)], dry_run=False)
+        apply([FileEdit(file, meanwhile)], dry_run=False)
     assert file.read_text(encoding="utf-8") == '{"theirs": 1}'
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from mcp_doors import Door, over_http, over_stdio, served
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     yield desk
     desk.close()
 
 
 @pytest.fixture(params=["stdio", "http"])
-def door(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Door]:
+def door(request: pytest.FixtureRequest, desk: MemoryEnv) -> Iterator[Door]:
     if request.param == "stdio":
         yield over_stdio(desk)
         return

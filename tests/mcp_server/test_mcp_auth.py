@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from desk import Desk
+from desk import MemoryEnv
 from mcp_doors import LIMIT, authorised, bearer, served, token_of
 from memoriter.mcp_server._auth import Keeper
 from serving import serving
@@ -55,7 +55,7 @@ KINDS = {"Content-Type": "application/json", "Accept": "application/json, text/e
 class House:
     """A server of each kind, which share one home."""
 
-    desk: Desk
+    desk: MemoryEnv
     addresses: dict[str, str]
     other: str
     """The token of another home."""
@@ -72,8 +72,8 @@ class House:
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("auth")
-    desk = Desk.at(folder / "one", {"MEMORY.md": f"# Door\n\n- {SECRET}\n"})
-    stranger = Desk.at(folder / "two")
+    desk = MemoryEnv.at(folder / "one", {"MEMORY.md": f"# Door\n\n- {SECRET}\n"})
+    stranger = MemoryEnv.at(folder / "two")
     desk.configure(provider="none")
     other = stranger.run("token").out.strip()
     with serving(desk, "--no-watch") as full, served(desk) as plain:
@@ -215,7 +215,7 @@ def test_no_headers_but_the_one_with_the_token_are_admitted(shown: list[tuple[by
 
 
 def test_a_renewed_token_counts_at_once_and_the_old_one_no_more(tmp_path: Path) -> None:
-    desk = Desk.at(tmp_path)
+    desk = MemoryEnv.at(tmp_path)
     with serving(desk, "--no-watch") as server:
         old = server.token
         assert asked(server.url, "GET", "/health", list(bearer(old).items()))[0] == 200
@@ -229,7 +229,7 @@ def test_a_renewed_token_counts_at_once_and_the_old_one_no_more(tmp_path: Path) 
 
 
 def test_neither_server_says_its_token(tmp_path: Path) -> None:
-    desk = Desk.at(tmp_path)
+    desk = MemoryEnv.at(tmp_path)
     desk.environ["MEMORITER_TOKEN"] = token = "a-token-that-nobody-says"
     with serving(desk, "--no-watch") as server:
         assert server.process.stdout

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memoriter.integrations import Launch, Machine, Remote, changes
+from memoriter.integrations import HttpServer, Launch, Machine, changes
 from memoriter.mcp_server._addresses import NOTES, TODAY
 from memoriter.mcp_server._connector import CONNECTOR
 from memoriter.mcp_server._prompts import FLUSH, RECALL
@@ -36,7 +36,7 @@ def test_the_page_shows_what_is_written(client: Any, number: int) -> None:
 @pytest.mark.parametrize(("client", "number"), [("claude-code", 3), ("codex", 4)])
 def test_the_page_shows_how_a_client_sends_the_token(client: Any, number: int) -> None:
     home = Path("/home/somebody")
-    launch = Launch(("/path/to/memoriter",), remote=Remote("http://127.0.0.1:8377/mcp", "TOKEN"))
+    launch = Launch(("/path/to/memoriter",), remote=HttpServer("http://127.0.0.1:8377/mcp", "TOKEN"))
     (change,) = changes(client, launch, Machine(home, home, {}, "linux"), scope="user", install=True, hooks=False)
     assert read(BLOCKS[number]) == read(change.edit(""))
     assert change.holds_token

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from desk import Desk
+    from desk import MemoryEnv
     from mcp_doors import Door
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +16,7 @@ ROUNDS = 200
 
 
 @pytest.mark.slow
-async def test_a_note_that_another_program_just_wrote_is_found_each_time(door: Door, desk: Desk) -> None:
+async def test_a_note_that_another_program_just_wrote_is_found_each_time(door: Door, desk: MemoryEnv) -> None:
     desk.configure(provider="none")
     missed: list[tuple[int, Any]] = []
     async with door.connect() as client:

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from desk import QUESTION, Desk, compatible
+from desk import QUESTION, MemoryEnv, compatible
 from mcp_doors import LIMIT, authorised, bearer, over_stdio
 from memoriter.mcp_server._ending import END_SECONDS
 from servers.held import HeldServer
@@ -38,14 +38,14 @@ def service() -> Iterator[HeldServer]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, service: HeldServer) -> Desk:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path, service: HeldServer) -> MemoryEnv:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(**compatible(service), query={"deadlineMs": 1_000})
     return desk
 
 
 @contextmanager
-def connected(desk: Desk, *words: str) -> Iterator[tuple[Serving, Client]]:
+def connected(desk: MemoryEnv, *words: str) -> Iterator[tuple[Serving, Client]]:
     with serving(desk, *words) as server:
         yield server, authorised(f"{server.url}/mcp", desk)
 
@@ -61,7 +61,7 @@ async def found(client: Client, query: str) -> tuple[dict[str, Any], list[str]]:
     return answer["results"][0], [reason["code"] for reason in answer["health"]["reasons"]]
 
 
-async def finds_words(client: Client, desk: Desk) -> None:
+async def finds_words(client: Client, desk: MemoryEnv) -> None:
     """A new workspace, then new notes: each is found by the next search."""
     first, reasons = await found(client, QUESTION)
     assert first["path"] == "MEMORY.md"
@@ -76,18 +76,18 @@ async def finds_words(client: Client, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--no-watch",)])
-async def test_a_server_finds_words_while_the_service_hangs(desk: Desk, words: tuple[str, ...]) -> None:
+async def test_a_server_finds_words_while_the_service_hangs(desk: MemoryEnv, words: tuple[str, ...]) -> None:
     with connected(desk, *words) as (_, client):
         async with client:
             await finds_words(client, desk)
 
 
-async def test_a_server_over_stdio_finds_words_too(desk: Desk) -> None:
+async def test_a_server_over_stdio_finds_words_too(desk: MemoryEnv) -> None:
     async with over_stdio(desk).connect() as client:
         await finds_words(client, desk)
 
 
-async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: Desk, service: HeldServer) -> None:
+async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: MemoryEnv, service: HeldServer) -> None:
     desk.configure(**compatible(service), query={"deadlineMs": 600_000})
     with connected(desk, "--no-watch") as (server, client):
         async with client, anyio.create_task_group() as tasks:
@@ -101,7 +101,9 @@ async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: De
             service.let_go.set()
 
 
-async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(desk: Desk, service: HeldServer) -> None:
+async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(
+    desk: MemoryEnv, service: HeldServer
+) -> None:
     desk.configure(**compatible(service), query={"deadlineMs": 600_000})
     answers: list[Any] = []
 
@@ -122,7 +124,7 @@ async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(des
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_server_while_its_watcher_waits_for_the_service(
-    desk: Desk, service: HeldServer, number: signal.Signals
+    desk: MemoryEnv, service: HeldServer, number: signal.Signals
 ) -> None:
     with serving(desk) as server:
         assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
@@ -142,7 +144,7 @@ memoriter.memory.Memory.close = close
 """Python before the program: a memory that cannot be let go of."""
 
 
-async def test_a_second_signal_ends_the_server_at_once(desk: Desk) -> None:
+async def test_a_second_signal_ends_the_server_at_once(desk: MemoryEnv) -> None:
     before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 600.0\n{STUCK}"
     with serving(desk, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
@@ -153,7 +155,7 @@ async def test_a_second_signal_ends_the_server_at_once(desk: Desk) -> None:
         assert list(server.folder.iterdir()) == []
 
 
-async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: Desk) -> None:
+async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: MemoryEnv) -> None:
     assert END_SECONDS < 5
     before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 0.5\n{STUCK}"
     with serving(desk, before=before) as server:
@@ -162,7 +164,7 @@ async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: Desk
         assert list(server.folder.iterdir()) == []
 
 
-def test_a_server_over_stdio_ends_when_its_input_does(desk: Desk, service: HeldServer) -> None:
+def test_a_server_over_stdio_ends_when_its_input_does(desk: MemoryEnv, service: HeldServer) -> None:
     desk.configure(**compatible(service), query={"deadlineMs": 600_000})
     command = desk.command("-w", str(desk.notes), "mcp")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -13,7 +13,7 @@ import pytest
 from mcp_doors import LIMIT, authorised, bearer, served, token_of
 
 if TYPE_CHECKING:
-    from desk import Desk
+    from desk import MemoryEnv
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -39,7 +39,7 @@ def post(address: str, **headers: str) -> int:
         connection.close()
 
 
-def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk: Desk) -> None:
+def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk: MemoryEnv) -> None:
     with served(desk, "--allow-host", "memory.example") as address:
         assert address.startswith("http://127.0.0.1:")
         token = bearer(token_of(desk))
@@ -53,7 +53,7 @@ def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk
 
 
 @pytest.mark.anyio
-async def test_a_connector_searches_and_fetches_documents(desk: Desk) -> None:
+async def test_a_connector_searches_and_fetches_documents(desk: MemoryEnv) -> None:
     with served(desk) as address:
         async with authorised(address, desk) as client:
             found: Any = (await client.call_tool("search", {"query": "train to Osaka"})).structured_content
@@ -78,7 +78,7 @@ async def test_a_connector_searches_and_fetches_documents(desk: Desk) -> None:
                 assert wrong.structured_content["error"]
 
 
-def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: Desk) -> None:
+def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: MemoryEnv) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         outcome = desk.run("mcp", "--http", "--port", port)
@@ -87,14 +87,14 @@ def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: Desk) -> None:
     assert "--port" in outcome.err
 
 
-def test_the_options_of_http_are_refused_without_it(desk: Desk) -> None:
+def test_the_options_of_http_are_refused_without_it(desk: MemoryEnv) -> None:
     outcome = desk.run("mcp", "--port", "9000")
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert "--http" in outcome.err
 
 
 @pytest.mark.anyio
-async def test_there_are_no_tools_where_memory_search_is_off(desk: Desk) -> None:
+async def test_there_are_no_tools_where_memory_search_is_off(desk: MemoryEnv) -> None:
     desk.configure(provider="fake", enabled=False)
     with served(desk) as address:
         async with authorised(address, desk) as client:

@@ -21,7 +21,7 @@ from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 from serving import Serving, serving
 
 if TYPE_CHECKING:
-    from desk import Desk
+    from desk import MemoryEnv
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -41,7 +41,7 @@ HALVES = (
 
 
 @pytest.fixture
-def desk(desk: Desk) -> Desk:
+def desk(desk: MemoryEnv) -> MemoryEnv:
     desk.configure(provider="none")
     return desk
 
@@ -66,7 +66,7 @@ def sessions(server: Serving) -> int:
         return json.loads(connection.getresponse().read())["sessions"]
 
 
-async def answers(desk: Desk, server: Serving) -> None:
+async def answers(desk: MemoryEnv, server: Serving) -> None:
     """A new client gets in, and its questions are answered."""
     async with authorised(f"{server.url}/mcp", desk) as client:
         found: Any = (await client.call_tool("memory_search", {"query": QUESTION})).structured_content
@@ -74,7 +74,7 @@ async def answers(desk: Desk, server: Serving) -> None:
 
 
 @pytest.mark.anyio
-async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(desk: Desk) -> None:
+async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 12"
     with serving(desk, "--no-watch", before=before) as server:
         async with authorised(f"{server.url}/mcp", desk, mode="legacy") as used:
@@ -90,7 +90,7 @@ async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(des
 
 
 @pytest.mark.anyio
-async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk: Desk) -> None:
+async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
     with serving(desk, "--no-watch", before=before) as server:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(60)]
@@ -106,7 +106,7 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
 
 
 @pytest.mark.anyio
-async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Desk) -> None:
+async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
     with serving(desk, "--no-watch", before=before) as server:
         with socket.create_connection(place_of(server.url), timeout=0.05) as half:
@@ -126,7 +126,7 @@ async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Des
 
 
 @pytest.mark.anyio
-async def test_too_many_connections_close_the_oldest_half_sent_one(desk: Desk) -> None:
+async def test_too_many_connections_close_the_oldest_half_sent_one(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._running as running\nrunning.MOST_CONNECTIONS = 20"
     with serving(desk, "--no-watch", before=before) as server:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(30)]
@@ -232,7 +232,7 @@ def test_a_session_that_was_used_outlives_those_that_were_only_begun() -> None:
 
 @pytest.mark.soak
 @pytest.mark.anyio
-async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_open(desk: Desk) -> None:
+async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_open(desk: MemoryEnv) -> None:
     def resident(process: Any) -> int:
         with open(f"/proc/{process.pid}/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1])

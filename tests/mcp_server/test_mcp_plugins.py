@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from desk import Desk
+    from desk import MemoryEnv
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("diary")
-async def test_a_tool_of_an_installed_package_can_be_called(desk: Desk) -> None:
+async def test_a_tool_of_an_installed_package_can_be_called(desk: MemoryEnv) -> None:
     async with Client(server_of(desk.open())) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert list(tools) == [*(tool.name for tool in TOOLS), "diary_look_up"]
@@ -39,7 +39,7 @@ async def test_a_tool_of_an_installed_package_can_be_called(desk: Desk) -> None:
         assert result.structured_content == {"lines": []}
 
 
-async def test_a_tool_that_breaks_its_promise_fails_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tool_that_breaks_its_promise_fails_alone(desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     def boom(*arguments: Any, **options: Any) -> dict[str, Any]:
         raise ValueError("half of it")
 

@@ -13,7 +13,7 @@ import pytest
 from mcp_doors import LIMIT
 
 if TYPE_CHECKING:
-    from desk import Desk
+    from desk import MemoryEnv
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def request(number: int, method: str, params: dict[str, Any]) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
 
 
-def start(desk: Desk, before: str = "") -> subprocess.Popen[str]:
+def start(desk: MemoryEnv, before: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen(
         desk.command("-w", str(desk.notes), "-v", "mcp", before=before),
         env=desk.surroundings(),
@@ -56,7 +56,7 @@ Workspace.scan = noisy
 """
 
 
-def test_stdout_carries_the_protocol_only_whatever_is_printed(desk: Desk) -> None:
+def test_stdout_carries_the_protocol_only_whatever_is_printed(desk: MemoryEnv) -> None:
     with start(desk, NOISE) as server:
         assert server.stdin
         assert server.stdout
@@ -76,7 +76,7 @@ def test_stdout_carries_the_protocol_only_whatever_is_printed(desk: Desk) -> Non
     assert [message["id"] for message in seen if "result" in message] == [1, 2]
 
 
-def test_the_server_ends_when_its_input_is_closed_in_the_middle_of_a_first_index(desk: Desk) -> None:
+def test_the_server_ends_when_its_input_is_closed_in_the_middle_of_a_first_index(desk: MemoryEnv) -> None:
     desk.many(2000)
     with start(desk) as server:
         assert server.stdin
@@ -95,7 +95,7 @@ def test_the_server_ends_when_its_input_is_closed_in_the_middle_of_a_first_index
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the pipe is inherited by its number")
-def test_the_server_ends_when_its_client_is_killed(desk: Desk) -> None:
+def test_the_server_ends_when_its_client_is_killed(desk: MemoryEnv) -> None:
     command = desk.command("-w", str(desk.notes), "mcp")
     with subprocess.Popen(
         [sys.executable, "-c", KEEPER, *command],
@@ -122,7 +122,9 @@ def test_the_server_ends_when_its_client_is_killed(desk: Desk) -> None:
         ("{plugins: {slots: {memory: 'memory-lancedb'}}}", "pip install"),
     ],
 )
-def test_a_wrong_configuration_is_told_on_stderr_before_any_client_waits(desk: Desk, text: str, words: str) -> None:
+def test_a_wrong_configuration_is_told_on_stderr_before_any_client_waits(
+    desk: MemoryEnv, text: str, words: str
+) -> None:
     desk.config.write_text(text, encoding="utf-8")
     outcome = desk.run("mcp")
     assert (outcome.exit_code, outcome.out) == (2, "")

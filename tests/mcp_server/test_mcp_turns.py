@@ -17,7 +17,7 @@ from memoriter.mcp_server._shared import MOST_AT_ONCE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from desk import Desk
+    from desk import MemoryEnv
     from memoriter import Memory
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ class Held:
 
 
 @pytest.fixture
-def memory(desk: Desk) -> Memory:
+def memory(desk: MemoryEnv) -> Memory:
     return desk.open()
 
 
@@ -68,7 +68,7 @@ async def test_notes_can_be_read_while_a_search_takes_its_time(memory: Memory, h
 
 
 async def test_an_entry_is_written_while_searches_take_all_the_time_they_may(
-    memory: Memory, held: Held, desk: Desk
+    memory: Memory, held: Held, desk: MemoryEnv
 ) -> None:
     async with Client(server_of(memory)) as client, anyio.create_task_group() as tasks:
         for _ in range(2 * MOST_AT_ONCE):

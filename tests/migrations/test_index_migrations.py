@@ -93,14 +93,14 @@ def test_a_step_that_fails_leaves_the_schema_before_it(connection):
 
 
 def test_a_table_with_a_column_that_nobody_knows_still_works(tmp_path):
-    from memoriter.index import Entry
+    from memoriter.index import ChunkRecord
 
     with Index.open(tmp_path / "main.sqlite", clock=lambda: 0.0) as index:
         with index._writing() as connection:
             for table in ("meta", "counters", "files", "chunks", "sets", "embedding_cache", "failures", "migrations"):
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN unknown TEXT DEFAULT 'x'")
         index.use_vectors(ModelSpec("fake", "tiny", 2))
-        entries = [Entry(Chunk(1, 1, text), text.encode() * 16, text, 1, b"", 1) for text in "ab"]
+        entries = [ChunkRecord(Chunk(1, 1, text), text.encode() * 16, text, 1, b"", 1) for text in "ab"]
         index.put_file(Source("a.md", "memory", tmp_path, 1, 1), "h", entries)
         index.set_meta("k", "v")
         index.put_failure(b"a" * 16, "refused")

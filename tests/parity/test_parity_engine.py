@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoriter.app import Surroundings, assemble
+from memoriter.app import Environment, assemble
 from memoriter.ids import content_hash
 from memoriter.types import Query
 
@@ -43,7 +43,7 @@ def _engine(data, variant, tmp_path_factory):
     search |= {"provider": "fake", "query": {**search.get("query", {}), "scoring": "classic"}}
     config = base / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search, "workspace": str(root)}}}))
-    around = Surroundings({"MEMORITER_HOME": str(base / "home")}, base, base, lambda: now, lambda: 0.0)
+    around = Environment({"MEMORITER_HOME": str(base / "home")}, base, base, lambda: now, lambda: 0.0)
     backend = assemble(root, config=config, around=around).backend
     backend.sync()
     return backend

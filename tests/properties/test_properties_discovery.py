@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from memoriter.discovery import (
     Announcement,
-    Call,
+    HookCall,
     Unanswered,
     announce,
-    hand_over,
-    meant_by,
+    delegate,
+    resolve_target,
     settings_digest,
     take_ticket,
 )
-from memoriter.surroundings import Surroundings
+from memoriter.environment import Environment
 from odd_files import KINDS, link_to_a_secret, posix_only
 from serving import answering, proven
 
@@ -42,7 +42,7 @@ ANSWERS = st.binary(max_size=40) | st.lists(LINES | REASONS, max_size=6).map(b"\
 def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: bool) -> None:
     with TemporaryDirectory() as named:
         home = Path(named)
-        around = Surroundings({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
+        around = Environment({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
         (home / "MEMORY.md").touch()
         took = list[bool]()
 
@@ -64,7 +64,9 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
                 Announcement(url, "secret", os.getpid(), 0.0, place, False, "main", True, digest),
             )
             try:
-                reply = hand_over(meant_by(None, None, None, around), home / "serve", Call("/hook/stop", b"{}"))
+                reply = delegate(
+                    resolve_target(None, None, None, around), home / "serve", HookCall("/hook/stop", b"{}")
+                )
             except Unanswered:
                 assert took == [True]
             else:
@@ -80,7 +82,7 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
 def test_settings_that_are_no_plain_file_are_as_none(tmp_path: Path, make: Callable[[Path], None], name: str) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    around = Surroundings({}, home, tmp_path, lambda: 0.0, lambda: 0.0)
+    around = Environment({}, home, tmp_path, lambda: 0.0, lambda: 0.0)
     without = settings_digest(None, str(tmp_path), around)
     make(tmp_path / name)
     assert settings_digest(None, str(tmp_path), around) == without

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Index
-from memoriter.search import Background, SearchSettings, clean_query, look_again, rank, why_nothing
-from memoriter.sync import Cutting, entry_of
+from memoriter.search import CosineBaseline, SearchSettings, clean_query, diagnose_empty, rank, search_without_limits
+from memoriter.sync import ChunkingSettings, entry_of
 from memoriter.types import Chunk, Filters, ModelSpec, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from memoriter.types import Hit, Reason
+    from memoriter.types import Diagnostic, Hit
 
 DIMENSIONS = 32
 SPEC = ModelSpec("test", "axes", DIMENSIONS, background=(0.0, 0.2))
@@ -51,7 +51,7 @@ ways = st.builds(
     hybrid=st.booleans(),
     half_life_days=st.sampled_from([None, 0.5]),
     mmr_lambda=st.sampled_from([None, 0.5]),
-    background=st.just(Background.of_model(SPEC.background)),
+    background=st.just(CosineBaseline.of_model(SPEC.background)),
 )
 told = st.tuples(ways, st.booleans())
 """How to search, and whether by meaning."""
@@ -71,7 +71,7 @@ def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     """An index with notes, one a day, as often as wanted; with vectors for all of them, or for none."""
     base, number, opened = tmp_path_factory.mktemp("indexes"), count(), list[Index]()
 
-    def build(corpus: Sequence[Sequence[int]], *, vectors: bool, cutting: Cutting) -> Index:
+    def build(corpus: Sequence[Sequence[int]], *, vectors: bool, cutting: ChunkingSettings) -> Index:
         while opened:
             opened.pop().close()
         index = Index.open(base / f"{next(number)}.sqlite", clock=lambda: NOW, network=False)
@@ -99,7 +99,7 @@ class Asked:
 
     @classmethod
     def of(cls, new_index, corpus, question, settings: SearchSettings, by_meaning: bool) -> Asked:
-        cutting = Cutting(words="classic" if settings.scoring == "classic" else "analysed")
+        cutting = ChunkingSettings(words="classic" if settings.scoring == "classic" else "analysed")
         return cls(new_index(corpus, vectors=by_meaning, cutting=cutting), question, settings, by_meaning=by_meaning)
 
     def hits(self, filters: Filters, min_score: float | None = None) -> tuple[Hit, ...]:
@@ -107,12 +107,12 @@ class Asked:
         changed = replace(self.settings, min_score=floor)
         return rank(self.index, self.text, self.vector, changed, filters=filters, now=NOW)
 
-    def reasons(self, filters: Filters) -> tuple[Reason, ...]:
-        seen = look_again(self.index, self.text, self.vector, self.settings, filters=filters, now=NOW)
-        return why_nothing(seen)
+    def reasons(self, filters: Filters) -> tuple[Diagnostic, ...]:
+        seen = search_without_limits(self.index, self.text, self.vector, self.settings, filters=filters, now=NOW)
+        return diagnose_empty(seen)
 
 
-def carried_out(asked: Asked, filters: Filters, reason: Reason) -> tuple[Hit, ...] | None:
+def carried_out(asked: Asked, filters: Filters, reason: Diagnostic) -> tuple[Hit, ...] | None:
     """What a remedy brings; `None` where it only asks for other words."""
     promised = "Leave out" in reason.remedy
     floor = re.search(r"--min-score (\d\.\d+)", reason.remedy)
@@ -171,7 +171,7 @@ def test_a_reason_says_what_is_so(new_index, corpus, question, filters, told):
 
 
 def test_the_chunks_that_pass_filters_are_counted(new_index):
-    index = new_index([[0], [1], [2]], vectors=False, cutting=Cutting())
+    index = new_index([[0], [1], [2]], vectors=False, cutting=ChunkingSettings())
     counts = {
         filters: index.count(filters)
         for filters in (
@@ -185,7 +185,7 @@ def test_the_chunks_that_pass_filters_are_counted(new_index):
 
 
 def test_filters_that_leave_nothing_say_what_each_leaves(new_index):
-    index = new_index([[0], [1], [2]], vectors=False, cutting=Cutting())
+    index = new_index([[0], [1], [2]], vectors=False, cutting=ChunkingSettings())
     asked = Asked(index, [0], SearchSettings(min_score=0.0), by_meaning=False)
     (reason,) = asked.reasons(Filters(since=DAY + timedelta(days=1), path="memory/note-0.md"))
     assert (reason.code, reason.message, reason.remedy) == (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.sync import EVERYTHING, Job, Schedule
+from memoriter.sync import EVERYTHING, IndexJob, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ runs = st.lists(st.tuples(st.floats(0, 4), ends), max_size=30)
 class Run:
     """One run, as it happened."""
 
-    job: Job
+    job: IndexJob
     began: float
     ended: float = inf
     how: str = ""
@@ -181,7 +181,7 @@ def test_transcripts_wait_for_a_quiet_of_their_own():
     schedule.changed(["s.jsonl"], 1.0, quiet=5.0)
     schedule.changed(["a.md"], 1.0)
     first = schedule.next(2.5)
-    assert first == Job(frozenset({"a.md"}), frozenset({"a.md"}))
+    assert first == IndexJob(frozenset({"a.md"}), frozenset({"a.md"}))
     schedule.done(2.6)
     assert schedule.next(5.9) is None
-    assert schedule.next(6.0) == Job(frozenset({"s.jsonl"}), frozenset({"s.jsonl"}))
+    assert schedule.next(6.0) == IndexJob(frozenset({"s.jsonl"}), frozenset({"s.jsonl"}))

@@ -14,12 +14,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memoriter import Memory
-from memoriter.app import Surroundings, assemble
+from memoriter.app import Environment, assemble
 from memoriter.errors import InvalidQuery
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Index
-from memoriter.search import MATCH, Background, SearchSettings, clean_query, outcome_of, rank
-from memoriter.sync import Cutting, entry_of
+from memoriter.search import MATCH, CosineBaseline, SearchSettings, clean_query, outcome_of, rank
+from memoriter.sync import ChunkingSettings, entry_of
 from memoriter.types import Chunk, Filters, ModelSpec, Source
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ DIMENSIONS = 64
 SPEC = ModelSpec("test", "axes", DIMENSIONS, background=(0.0, 0.125))
 DAY = date(2026, 2, 10)
 NOW = 1_770_000_000.0
-EVERYTHING = SearchSettings(max_results=200, min_score=0.0, background=Background.of_model(SPEC.background))
-AS_INSTALLED = SearchSettings(background=Background.of_model(SPEC.background))
+EVERYTHING = SearchSettings(max_results=200, min_score=0.0, background=CosineBaseline.of_model(SPEC.background))
+AS_INSTALLED = SearchSettings(background=CosineBaseline.of_model(SPEC.background))
 
 Words = list[int]
 Note = list[Words]
@@ -75,7 +75,7 @@ def fill(index: Index, notes: Sequence[Put], vectors: Callable[[str], np.ndarray
     index.use_vectors(SPEC)
     for path, texts in notes:
         passages = [Chunk(1 + 2 * number, 1 + 2 * number, text) for number, text in enumerate(texts)]
-        entries = [entry_of(passage, DAY.toordinal(), Cutting()) for passage in passages]
+        entries = [entry_of(passage, DAY.toordinal(), ChunkingSettings()) for passage in passages]
         index.put_file(Source(path, "memory", Path("/notes") / path, 1, 1), content_hash(path), entries)
         rows = {vector_key(passage): row for passage in passages if (row := vectors(passage.text)) is not None}
         if rows:
@@ -297,7 +297,7 @@ def test_a_question_about_nothing_that_is_noted_matches_nothing(of_size, size):
 # any question
 
 
-def small_memory(base: Path, provider: str, *, around: Callable[[Path], Surroundings] | None = None) -> Memory:
+def small_memory(base: Path, provider: str, *, around: Callable[[Path], Environment] | None = None) -> Memory:
     notes, home = base / "notes", base / "home"
     for folder in (notes / "memory", home):
         folder.mkdir(parents=True)
@@ -394,10 +394,10 @@ def test_a_star_stands_for_nothing(by_words):
 # out of time
 
 
-def hurrying(home: Path) -> Surroundings:
+def hurrying(home: Path) -> Environment:
     """A clock by which every look takes ten seconds."""
     tick = count(step=10)
-    return Surroundings({"MEMORITER_HOME": str(home)}, home, home, lambda: NOW, lambda: float(next(tick)))
+    return Environment({"MEMORITER_HOME": str(home)}, home, home, lambda: NOW, lambda: float(next(tick)))
 
 
 @pytest.mark.parametrize("provider", ["none", "fake"])

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.agent import Passage, escape_for_prompt, looks_like_injection, quote
-from memoriter.agent._growth import entries_of
+from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
 from memoriter.agent._guard import gives_orders
-from memoriter.agent._sift import sifted
+from memoriter.agent._log_difference import log_entries
+from memoriter.agent._withhold import sifted
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.search import analyse, classic_terms, query_terms
@@ -61,8 +61,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "looks_like_injection": looks_like_injection,
     "escape_for_prompt": escape_for_prompt,
     "sifted": lambda text: sifted(text, "MEMORY.md", "end", len(text)),
-    "quote": lambda text: quote([Passage(text, "a.md#L1")], 4_000),
-    "entries_of": entries_of,
+    "quote": lambda text: quote([RecallPassage(text, "a.md#L1")], 4_000),
+    "entries_of": log_entries,
 }
 BLANKS = [
     " ",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.search._quota import SHARE, shared_slots
+from memoriter.search._interleave import SHARE, interleave
 
 KINDS = st.lists(st.sampled_from(["memory", "sessions"]), max_size=30)
 
 
 def chosen(kinds: list[str], limit: int) -> list[int]:
-    return shared_slots(range(len(kinds)), kinds, limit)
+    return interleave(range(len(kinds)), kinds, limit)
 
 
 @given(KINDS, st.integers(-2, 40))

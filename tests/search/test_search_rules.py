@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.search import MATCH, WEAK, Background, Deadline, analyse, measure, pack
-from memoriter.search._background import FULL
-from memoriter.search._bag import members, needle, occurrences, term_hash
+from memoriter.search import MATCH, WEAK, CosineBaseline, Deadline, analyse, measure, pack
 from memoriter.search._candidates import _nearest
+from memoriter.search._cosine_baseline import FULL
 from memoriter.search._score import (
     BOTH_LEGS,
     WORDS_ALONE,
@@ -27,6 +26,7 @@ from memoriter.search._score import (
     weigh,
 )
 from memoriter.search._snippet import snippet
+from memoriter.search._term_counts import members, needle, occurrences, term_hash
 from memoriter.types import Filters
 
 words = st.text(alphabet="abcdefgh가나다数据", min_size=1, max_size=4)
@@ -146,7 +146,7 @@ def test_a_handful_of_notes_is_judged_by_the_models_own_figures(count):
 
 def test_the_background_comes_back_from_its_text():
     background = measure(["note", "메모"] * 40, _corpus(80, 5, 1.0), (0.5, 0.1))
-    again = Background.loads(background.dumps())
+    again = CosineBaseline.loads(background.dumps())
     assert json.loads(again.dumps()) == json.loads(background.dumps())
 
 

@@ -14,7 +14,7 @@ import json5
 
 import memoriter
 from memoriter import Memory
-from memoriter.app import Surroundings, assemble
+from memoriter.app import Environment, assemble
 from memoriter.types import SyncReport
 from servers import KEY
 
@@ -45,7 +45,7 @@ class Outcome:
 
 
 @dataclass
-class Desk:
+class MemoryEnv:
     """Time stands still until `wait`; the program, which runs in a process of its own, has the time of the machine."""
 
     notes: Path
@@ -56,7 +56,7 @@ class Desk:
     opened: list[Memory] = field(default_factory=list)
 
     @classmethod
-    def at(cls, folder: Path, notes: dict[str, str] | None = None) -> Desk:
+    def at(cls, folder: Path, notes: dict[str, str] | None = None) -> MemoryEnv:
         desk = cls(folder / "notes", folder / "home")
         desk.home.mkdir(mode=0o700, parents=True)
         desk.notes.mkdir()
@@ -95,7 +95,7 @@ class Desk:
     def open(self, agent: str | None = None) -> Memory:
         """A memory as it is configured now."""
         environ = {"MEMORITER_HOME": str(self.home), **self.environ}
-        around = Surroundings(environ, self.home, self.notes, lambda: self.seconds, lambda: self.ticks)
+        around = Environment(environ, self.home, self.notes, lambda: self.seconds, lambda: self.ticks)
         self.opened.append(Memory(assemble(self.notes, agent=agent, around=around)))
         return self.opened[-1]
 

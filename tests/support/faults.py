@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from desk import Desk
+    from desk import MemoryEnv
 
 _DROP = """
 import ctypes, struct
@@ -34,7 +34,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def run(desk: Desk, *words: str, before: str = "") -> Outcome:
+def run(desk: MemoryEnv, *words: str, before: str = "") -> Outcome:
     """Run the program; in a process of its own only where something has to be done to that first."""
     if before:
         return desk.run("--json", *words, before=before)
@@ -42,7 +42,7 @@ def run(desk: Desk, *words: str, before: str = "") -> Outcome:
     return Outcome(done.exit_code, done.stdout, done.stderr)
 
 
-def answered(desk: Desk, *words: str, before: str = "") -> Any:
+def answered(desk: MemoryEnv, *words: str, before: str = "") -> Any:
     """The JSON that a run of the program printed, which must have gone well and without a trace."""
     done = run(desk, *words, before=before)
     assert "Traceback" not in done.err, done.err
@@ -50,14 +50,14 @@ def answered(desk: Desk, *words: str, before: str = "") -> Any:
     return done.json
 
 
-def health(desk: Desk, *, before: str = "") -> dict[str, dict[str, str]]:
+def health(desk: MemoryEnv, *, before: str = "") -> dict[str, dict[str, str]]:
     """The reasons of `memoriter status`, by their codes; each has a remedy."""
     reasons = answered(desk, "status", before=before)[0]["health"]["reasons"]
     assert all(reason["remedy"] for reason in reasons), reasons
     return {reason["code"]: reason for reason in reasons}
 
 
-def refused(desk: Desk, *words: str, before: str = "") -> dict[str, str]:
+def refused(desk: MemoryEnv, *words: str, before: str = "") -> dict[str, str]:
     """The error of a run that fails as it should: with a code, a message and a remedy, and without a trace."""
     done = run(desk, *words, before=before)
     assert done.exit_code in {1, 2}, done.out
@@ -67,14 +67,14 @@ def refused(desk: Desk, *words: str, before: str = "") -> dict[str, str]:
     return error
 
 
-def follow(desk: Desk, remedy: str) -> Any:
+def follow(desk: MemoryEnv, remedy: str) -> Any:
     """Run the command that a remedy names, as it stands there."""
     found = re.search(r"memoriter ((?:index|compact|status)(?: --[a-z]+)*)", remedy)
     assert found, f"no command in {remedy!r}"
     return answered(desk, *shlex.split(found[1]))
 
 
-def found(desk: Desk, question: str, *, before: str = "") -> list[str]:
+def found(desk: MemoryEnv, question: str, *, before: str = "") -> list[str]:
     """The paths that a search names."""
     return [hit["path"] for hit in answered(desk, "search", question, before=before)["results"]]
 

@@ -14,14 +14,14 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from desk import Desk
+    from desk import MemoryEnv
 
 LIMIT = 60.0
 """Seconds that any answer may take on a busy machine."""
 
 
 @contextmanager
-def served(desk: Desk, *words: str) -> Iterator[str]:
+def served(desk: MemoryEnv, *words: str) -> Iterator[str]:
     """The address of a server over HTTP."""
     command = desk.command("-w", str(desk.notes), "mcp", "--http", "--port", "0", *words)
     with subprocess.Popen(
@@ -45,7 +45,7 @@ class Door:
     connect: Callable[..., Client]
 
 
-def over_stdio(desk: Desk) -> Door:
+def over_stdio(desk: MemoryEnv) -> Door:
     """Each client starts a server of its own."""
     words = desk.command("-w", str(desk.notes), "mcp")
 
@@ -56,12 +56,12 @@ def over_stdio(desk: Desk) -> Door:
     return Door("stdio", start)
 
 
-def over_http(address: str, desk: Desk) -> Door:
+def over_http(address: str, desk: MemoryEnv) -> Door:
     """All clients have one server."""
     return Door("http", lambda **options: authorised(address, desk, **options))
 
 
-def authorised(address: str, desk: Desk, **options: Any) -> Client:
+def authorised(address: str, desk: MemoryEnv, **options: Any) -> Client:
     """The official client, which sends the token of the desk's home with each request."""
     return Client(_transport(address, bearer(token_of(desk))), read_timeout_seconds=LIMIT, **options)
 
@@ -75,7 +75,7 @@ async def _transport(address: str, headers: dict[str, str]) -> AsyncIterator[Any
         yield streams
 
 
-def token_of(desk: Desk) -> str:
+def token_of(desk: MemoryEnv) -> str:
     """The token of the servers of a home that has one."""
     return (desk.home / "token").read_text(encoding="ascii").strip()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket
 
-    from desk import Desk, Outcome
+    from desk import MemoryEnv, Outcome
 
 LIMIT = 60.0
 """Seconds that anything may take on a busy machine."""
@@ -61,7 +61,7 @@ class Serving:
 
 
 @contextmanager
-def serving(desk: Desk, *words: str, before: str = "") -> Iterator[Serving]:
+def serving(desk: MemoryEnv, *words: str, before: str = "") -> Iterator[Serving]:
     """A server of the notes of a desk, or of what the words say; `before` is Python that runs first."""
     chosen = words if "-w" in words else ("-w", str(desk.notes), *words)
     command = desk.command("--json", "serve", "--port", "0", *chosen, before=before)
@@ -80,7 +80,9 @@ def serving(desk: Desk, *words: str, before: str = "") -> Iterator[Serving]:
             process.communicate(timeout=LIMIT)
 
 
-def hook(desk: Desk, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any) -> Outcome:
+def hook(
+    desk: MemoryEnv, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any
+) -> Outcome:
     """A hook of Claude Code, as a process, in the folder of the notes."""
     from desk import Outcome
 
@@ -90,7 +92,7 @@ def hook(desk: Desk, event: str, *words: str, before: str = "", cwd: Path | None
 
 
 def started(
-    desk: Desk, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any
+    desk: MemoryEnv, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any
 ) -> subprocess.Popen[str]:
     """The same, not waited for."""
     folder = cwd or desk.notes

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from desk import Desk
+    from desk import MemoryEnv
 
 COMMANDS = """
 import glob, json, os, sys
@@ -71,7 +71,7 @@ def watched(process: subprocess.Popen[str], folder: Path, but: str = "") -> set[
     return seen | set(loose(folder, but))
 
 
-def day(desk: Desk, folder: Path) -> list[tuple[list[str], str]]:
+def day(desk: MemoryEnv, folder: Path) -> list[tuple[list[str], str]]:
     """Commands and hooks that write everything that memoriter writes."""
     transcript = write_transcript(folder / "transcript.jsonl", "claude-code", 163_000)
 

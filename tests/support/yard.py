@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import json5
 
 from memoriter import Memory
-from memoriter.app import Surroundings, assemble
+from memoriter.app import Environment, assemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def until(holds: Callable[[], bool], what: str = "") -> None:
 
 
 @dataclass
-class Yard:
+class WatchedWorkspace:
     """A workspace and a home, with a memory that may be watched."""
 
     root: Path
@@ -59,7 +59,7 @@ class Yard:
         settings = {"provider": "fake", "sync": {"watchDebounceMs": QUIET_MS}, **search}
         config = place / "memoriter.json5"
         config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
-        around = Surroundings({"MEMORITER_HOME": str(place)}, place, self.notes, time.time, clock)
+        around = Environment({"MEMORITER_HOME": str(place)}, place, self.notes, time.time, clock)
         self.opened.append(Memory(assemble(self.notes, config=config, around=around)))
         return self.opened[-1]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.embed._fake import FakeProvider
-from yard import Yard
+from yard import WatchedWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
-    yard = Yard(tmp_path)
+def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WatchedWorkspace]:
+    yard = WatchedWorkspace(tmp_path)
     yard.notes.mkdir()
     embed, turn = FakeProvider.embed, threading.Lock()
 

@@ -16,7 +16,7 @@ from memoriter.embed._fake import FakeProvider
 from memoriter.errors import EmbeddingError, IndexBusy, PathRefused
 from memoriter.index import Index
 from memoriter.search import Deadline
-from memoriter.sync import Cutting, Plan, Progress, Sync, SyncSettings, Task, background_of, make_plan
+from memoriter.sync import ChunkingSettings, Plan, Progress, Sync, SyncSettings, Task, background_of, make_plan
 from memoriter.types import Source
 from memoriter.workspace import Workspace
 
@@ -125,7 +125,7 @@ class Desk:
 
     def run(
         self,
-        cutting: Cutting = Cutting(),  # noqa: B008 (frozen)
+        cutting: ChunkingSettings = ChunkingSettings(),  # noqa: B008 (frozen)
         *,
         words_only: bool = False,
         progress: Callable[[Progress], None] | None = None,
@@ -230,21 +230,21 @@ def test_a_note_that_comes_back_is_embedded_no_more(desk: Desk) -> None:
 
 def test_new_chunking_reads_everything_and_embeds_only_passages_that_are_new(desk: Desk) -> None:
     desk.run()
-    report = desk.run(Cutting(tokens=399))
+    report = desk.run(ChunkingSettings(tokens=399))
     assert len(desk.read) == 3
     assert (report.added, report.changed, report.embedded, report.cached) == (0, 3, 0, 12)
     desk.write("memory/huge.md", " ".join(f"huge{n}" for n in range(300)))
-    whole = desk.run(Cutting(tokens=399))
-    report = desk.run(Cutting(tokens=200))
+    whole = desk.run(ChunkingSettings(tokens=399))
+    report = desk.run(ChunkingSettings(tokens=200))
     assert (report.changed, report.embedded) == (4, report.chunks - 12)
     assert report.chunks > whole.chunks
-    report = desk.run(Cutting(tokens=399))
+    report = desk.run(ChunkingSettings(tokens=399))
     assert (report.chunks, report.embedded, report.cached) == (whole.chunks, 0, whole.chunks)
 
 
 def test_the_same_chunking_again_is_no_reason_to_read(desk: Desk) -> None:
-    desk.run(Cutting(tokens=200))
-    desk.run(Cutting(tokens=200))
+    desk.run(ChunkingSettings(tokens=200))
+    desk.run(ChunkingSettings(tokens=200))
     assert desk.read == []
 
 
@@ -252,7 +252,7 @@ def test_a_new_cut_tells_added_from_changed_and_removed(desk: Desk) -> None:
     desk.run()
     desk.write("memory/four.md", long_note("four"))
     (desk.workspace.root / "memory/one.md").unlink()
-    report = desk.run(Cutting(tokens=399))
+    report = desk.run(ChunkingSettings(tokens=399))
     assert (report.files, report.added, report.changed, report.removed) == (3, 1, 2, 1)
 
 

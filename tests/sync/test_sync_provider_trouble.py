@@ -12,14 +12,14 @@ from servers.first_contact import FAULTS
 from yard import until
 
 if TYPE_CHECKING:
-    from yard import Yard
+    from yard import WatchedWorkspace
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("fault", ["status 404", "status 503", "too few vectors", "half written", "401 wrong key"])
 def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch, fault: str
+    yard: WatchedWorkspace, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
     monkeypatch.setattr("memoriter.backends._pause.FIRST_SECONDS", 0.0)  # however slow the machine is

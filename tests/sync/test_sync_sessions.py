@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memoriter.embed._fake import FakeProvider
 from memoriter.index import Index
-from memoriter.sync import Cutting, SessionRules, Sync, SyncSettings, Task, _sessions, due
+from memoriter.sync import ChunkingSettings, SessionRules, Sync, SyncSettings, Task, _sessions, due
 from memoriter.sync._sessions import QUIET_SECONDS, Tail
 from memoriter.types import Filters
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace
@@ -99,7 +99,7 @@ class Desk:
 
     folder: Path
     index: Index
-    cutting: Cutting = field(default_factory=Cutting)
+    cutting: ChunkingSettings = field(default_factory=ChunkingSettings)
     provider: Counted = field(default_factory=Counted)
     edits: Iterator[int] = field(default_factory=lambda: count(1))
     seconds: float = NOW
@@ -201,7 +201,7 @@ def test_reading_on_gives_what_reading_at_once_gives(tmp_path_factory, lines, cu
     text = text if ended else text.rstrip(b"\n")
     places = sorted({0, *(cut % (len(text) + 1) for cut in cuts), len(text)})
     base = tmp_path_factory.mktemp("on")
-    cutting = Cutting(strategy, words="classic" if strategy == "lines" else "analysed")
+    cutting = ChunkingSettings(strategy, words="classic" if strategy == "lines" else "analysed")
     found = []
     for name, pieces in (("once", [(0, len(text))]), ("on", list(pairwise(places)))):
         (base / name).mkdir()

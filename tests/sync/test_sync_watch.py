@@ -13,7 +13,7 @@ import pytest
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexUnavailable, TransientFailure
 from memoriter.index import Index
-from memoriter.sync import Job
+from memoriter.sync import IndexJob
 from memoriter.workspace import Workspace
 from transcript_lines import openclaw
 from yard import held, until
@@ -141,24 +141,24 @@ def follow(memory, job):
 def test_a_note_that_is_missing_at_first_sight_stays_until_a_second_look(yard):
     aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
     memory = yard.open(sync={"onSearch": False})
-    follow(memory, Job(whole=True))
+    follow(memory, IndexJob(whole=True))
     (yard.notes / "memory/a.md").unlink()
-    seen = follow(memory, Job(whole=True))
+    seen = follow(memory, IndexJob(whole=True))
     assert (seen.again, seen.report) == ({"memory/a.md"}, None)
     assert set(held(memory)) == {"memory/a.md"}
-    follow(memory, Job(seen.again, seen.again))
+    follow(memory, IndexJob(seen.again, seen.again))
     assert held(memory) == {}
 
 
 def test_a_note_that_is_back_at_the_second_look_was_never_gone(yard):
     file = aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
     memory = yard.open()
-    follow(memory, Job(whole=True))
+    follow(memory, IndexJob(whole=True))
     file.rename(file.with_suffix(".old"))
-    again = follow(memory, Job(whole=True)).again
+    again = follow(memory, IndexJob(whole=True)).again
     file.with_suffix(".old").rename(file)
     yard.embedded.clear()
-    report = follow(memory, Job(again, again)).report
+    report = follow(memory, IndexJob(again, again)).report
     assert report is None or (report.added, report.changed, report.removed) == (0, 0, 0)
     assert (set(held(memory)), yard.embedded) == ({"memory/a.md"}, [])
 
@@ -167,18 +167,18 @@ def test_a_look_at_everything_leaves_a_half_written_note_for_later(yard):
     memory = yard.open(sync={"watchDebounceMs": 60_000})
     aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
     yard.write("memory/b.md", "The wom")
-    seen = follow(memory, Job(whole=True))
+    seen = follow(memory, IndexJob(whole=True))
     assert seen.again == {"memory/b.md"}
     assert set(held(memory)) == {"memory/a.md"}
     yard.write("memory/b.md", "The wombat digs.\n")
-    follow(memory, Job(seen.again, seen.again))
+    follow(memory, IndexJob(seen.again, seen.again))
     assert finds(memory, "wombat") == {"memory/b.md"}
 
 
 def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_next_look(yard, monkeypatch):
     file = aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
     memory = yard.open(sync={"onSearch": False})
-    follow(memory, Job(whole=True))
+    follow(memory, IndexJob(whole=True))
     file.write_text("The quokka is awake.\n", encoding="utf-8")
     load = Workspace.load
 
@@ -187,7 +187,7 @@ def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_nex
         return load(self, source)
 
     monkeypatch.setattr(Workspace, "load", late)
-    follow(memory, Job(frozenset({str(file)})))
+    follow(memory, IndexJob(frozenset({str(file)})))
     assert set(held(memory)) == {"memory/a.md"}
 
 

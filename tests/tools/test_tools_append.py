@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from memoriter.tools import APPEND, GET, SEARCH, TOOLS
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     yield desk
     desk.close()
 
 
 @pytest.fixture
-def memory(desk: Desk) -> Memory:
+def memory(desk: MemoryEnv) -> Memory:
     return desk.open()
 
 
@@ -34,7 +34,7 @@ TODAY = "memory/2026-03-10.md"
 """The day at noon where the desk's time begins."""
 
 
-def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: Desk, memory: Memory) -> None:
+def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: MemoryEnv, memory: Memory) -> None:
     SEARCH.run(memory, {"query": "heating"})
     answer = APPEND.run(memory, {"text": "The heating engineer is called Ümit."})
     assert answer == {
@@ -51,7 +51,7 @@ def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: 
     assert SEARCH.run(memory, {"query": "heating engineer"})["results"][0]["path"] == TODAY
 
 
-def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(desk: Desk, memory: Memory) -> None:
+def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(desk: MemoryEnv, memory: Memory) -> None:
     before = (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
     answer = APPEND.run(memory, {"text": "Prefers tea.\n\nNever coffee.", "to": "long-term"})
     assert (answer["path"], answer["startLine"], answer["endLine"]) == ("MEMORY.md", 4, 8)
@@ -61,7 +61,7 @@ def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(desk: 
     assert GET.run(memory, {"path": "MEMORY.md", "from": 4, "lines": 5})["text"].strip() == written
 
 
-def test_a_note_that_no_search_will_find_says_so(desk: Desk) -> None:
+def test_a_note_that_no_search_will_find_says_so(desk: MemoryEnv) -> None:
     desk.write(".memoryignore", "memory/2026-*\n")
     answer = APPEND.run(desk.open(), {"text": "Hidden."})
     assert (answer["written"], answer["findable"]) == (True, False)
@@ -69,7 +69,7 @@ def test_a_note_that_no_search_will_find_says_so(desk: Desk) -> None:
     (desk.notes / ".memoryignore").unlink()
 
 
-def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(desk: Desk) -> None:
+def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(desk: MemoryEnv) -> None:
     desk.configure(provider="fake", sync={"onSearch": False})
     memory = desk.open()
     memory.sync()
@@ -90,14 +90,16 @@ def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(desk: De
         (["a"], "the parameters must be an object"),
     ],
 )
-def test_a_wrong_parameter_is_named_and_nothing_is_written(desk: Desk, memory: Memory, params: Any, error: str) -> None:
+def test_a_wrong_parameter_is_named_and_nothing_is_written(
+    desk: MemoryEnv, memory: Memory, params: Any, error: str
+) -> None:
     answer = APPEND.run(memory, params)
     assert (answer["written"], answer["error"]) == (False, error)
     assert answer["action"]
     assert not (desk.notes / TODAY).exists()
 
 
-def test_a_folder_in_the_place_of_the_note_is_an_answer_and_not_a_failure(desk: Desk, memory: Memory) -> None:
+def test_a_folder_in_the_place_of_the_note_is_an_answer_and_not_a_failure(desk: MemoryEnv, memory: Memory) -> None:
     (desk.notes / TODAY).mkdir(parents=True)
     answer = APPEND.run(memory, {"text": "Lost?"})
     assert answer["written"] is False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from faults import read_only
 from memoriter import workspace
 from memoriter.tools import APPEND, SEARCH
@@ -19,8 +19,8 @@ TODAY = "memory/2026-03-10.md"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     yield desk
     desk.close()
@@ -28,7 +28,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.mark.parametrize(("to", "path"), [("daily", TODAY), ("long-term", "MEMORY.md")])
 def test_an_entry_that_would_make_a_note_too_large_to_be_read_is_refused_before_a_byte_is_written(
-    desk: Desk, to: str, path: str
+    desk: MemoryEnv, to: str, path: str
 ) -> None:
     limit, file = workspace.MAX_BYTES, desk.notes / path
     file.parent.mkdir(exist_ok=True)
@@ -48,7 +48,7 @@ def test_an_entry_that_would_make_a_note_too_large_to_be_read_is_refused_before_
     assert memory._workspace.find(path)[1] is not None  # type: ignore[index]
 
 
-def test_up_to_the_last_byte_that_fits_each_entry_is_found_and_the_next_one_is_refused(desk: Desk) -> None:
+def test_up_to_the_last_byte_that_fits_each_entry_is_found_and_the_next_one_is_refused(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory._workspace._max_bytes = 4_000
     answers = [APPEND.run(memory, {"text": f"drawer{n} " + "paper " * 80}) for n in range(12)]
@@ -59,7 +59,7 @@ def test_up_to_the_last_byte_that_fits_each_entry_is_found_and_the_next_one_is_r
     assert SEARCH.run(memory, {"query": f"drawer{refused[0] - 1}"})["results"][0]["path"] == TODAY
 
 
-def test_a_note_that_another_program_made_too_large_takes_no_entry(desk: Desk) -> None:
+def test_a_note_that_another_program_made_too_large_takes_no_entry(desk: MemoryEnv) -> None:
     desk.write(TODAY, "word\n" * 1_000)
     memory = desk.open()
     memory._workspace._max_bytes = 4_000
@@ -71,7 +71,7 @@ def test_a_note_that_another_program_made_too_large_takes_no_entry(desk: Desk) -
     ("settings", "code"),
     [({"enabled": False}, "disabled"), ({"sources": ["sessions"]}, "memory_off")],
 )
-def test_where_notes_are_not_searched_nothing_is_findable(desk: Desk, settings: dict[str, Any], code: str) -> None:
+def test_where_notes_are_not_searched_nothing_is_findable(desk: MemoryEnv, settings: dict[str, Any], code: str) -> None:
     desk.configure(provider="fake", experimental={"sessionMemory": True}, **settings)
     answer = APPEND.run(desk.open(), {"text": "Hidden."})
     assert (answer["written"], answer["findable"]) == (True, False)
@@ -80,7 +80,7 @@ def test_where_notes_are_not_searched_nothing_is_findable(desk: Desk, settings: 
 
 @pytest.mark.parametrize("opened", [True, False])
 def test_while_the_index_can_only_be_read_nothing_new_is_findable_and_afterwards_it_is(
-    desk: Desk, *, opened: bool
+    desk: MemoryEnv, *, opened: bool
 ) -> None:
     with desk.open() as first:
         first.sync()
@@ -98,7 +98,7 @@ def test_while_the_index_can_only_be_read_nothing_new_is_findable_and_afterwards
 
 
 def test_a_note_whose_folder_became_a_link_meanwhile_is_not_findable(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: MemoryEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memoriter.workspace import _write
 

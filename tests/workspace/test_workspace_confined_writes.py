@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import Desk
+from desk import MemoryEnv
 from memoriter.errors import MemoriterError, PathRefused
 from memoriter.ids import bytes_hash
 from memoriter.workspace import Workspace, _folder, replace
@@ -36,8 +36,8 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, outside: Path) -> Iterator[Desk]:
-    desk = Desk.at(tmp_path)
+def desk(tmp_path: Path, outside: Path) -> Iterator[MemoryEnv]:
+    desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     desk.write(NOTE, TEXT)
     yield desk
@@ -60,7 +60,7 @@ MOMENTS = ("_inner", "Folder.open", "Folder.look", "Folder.names", "Folder.excha
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("act", ACTS)
 def test_a_folder_that_becomes_a_link_in_the_middle_of_a_write_leads_nowhere(
-    desk: Desk, outside: Path, monkeypatch: pytest.MonkeyPatch, act: str, moment: str
+    desk: MemoryEnv, outside: Path, monkeypatch: pytest.MonkeyPatch, act: str, moment: str
 ) -> None:
     folder, memory = desk.notes / "memory", desk.open()
     memory.sync()
@@ -86,7 +86,7 @@ def test_a_folder_that_becomes_a_link_in_the_middle_of_a_write_leads_nowhere(
 
 
 @pytest.mark.parametrize("inner", ["", "deep/"])
-def test_nothing_is_written_through_a_folder_that_is_a_link(desk: Desk, outside: Path, inner: str) -> None:
+def test_nothing_is_written_through_a_folder_that_is_a_link(desk: MemoryEnv, outside: Path, inner: str) -> None:
     (desk.notes / "memory" / "deep").mkdir()
     place = desk.notes / "memory" / inner.rstrip("/") / "linked"
     place.symlink_to(outside)
@@ -103,7 +103,7 @@ def test_nothing_is_written_through_a_folder_that_is_a_link(desk: Desk, outside:
 
 @pytest.mark.parametrize("by_descriptor", [True, False])
 def test_the_workspace_itself_may_be_a_link_and_folders_are_made(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
+    desk: MemoryEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
 ) -> None:
     monkeypatch.setattr(_folder, "BY_DESCRIPTOR", by_descriptor and _folder.BY_DESCRIPTOR)
     (tmp_path / "link").symlink_to(desk.notes)
@@ -119,7 +119,7 @@ def test_the_workspace_itself_may_be_a_link_and_folders_are_made(
 
 
 def test_a_link_that_changes_while_it_is_followed_fails_no_scan_and_no_write(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def changing(path: str) -> str:
         raise OSError(22, "Invalid argument", path)
@@ -131,7 +131,7 @@ def test_a_link_that_changes_while_it_is_followed_fails_no_scan_and_no_write(
     assert workspace.append("memory/new.md", "- one").end_line == 1
 
 
-def test_only_memory_is_written(desk: Desk, tmp_path: Path) -> None:
+def test_only_memory_is_written(desk: MemoryEnv, tmp_path: Path) -> None:
     workspace = Workspace(desk.notes)
     for path in ("../outside/note.md", str(tmp_path / "outside" / "note.md"), "other.md", "memory/a.txt", "", "\0"):
         with pytest.raises(PathRefused):
@@ -155,7 +155,7 @@ while os.getppid() != 1:
 
 
 @pytest.fixture
-def swapping(desk: Desk, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
+def swapping(desk: MemoryEnv, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
     """While it lasts, `memory` is by turns the folder and a link to the one outside."""
     if _folder._swapper() is None or sys.platform != "linux":
         pytest.skip("nothing here exchanges two names in one step")
@@ -168,7 +168,7 @@ def swapping(desk: Desk, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_against_a_program_that_swaps_the_folder_without_end_every_entry_is_in_the_notes(
-    desk: Desk, swapping: subprocess.Popen[bytes]
+    desk: MemoryEnv, swapping: subprocess.Popen[bytes]
 ) -> None:
     memory, written, until = desk.open(), list[str](), time.monotonic() + 1.0
     number = 0

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.workspace import Passage
+    from memoriter.workspace import RemovedPassage
 
 
 def left_of(note: str, text: str) -> str:
     return without(note.encode(), blocks_with(note.encode(), text)).decode()
 
 
-def without(content: bytes, passages: tuple[Passage, ...]) -> bytes:
+def without(content: bytes, passages: tuple[RemovedPassage, ...]) -> bytes:
     from memoriter.workspace import _forget
 
     return _forget.without(content, passages)

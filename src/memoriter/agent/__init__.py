@@ -1,6 +1,6 @@
 """What happens around an agent's turns: events and who hears of them, and what a session is given."""
 
-from memoriter.agent._bus import Addition, Answer, Captured, HookBus, Listener
+from memoriter.agent._bus import Addition, Captured, HookBus, HookResult, Listener
 from memoriter.agent._coding import LONGEST_INPUT, HookAnswer, HookInput, answer_hook, read_hook
 from memoriter.agent._events import (
     AgentEnd,
@@ -17,14 +17,13 @@ from memoriter.agent._events import (
 from memoriter.agent._flushing import FlushAnswer, FlushResult, FlushTurn
 from memoriter.agent._guard import escape_for_prompt, looks_like_injection
 from memoriter.agent._markdown import MarkdownRecall, is_owned
-from memoriter.agent._passages import Passage, RecallSource, quote
+from memoriter.agent._passages import RecallPassage, RecallSource, quote
 from memoriter.agent._session import Context, Session, Surrounds, recall_listener
 
 __all__ = [
     "LONGEST_INPUT",
     "Addition",
     "AgentEnd",
-    "Answer",
     "Audience",
     "BeforeAgentStart",
     "BeforeCompaction",
@@ -38,10 +37,11 @@ __all__ = [
     "HookAnswer",
     "HookBus",
     "HookInput",
+    "HookResult",
     "Listener",
     "MarkdownRecall",
     "Message",
-    "Passage",
+    "RecallPassage",
     "RecallSource",
     "Session",
     "SessionEnd",

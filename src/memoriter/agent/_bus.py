@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.agent._events import event_name
 from memoriter.errors import MemoriterError
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ class Captured:
 
     texts: tuple[str, ...] = ()
     """A line each, for people."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HookResult:
     """What all listeners together add to a turn, and what went wrong with some of them."""
 
     prepend_context: str = ""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(slots=True)
-class _Call:
+class _ListenerThread:
     """One listener at work. A thread cannot be stopped, so one that is late is left behind and its result dropped."""
 
     listener: Listener
@@ -85,23 +85,23 @@ class _Call:
         except BaseException as error:  # noqa: BLE001 - whatever a stranger's code does, the turn goes on
             self.error = error
 
-    def waited(self, seconds: float) -> Reason | None:
+    def waited(self, seconds: float) -> Diagnostic | None:
         """Why there is no result after so many seconds; None: there is one."""
         self.thread.join(max(0.0, seconds))
         where = f"{self.listener.name!r} in {self.listener.event}"
         if self.thread.is_alive():
             message = f"{where} did not answer in time, so the turn went on without it."
-            return Reason("hook_timeout", message, "It may have finished by the next turn.")
+            return Diagnostic("hook_timeout", message, "It may have finished by the next turn.")
         if isinstance(self.error, MemoriterError):
-            return Reason(self.error.code, self.error.message, self.error.remedy)
+            return Diagnostic(self.error.code, self.error.message, self.error.remedy)
         if self.error is not None:
             log.warning("%s failed", where, exc_info=self.error)
-            return Reason("hook_failed", f"{where} failed: {type(self.error).__name__}: {self.error}", REMEDY)
+            return Diagnostic("hook_failed", f"{where} failed: {type(self.error).__name__}: {self.error}", REMEDY)
         return None
 
 
 class HookBus:
-    """Tells listeners what happens. None of them can stop or fail a turn; a `Reason` says what went wrong."""
+    """Tells listeners what happens. None of them can stop or fail a turn; a `Diagnostic` says what went wrong."""
 
     def __init__(self, listeners: Iterable[Listener] = (), *, monotonic: Callable[[], float]) -> None:
         self._listeners = list(listeners)
@@ -116,14 +116,14 @@ class HookBus:
         """Whether anybody does."""
         return any(listener.event == event for listener in self._listeners)
 
-    def ask(self, event: BeforeAgentStart) -> Answer:
+    def ask(self, event: BeforeAgentStart) -> HookResult:
         """Let the listeners add to a turn, one after the other, the highest priority first."""
-        texts, reasons = list[str](), list[Reason]()
+        texts, reasons = list[str](), list[Diagnostic]()
         for listener in self._hearing(event):
             if busy := self._busy(listener):
                 reasons.append(busy)
                 continue
-            call = _Call(listener, event)
+            call = _ListenerThread(listener, event)
             limit = MODIFYING_SECONDS if listener.timeout is None else listener.timeout
             if trouble := self._settled(call, limit):
                 reasons.append(trouble)
@@ -132,10 +132,10 @@ class HookBus:
             elif call.result is not None:
                 given = type(call.result).__name__
                 message = f"{listener.name!r} in {listener.event} gave {given}, not an Addition."
-                reasons.append(Reason("hook_result", message, REMEDY))
-        return Answer("\n\n".join(text for text in texts if text.strip()), tuple(reasons))
+                reasons.append(Diagnostic("hook_result", message, REMEDY))
+        return HookResult("\n\n".join(text for text in texts if text.strip()), tuple(reasons))
 
-    def tell(self, event: Event) -> tuple[Reason, ...]:
+    def tell(self, event: Event) -> tuple[Diagnostic, ...]:
         """Let the listeners hear of an event, all at once; returns when each is done or late."""
         return self.collect(self._hearing(event), event)[1]
 
@@ -146,14 +146,14 @@ class HookBus:
         told = (reason for each in kept for reason in each.reasons)
         return Captured(tuple(text for each in kept for text in each.texts), (*reasons, *told))
 
-    def collect(self, listeners: Iterable[Listener], event: Event) -> tuple[list[object], tuple[Reason, ...]]:
+    def collect(self, listeners: Iterable[Listener], event: Event) -> tuple[list[object], tuple[Diagnostic, ...]]:
         """What listeners, registered or not, give for an event, all asked at once; those that fail or are late miss."""
-        results, reasons, calls = list[object](), list[Reason](), list[_Call]()
+        results, reasons, calls = list[object](), list[Diagnostic](), list[_ListenerThread]()
         for listener in listeners:
             if busy := self._busy(listener):
                 reasons.append(busy)
             else:
-                calls.append(_Call(listener, event))
+                calls.append(_ListenerThread(listener, event))
         began = self._monotonic()
         for call in calls:
             limit = OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout
@@ -167,15 +167,15 @@ class HookBus:
         name = event_name(event)
         return sorted((each for each in self._listeners if each.event == name), key=lambda each: -each.priority)
 
-    def _settled(self, call: _Call, seconds: float) -> Reason | None:
+    def _settled(self, call: _ListenerThread, seconds: float) -> Diagnostic | None:
         trouble = call.waited(seconds)
         if call.thread.is_alive():
             self._late[id(call.listener)] = call.thread
         return trouble
 
-    def _busy(self, listener: Listener) -> Reason | None:
+    def _busy(self, listener: Listener) -> Diagnostic | None:
         """Is it still at an earlier event? Then calling it again would only pile up threads."""
         thread = self._late.get(id(listener))
         if thread is None or not thread.is_alive():
             return None
-        return Reason("hook_busy", f"{listener.name!r} is still busy with an earlier {listener.event}.", REMEDY)
+        return Diagnostic("hook_busy", f"{listener.name!r} is still busy with an earlier {listener.event}.", REMEDY)

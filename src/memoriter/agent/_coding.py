@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
+from memoriter.agent._context_usage import context_usage
 from memoriter.agent._events import Message
-from memoriter.agent._fullness import fullness
 from memoriter.errors import PathRefused, UsageError
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from memoriter.agent._session import Session
@@ -51,7 +51,7 @@ class HookAnswer:
 
     output: dict[str, Any] | None
     """JSON for stdout; None: nothing, and the agent goes on."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
 def read_hook(event: str, text: str) -> HookInput:
@@ -135,9 +135,9 @@ def _stop(given: HookInput, session: Session, *, interactive: bool) -> HookAnswe
     replied = [Message("assistant", given.reply)] if given.reply else []
     reasons = session.end_turn([*session.turn_messages(), *replied])
     try:
-        full = fullness(given.transcript) if interactive else None
+        full = context_usage(given.transcript) if interactive else None
     except PathRefused as error:
-        return HookAnswer(None, (*reasons, Reason(error.code, f"{error.message}.", error.remedy)))
+        return HookAnswer(None, (*reasons, Diagnostic(error.code, f"{error.message}.", error.remedy)))
     if full is None:
         return HookAnswer(None, reasons)
     answer = session.flush(full.tokens, window=full.window, reserve=full.reserve)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.agent._sift import sifted
+from memoriter.agent._withhold import sifted
 from memoriter.errors import PathRefused
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 from memoriter.workspace import injected
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ OPENING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContextPart:
     """One note of the context."""
 
     path: str
@@ -44,7 +44,7 @@ class Part:
 
 def parts_of(
     workspace: Workspace, now: datetime, audience: Audience, budget: int
-) -> tuple[tuple[Part, ...], tuple[Reason, ...]]:
+) -> tuple[tuple[ContextPart, ...], tuple[Diagnostic, ...]]:
     """The notes that belong into the context, as they may go to a model, and why some could not be read.
 
     Args:
@@ -58,21 +58,21 @@ def parts_of(
         wanted.append((workspace.long_term().name, "long-term memory", "beginning"))
     for days, word in ((1, "yesterday"), (0, "today")):
         wanted.append((f"memory/{(now - timedelta(days=days)).date().isoformat()}.md", word, "end"))
-    parts, reasons = list[Part](), list[Reason]()
+    parts, reasons = list[ContextPart](), list[Diagnostic]()
     for path, title, keep in wanted:
         try:
             text = workspace.read(path, max_chars=LONGEST_NOTE).text
         except PathRefused as error:
-            reasons.append(Reason(error.code, error.message, error.remedy))
+            reasons.append(Diagnostic(error.code, error.message, error.remedy))
             continue
         if text.strip():
             whole = text.removeprefix("\ufeff").replace("\r\n", "\n").strip("\n").rstrip()
             shown, unread = sifted(whole, path, keep, LOOKED_AT * budget)
-            parts.append(Part(path, title, shown, keep, unread))
+            parts.append(ContextPart(path, title, shown, keep, unread))
     return tuple(parts), tuple(reasons)
 
 
-def render(parts: Sequence[Part], day: str, budget: int) -> str:
+def render(parts: Sequence[ContextPart], day: str, budget: int) -> str:
     """The context as it goes to the model, always the same for the same notes; empty without notes.
 
     Args:
@@ -101,7 +101,7 @@ def shares(lengths: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def _cut(part: Part, room: int) -> str:
+def _cut(part: ContextPart, room: int) -> str:
     if len(part.text) <= room:
         return _block(part, part.text, part.unread)
     if part.keep == "beginning":
@@ -113,7 +113,7 @@ def _cut(part: Part, room: int) -> str:
     return _block(part, kept, len(part.text) - len(kept) + part.unread)
 
 
-def _block(part: Part, kept: str, missing: int) -> str:
+def _block(part: ContextPart, kept: str, missing: int) -> str:
     """A note under its heading; `missing` characters are announced where they are missing."""
     heading = f"## {part.path} ({part.title})"
     if not missing:

@@ -24,7 +24,7 @@ from memoriter.agent._flush import (
     settled,
     was_flushed,
 )
-from memoriter.agent._growth import Growth, growth
+from memoriter.agent._log_difference import LogDifference, log_difference
 from memoriter.agent._prompts import flush_prompt, flush_system_prompt, late_prompt
 from memoriter.agent._snapshots import KEPT_SECONDS, remove_old
 from memoriter.agent._store import OURS, SessionStore
@@ -32,7 +32,7 @@ from memoriter.errors import MemoriterError, PathRefused, WriteConflict
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.plain_file import read_plain
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 from memoriter.workspace import MAX_BYTES, local_time, replace
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class FlushAnswer:
     """Whether there is something to ask the model, and if it cannot be asked, why."""
 
     turn: FlushTurn | None = None
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class FlushResult:
     path: str
     new: int = 0
     """Entries that were not in the log at the request, whoever wrote them."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Flushing:
         return self._asked(wanted, late=True)
 
     def _asked(self, wanted: Callable[[Entry], int | None], *, late: bool) -> FlushAnswer:
-        reasons, fresh, before = list[Reason](), list[Flush](), ""
+        reasons, fresh, before = list[Diagnostic](), list[Flush](), ""
         try:
             earlier = self.finish(None, last=False)  # one that was asked for before a crash may have been done
             reasons += earlier.reasons if earlier else ()
@@ -178,7 +178,7 @@ class Flushing:
         if flush is None or flush.step != "requested":
             return None
         change = self._change(flush)
-        new = change.new if isinstance(change, Growth) else ()
+        new = change.new if isinstance(change, LogDifference) else ()
         after = settled(flush, Evidence(bool(new), reply), self.wall())
         if after.step == "failed" and not last:
             return None
@@ -196,7 +196,7 @@ class Flushing:
         if not mine[0]:
             return None
         reasons = self._let_go(flush, change)
-        if after.step == "failed" and isinstance(change, Growth):
+        if after.step == "failed" and isinstance(change, LogDifference):
             reasons.append(self._elsewhere(flush))
         return FlushResult(after.step, flush.path, len(new), tuple(reasons))
 
@@ -220,22 +220,24 @@ class Flushing:
         """Remove copies that were kept for long enough."""
         remove_old(self.folder, self.wall())
 
-    def _closed(self, log: Path, path: str) -> Reason | None:
+    def _closed(self, log: Path, path: str) -> Diagnostic | None:
         """Return why nothing can be written into the log; None: it can."""
         root, folder = self.workspace.root, log.parent
         if not root.is_dir():
-            return Reason(
+            return Diagnostic(
                 "flush_skipped", f"There is no folder {str(root)!r}, so nothing can be kept in it.", MAKE_ROOM
             )
         if folder.exists() and not folder.is_dir():
-            return Reason("flush_skipped", f"{str(folder)!r} is not a folder, so nothing can be kept in it.", MAKE_ROOM)
+            return Diagnostic(
+                "flush_skipped", f"{str(folder)!r} is not a folder, so nothing can be kept in it.", MAKE_ROOM
+            )
         try:
             there = folder if folder.exists() else root
             there = there if self.workspace.content(path) is None else log
         except PathRefused as error:
-            return Reason("flush_skipped", f"The log cannot be written: {error.message}.", MAKE_PLAIN)
+            return Diagnostic("flush_skipped", f"The log cannot be written: {error.message}.", MAKE_PLAIN)
         if not os.access(there, os.W_OK):
-            return Reason("flush_skipped", f"{str(there)!r} is read-only, so nothing can be kept in it.", MAKE_ROOM)
+            return Diagnostic("flush_skipped", f"{str(there)!r} is read-only, so nothing can be kept in it.", MAKE_ROOM)
         return None
 
     def _last(self) -> Flush | None:
@@ -259,7 +261,7 @@ class Flushing:
             replace(self.folder / name, content, expected=None, mode=PRIVATE_FILE)
         return name
 
-    def _change(self, flush: Flush) -> Growth | Reason:
+    def _change(self, flush: Flush) -> LogDifference | Diagnostic:
         """Return how the log changed since the request, or why that is not known."""
         try:
             if not flush.before:
@@ -267,18 +269,18 @@ class Flushing:
             before = read_plain(self.folder / flush.before, MAX_BYTES)
         except OSError:
             message = f"What {flush.path} was before the flush is not known, so neither is what the flush changed."
-            return Reason("flush_unknown", message, f"Look at it: memoriter get {flush.path}")
+            return Diagnostic("flush_unknown", message, f"Look at it: memoriter get {flush.path}")
         try:
             after = self.workspace.content(flush.path) or b""
         except PathRefused as error:
             message = f"What became of the log is not known: {error.message}."
-            return Reason("flush_unknown", message, f"{MAKE_PLAIN} As it was before: {self.folder / flush.before}")
-        return growth(_text(before), _text(after))
+            return Diagnostic("flush_unknown", message, f"{MAKE_PLAIN} As it was before: {self.folder / flush.before}")
+        return log_difference(_text(before), _text(after))
 
-    def _let_go(self, flush: Flush, change: Growth | Reason | None = None) -> list[Reason]:
+    def _let_go(self, flush: Flush, change: LogDifference | Diagnostic | None = None) -> list[Diagnostic]:
         """Remove the copy of a flush that is over, unless lines are gone that only the copy has, and say so."""
         change = change or self._change(flush)
-        if isinstance(change, Reason):
+        if isinstance(change, Diagnostic):
             return [change]
         if not change.gone:
             self._drop(flush.before)
@@ -289,14 +291,14 @@ class Flushing:
             " gone or changed; nothing was put back."
         )
         copy = f"Compare it with the copy from before, which is kept for {KEPT_DAYS} days: {self.folder / flush.before}"
-        return [Reason("flush_changed", message, copy)]
+        return [Diagnostic("flush_changed", message, copy)]
 
     def _drop(self, before: str) -> None:
         if before:
             with suppress(OSError):
                 (self.folder / before).unlink()
 
-    def _elsewhere(self, flush: Flush) -> Reason:
+    def _elsewhere(self, flush: Flush) -> Diagnostic:
         """Why a flush failed: the model wrote to other notes, or to none."""
         since = int((flush.at - 1) * 1e9)
         others = [source.path for source in self.workspace.scan().sources if source.mtime_ns >= since]
@@ -307,17 +309,17 @@ class Flushing:
             )
         else:
             message = f"The flush was to append to {flush.path}, which has no new entry."
-        return Reason(
+        return Diagnostic(
             "flush_failed", message, "What was said is in the transcript; memoriter remember keeps it by hand."
         )
 
 
-def reason_of(error: MemoriterError | OSError) -> Reason:
+def reason_of(error: MemoriterError | OSError) -> Diagnostic:
     """What went wrong, for people."""
     if isinstance(error, MemoriterError):
-        return Reason(error.code, error.message, error.remedy)
+        return Diagnostic(error.code, error.message, error.remedy)
     what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return Reason("system", what, "Look at the path, its permissions and the free space.")
+    return Diagnostic("system", what, "Look at the path, its permissions and the free space.")
 
 
 def _ours(entry: Entry) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from memoriter.agent._passages import Passage
+from memoriter.agent._passages import RecallPassage
 from memoriter.errors import MemoriterError
 from memoriter.workspace import foreign_lines
 
@@ -49,7 +49,7 @@ class MarkdownRecall:
     memory: Searches
     name: str = "memory-core"
 
-    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[Passage]:
+    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
         """The passages that match. The long-term memory and transcripts are for the owner alone."""
         asked = prompt.strip()
         if len(asked) < SHORTEST_PROMPT:
@@ -62,7 +62,7 @@ class MarkdownRecall:
         if result.outcome != "match":
             return ()
         return [
-            Passage(hit.snippet, hit.citation, hit.score, trusted=is_owned(self.memory, hit))
+            RecallPassage(hit.snippet, hit.citation, hit.score, trusted=is_owned(self.memory, hit))
             for hit in result.hits
             if is_sure(hit) and (private or hit.path.lower() not in LONG_TERM)
         ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.agent._guard import escape_for_prompt, gives_orders
 from memoriter.ids import content_hash
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 from memoriter.workspace import injected, neutral
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ WORTH_CUTTING = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RecallPassage:
     """Something remembered that may bear on a message."""
 
     text: str
@@ -50,7 +50,7 @@ class RecallSource(Protocol):
         """For people."""
         ...
 
-    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[Passage]:
+    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
         """The passages that are sure to bear on the message; none is a good answer. It runs in a thread of its own.
 
         Args:
@@ -71,10 +71,10 @@ class Quoted:
     text: str = ""
     identities: tuple[str, ...] = ()
     """Of the passages in it."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
-def quote(passages: Sequence[Passage], budget: int, *, known: Collection[str] = (), context: str = "") -> Quoted:
+def quote(passages: Sequence[RecallPassage], budget: int, *, known: Collection[str] = (), context: str = "") -> Quoted:
     """The passages as they go before the user's message; no text at all where nothing is left of them.
 
     Args:
@@ -84,7 +84,7 @@ def quote(passages: Sequence[Passage], budget: int, *, known: Collection[str] = 
         context: what the session was given at its beginning, and what was said in it since.
     """
     there, seen = (_words(context), _words(neutral(context))), set(known)
-    rows, identities, refused = list[str](), list[str](), list[Passage]()
+    rows, identities, refused = list[str](), list[str](), list[RecallPassage]()
     room = budget - len(injected(OPENING))
     for passage in sorted(passages, key=lambda each: -each.score):
         text = neutral(passage.text).strip()
@@ -124,6 +124,6 @@ def _row(text: str, citation: str, room: int) -> str | None:
     return f"{head}{escape_for_prompt(kept)}…" if len(kept) >= WORTH_CUTTING else None
 
 
-def _refusal(passage: Passage) -> Reason:
+def _refusal(passage: RecallPassage) -> Diagnostic:
     message = f"{passage.citation} was not put before the turn: it tells the reader what to do."
-    return Reason("recall_refused", message, f"Look at it: memoriter get {passage.citation.partition('#')[0]}")
+    return Diagnostic("recall_refused", message, f"Look at it: memoriter get {passage.citation.partition('#')[0]}")

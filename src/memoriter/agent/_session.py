@@ -6,15 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from memoriter.agent._bus import Answer, Listener
+from memoriter.agent._bus import HookResult, Listener
 from memoriter.agent._context import SMALLEST_BUDGET, parts_of, render
 from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
 from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult, reason_of
-from memoriter.agent._passages import Passage, quote
+from memoriter.agent._passages import RecallPassage, quote
 from memoriter.agent._snapshots import Snapshot, Snapshots
 from memoriter.agent._store import SessionStore
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 from memoriter.workspace import local_time, without_injected, zone_is_known
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Context:
 
     text: str
     """Empty: there is nothing to say."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Surrounds:
     """`agents.defaults.contextTokens`."""
     writable: bool = True
     """Off where the host's sandbox does not let the agent write into the workspace."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
     """What is wrong with the plugins, for a session's beginning."""
     active: bool = True
     """Off where the memory slot is `none`: then the session says nothing and keeps nothing."""
@@ -120,7 +120,9 @@ class Session:
         now, zone = self.now, self._around.zone
         if zone and not zone_is_known(zone):
             message = f"The time zone {zone!r} is not known here, so days are those of this machine."
-            reasons.append(Reason("time_zone", message, "Correct agents.defaults.userTimezone, such as Asia/Seoul."))
+            reasons.append(
+                Diagnostic("time_zone", message, "Correct agents.defaults.userTimezone, such as Asia/Seoul.")
+            )
         parts, troubles = parts_of(self._around.workspace, now, self.audience, limit)
         text = render(parts, f"{now.date().isoformat()} (UTC{now:%z})", limit)
         try:
@@ -132,7 +134,7 @@ class Session:
             reasons.append(replace(reason_of(error), remedy="The context may change within this session."))
         return Context(text, (*reasons, *troubles))
 
-    def recall(self, prompt: str, *, max_chars: int | None = None, conversation: str = "") -> Answer:
+    def recall(self, prompt: str, *, max_chars: int | None = None, conversation: str = "") -> HookResult:
         """What goes before the user's message: what plugins add, and what is remembered and sure to bear on it.
 
         It is empty where nothing matches, and it repeats nothing that the conversation was given since it began or was
@@ -150,7 +152,7 @@ class Session:
         if not around.active:
             return added
         results, troubles = around.bus.collect(around.recalls, event)
-        passages = [passage for result in results for passage in cast("Sequence[Passage]", result)]
+        passages = [passage for result in results for passage in cast("Sequence[RecallPassage]", result)]
         known = self._snapshots.read(self.key, self.audience) or Snapshot()
         budget = around.recall_chars if max_chars is None else max_chars
         there = f"{known.context or ''}\n{conversation}"
@@ -162,7 +164,7 @@ class Session:
             except (MemoriterError, OSError) as error:
                 reasons.append(replace(reason_of(error), remedy="The same passages may come again."))
         texts = [text for text in (added.prepend_context, quoted.text) if text]
-        return Answer("\n\n".join(texts), tuple(reasons))
+        return HookResult("\n\n".join(texts), tuple(reasons))
 
     def begin_turn(self, prompt: str) -> None:
         """Remember the user's message until the turn ends, for hosts whose processes do not last a turn."""
@@ -179,7 +181,7 @@ class Session:
             self._snapshots.begin_turn(self.key, self.audience, "")
         return (Message("user", known.prompt),)
 
-    def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Reason, ...]:
+    def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Diagnostic, ...]:
         """Let listeners hear what was said in a turn, such as those that capture."""
         return self.capture(messages, success=success).reasons
 
@@ -206,7 +208,7 @@ class Session:
             return FlushAnswer(
                 None,
                 (
-                    Reason(
+                    Diagnostic(
                         "flush_skipped", "The agent may not write into the workspace.", "Let it write, if it should."
                     ),
                 ),
@@ -232,11 +234,11 @@ class Session:
         except (MemoriterError, OSError) as error:
             return FlushResult("failed", "", 0, (reason_of(error),))
 
-    def compact(self) -> tuple[Reason, ...]:
+    def compact(self) -> tuple[Diagnostic, ...]:
         """Say that the conversation is being replaced by a summary: from here on, a flush may be due again."""
         if not self._around.active:
             return ()
-        cycle, reasons = 0, tuple[Reason, ...]()
+        cycle, reasons = 0, tuple[Diagnostic, ...]()
         try:
             cycle, result = self._flushing.compacted()
             reasons = result.reasons if result else ()
@@ -247,7 +249,7 @@ class Session:
             reasons = (*reasons, reason_of(error))
         return (*reasons, *self._around.bus.tell(BeforeCompaction(self.key, cycle)))
 
-    def end(self) -> tuple[Reason, ...]:
+    def end(self) -> tuple[Diagnostic, ...]:
         """Let listeners hear that the conversation is over."""
         return self._around.bus.tell(SessionEnd(self.key))
 
@@ -255,10 +257,10 @@ class Session:
 def recall_listener(source: RecallSource) -> Listener:
     """A recall source as something that hears of a turn."""
 
-    def call(event: BeforeAgentStart) -> Sequence[Passage]:
+    def call(event: BeforeAgentStart) -> Sequence[RecallPassage]:
         found: list[object] = list(source.recall(event.prompt, audience=event.audience, deadline_ms=RECALL_MS))
-        if wrong := [each for each in found if not isinstance(each, Passage)]:
-            raise TypeError(f"it gave {type(wrong[0]).__name__}, not Passage")
-        return cast("list[Passage]", found)
+        if wrong := [each for each in found if not isinstance(each, RecallPassage)]:
+            raise TypeError(f"it gave {type(wrong[0]).__name__}, not RecallPassage")
+        return cast("list[RecallPassage]", found)
 
     return Listener(source.name, "before_agent_start", call, timeout=RECALL_SECONDS)

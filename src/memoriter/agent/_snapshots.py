@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.agent._again import until_written
+from memoriter.agent._retry import retry_on_conflict
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, owners_of
 from memoriter.plain_file import read_plain
@@ -83,7 +83,7 @@ class Snapshots:
             write(file, _text(session, fresh), expected=expected, mode=PRIVATE_FILE)
             return fresh
 
-        return until_written(once)
+        return retry_on_conflict(once)
 
     def _load(self, file: Path) -> tuple[Snapshot | None, str | None]:
         """What is in the file, and the hash that says so; None for what is not there or not a snapshot."""

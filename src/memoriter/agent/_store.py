@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.agent._again import until_written
+from memoriter.agent._retry import retry_on_conflict
 from memoriter.errors import WriteError
 from memoriter.ids import bytes_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, owners_of
@@ -60,7 +60,7 @@ class SessionStore:
             replace(self._file, _text(entries), expected=expected, mode=PRIVATE_FILE)
             return fresh
 
-        return until_written(once)
+        return retry_on_conflict(once)
 
     def _load(self) -> tuple[Entry, str | None]:
         if complaint := owners_of({}, root=True).complaint(self._file):

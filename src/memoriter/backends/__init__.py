@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.backends._account import Account, Budget
+from memoriter.backends._account import Budget, UsageMeter
 from memoriter.backends._builtin import BuiltinBackend
 from memoriter.backends._embedding import Embedding
 from memoriter.backends._protocol import MemoryBackend
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from memoriter.backends._watching import Watching
 
 __all__ = [
-    "Account",
     "BackendSettings",
     "Budget",
     "BuiltinBackend",
@@ -23,6 +22,7 @@ __all__ = [
     "ForgetRequest",
     "Forgotten",
     "MemoryBackend",
+    "UsageMeter",
     "Watching",
 ]
 

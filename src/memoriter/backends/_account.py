@@ -24,7 +24,7 @@ class Budget:
 
 
 @dataclass(slots=True)
-class Account:
+class UsageMeter:
     """What one model of one service costs."""
 
     ledger: Ledger

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
-from memoriter.types import Attempt, Reason
+from memoriter.types import Attempt, Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ class Attempts:
         elif not error.attempted and (last is not None or isinstance(error, TransientFailure)):
             return  # a call that was not made says nothing new
         else:
-            attempt = Attempt(now, Reason(error.code, error.message, error.remedy))
+            attempt = Attempt(now, Diagnostic(error.code, error.message, error.remedy))
         name = self._name(choice)
         self._here[name] = attempt
         if choice.kind in KEPT:
@@ -106,20 +106,20 @@ class Observed:
     def count_tokens(self, text: str) -> int:
         return self.inner.count_tokens(text)
 
-    def expect(self, chunks: int) -> None:
-        self.inner.expect(chunks)
+    def hint_batch_size(self, chunks: int) -> None:
+        self.inner.hint_batch_size(chunks)
 
     def close(self) -> None:
         self.inner.close()
 
 
-def reason_of(attempt: Attempt | None, name: str) -> Reason | None:
+def reason_of(attempt: Attempt | None, name: str) -> Diagnostic | None:
     """Return why the last attempt failed, with its time; None after a success, or where nothing was tried."""
     if attempt is None or attempt.reason is None:
         return None
     at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
     code, message, remedy = attempt.reason.code, attempt.reason.message, attempt.reason.remedy
-    return Reason(code, f"The last attempt to reach {name} failed at {at} UTC: {message}", remedy)
+    return Diagnostic(code, f"The last attempt to reach {name} failed at {at} UTC: {message}", remedy)
 
 
 def _to_json(attempt: Attempt) -> str:
@@ -137,6 +137,6 @@ def _from_json(text: str | None) -> Attempt | None:
         if words is None:
             return Attempt(at)
         code, message, remedy = map(str, words)
-        return Attempt(at, Reason(code, message, remedy))
+        return Attempt(at, Diagnostic(code, message, remedy))
     except (ValueError, TypeError, KeyError, OverflowError, OSError):
         return None

@@ -6,15 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import Indexing
-from memoriter.backends._parts import Parts
 from memoriter.backends._scope import scope_of
 from memoriter.backends._verified import Comparing
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
-from memoriter.types import Reason, SearchResult
+from memoriter.types import Diagnostic, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memoriter.backends._settings import BackendSettings, Clocks
     from memoriter.index import Index
     from memoriter.search import SearchSettings
-    from memoriter.sync import Job, Plan, Progress, Round
+    from memoriter.sync import IndexJob, Plan, Progress, WatchRun
     from memoriter.types import CompactReport, Estimate, Filters, Health, Mode, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
 
@@ -49,9 +49,9 @@ class BuiltinBackend:
     def __init__(self, workspace: Workspace, settings: BackendSettings, embedding: Embedding, clocks: Clocks) -> None:
         """Take the parts as they are; nothing is opened yet."""
         self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
-        self._parts = Parts(workspace, settings, embedding, clocks)
+        self._parts = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._parts)
-        self._comparing = Comparing(workspace, clocks.wall, whole_lines=settings.sync.cutting.strategy == "markdown")
+        self._comparing = Comparing(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
     def index(self) -> Index:
@@ -61,7 +61,7 @@ class BuiltinBackend:
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
         text = clean_query(query.text)
-        return self._parts.surviving(lambda: self._search(text, query, progress))
+        return self._parts.with_recovery(lambda: self._search(text, query, progress))
 
     def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
@@ -69,7 +69,7 @@ class BuiltinBackend:
         self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         self._parts.follow_provider()
         self.index.check_if_changed()
-        reasons = [*self._indexing.fresh(deadline, progress), *self.index.notices]
+        reasons = [*self._indexing.update_before_search(deadline, progress), *self.index.notices]
         vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
         reasons += scope.reasons
@@ -102,12 +102,12 @@ class BuiltinBackend:
 
     def _nothing(
         self, text: str, vector: NDArray[np.float32] | None, settings: SearchSettings, filters: Filters
-    ) -> tuple[Reason, ...]:
+    ) -> tuple[Diagnostic, ...]:
         """Why nothing was found, and what would find something."""
-        from memoriter.search import look_again, why_nothing
+        from memoriter.search import diagnose_empty, search_without_limits
 
         now = self.clocks.wall()
-        return why_nothing(look_again(self.index, text, vector, settings, filters=filters, now=now))
+        return diagnose_empty(search_without_limits(self.index, text, vector, settings, filters=filters, now=now))
 
     def _settings(self, query: Query) -> SearchSettings:
         settings = self.settings.search
@@ -127,7 +127,7 @@ class BuiltinBackend:
 
     def _vector(
         self, text: str, deadline: Deadline, *, hasty: bool
-    ) -> tuple[NDArray[np.float32] | None, Reason | None]:
+    ) -> tuple[NDArray[np.float32] | None, Diagnostic | None]:
         """The question's vector, and what is wrong with the provider that was to give it.
 
         `hasty`: there is less time than usual, so that a late answer says nothing about the provider.
@@ -136,13 +136,13 @@ class BuiltinBackend:
             return None, WARMING
         while self.embedding.spec is not None and self.index.vectors():
             if deadline.passed:
-                return None, Reason("deadline", "There was no time left to search by meaning.", "Ask again.")
+                return None, Diagnostic("deadline", "There was no time left to search by meaning.", "Ask again.")
             try:
                 return self.embedding.query_vector(text, deadline), self.embedding.failed
             except EmbeddingError as error:
                 late = hasty and isinstance(error, TransientFailure)
                 if late or not self.embedding.fall_back(error):
-                    return None, Reason(error.code, error.message, error.remedy)
+                    return None, Diagnostic(error.code, error.message, error.remedy)
             # Never a question of one model to the vectors of another.
             self._parts.follow_provider()
         return None, self.embedding.problem or self.embedding.failed or self.embedding.paused
@@ -164,7 +164,7 @@ class BuiltinBackend:
                     self._indexing.drop(())
             return report
 
-        report = self._parts.surviving(act)
+        report = self._parts.with_recovery(act)
         health = health_of(self._parts, [*report.reasons, *self.index.notices], serving=self._parts.serving)
         reasons = tuple(dict.fromkeys((*report.reasons, *self.index.notices)))
         return replace(report, reasons=reasons, pending=health.pending, health=health)
@@ -173,11 +173,11 @@ class BuiltinBackend:
         """Begin to load the model, in a thread of its own; words alone answer until it is there."""
         self.embedding.warm()
 
-    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
+    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Take up what changed, as far as a search would; what is left undone."""
         return self._indexing.refresh(progress=progress)
 
-    def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
+    def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
         """Hear that notes were written, so that the next search finds them; why it may not, if so."""
         return self._indexing.notes_changed(*paths)
 
@@ -185,7 +185,7 @@ class BuiltinBackend:
         """The right to watch. Raises IndexBusy."""
         return self.index.watch_lease()
 
-    def follow(self, job: Job, clock: Callable[[], float]) -> Round:
+    def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         """Take up changes for a watcher, whose clock is infinite when it is time to stop.
 
         Raises IndexUnavailable, and WorkspaceNotFound while there is none.
@@ -198,15 +198,15 @@ class BuiltinBackend:
 
         def act() -> Estimate:
             self._parts.follow_provider()
-            return estimate_of(self._indexing.errand(), self.embedding)
+            return estimate_of(self._indexing.new_sync(), self.embedding)
 
-        return self._parts.surviving(act)
+        return self._parts.with_recovery(act)
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
         started, limits = self.clocks.monotonic(), self.settings.sync
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
-        report = self._parts.surviving(
+        report = self._parts.with_recovery(
             lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
         )
         return replace(report, seconds=self.clocks.monotonic() - started)
@@ -214,11 +214,11 @@ class BuiltinBackend:
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
         """What would go; nothing changes. Raises UsageError and PathRefused."""
         from memoriter.backends._forget import plan_of
-        from memoriter.backends._reach import unreached
+        from memoriter.backends._residual_copies import residual_copies
 
         sessions, index = self.settings.sessions_dir, self.settings.index_path
-        plan = self._parts.surviving(lambda: plan_of(request, self.workspace, self.index, sessions))
-        asked = unreached(
+        plan = self._parts.with_recovery(lambda: plan_of(request, self.workspace, self.index, sessions))
+        asked = residual_copies(
             plan, root=self.workspace.root, index=index, sessions=sessions, providers=self.index.providers()
         )
         return replace(plan, unreached=tuple(asked))
@@ -228,13 +228,13 @@ class BuiltinBackend:
         from memoriter.backends._forget import carry_out
 
         def drop(paths: tuple[str, ...]) -> CompactReport:
-            return self._parts.surviving(lambda: self._indexing.drop(paths))
+            return self._parts.with_recovery(lambda: self._indexing.drop(paths))
 
         return carry_out(plan, self.workspace, self.index, self.settings.sessions_dir, drop)
 
-    def leaving(self) -> str | None:
+    def egress_notice(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
-        return self.embedding.leaving()
+        return self.embedding.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is, and whether it works; `deep` searches for known passages and loads the model."""
@@ -244,7 +244,7 @@ class BuiltinBackend:
             self._parts.follow_provider()
             return builtin_status(self, deep=deep)
 
-        return self._parts.surviving(act)
+        return self._parts.with_recovery(act)
 
     def health(self, scan: Scan, plan: Plan) -> Health:
         """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.errors import EmbeddingError
 from memoriter.search import classic_terms, clean_query, query_terms, rank
-from memoriter.types import Canary, Filters, Query, Reason
+from memoriter.types import Canary, Diagnostic, Filters, Query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._settings import BackendSettings
-    from memoriter.index import Index, Row
+    from memoriter.index import Index, StoredChunk
     from memoriter.types import Health, Leg, SearchResult
 
 CANARIES = 8
@@ -52,7 +52,7 @@ class DeepLook:
     """What became of the canaries."""
 
     canaries: tuple[Canary, ...] = ()
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
     """What the searches said of the memory, and which passages they lost."""
 
     def seen_in(self, health: Health) -> Health:
@@ -70,7 +70,7 @@ def look_deep(backend: Searched) -> DeepLook:
     if backend.index.content() != content:  # the search has taken up what was new
         ids = drawn(backend.index)
     rows = backend.index.rows(ids)
-    looked = _Look(backend, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
+    looked = _CanaryRun(backend, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
     canaries = tuple(looked.canary(row) for row in looked.rows)
     return DeepLook(canaries, tuple(dict.fromkeys((*told, *looked.told, *_lost(canaries, looked.wrong)))))
 
@@ -116,17 +116,17 @@ def _plain(text: str) -> str:
 
 
 @dataclass(slots=True)
-class _Look:
+class _CanaryRun:
     """One look at some passages."""
 
     backend: Searched
-    rows: list[Row]
+    rows: list[StoredChunk]
     wrong: list[str] = field(default_factory=list[str])
     """Citations of those whose vector is not the one that the model gives."""
-    told: list[Reason] = field(default_factory=list[Reason])
+    told: list[Diagnostic] = field(default_factory=list[Diagnostic])
     _fresh: dict[int, NDArray[np.float32]] | None = None
 
-    def canary(self, row: Row) -> Canary:
+    def canary(self, row: StoredChunk) -> Canary:
         """Search for a passage, then ask each leg for it, and say which of them lost it."""
         question = self.question(row)
         lost: tuple[Leg, ...] = ()
@@ -138,7 +138,7 @@ class _Look:
             lost = ("keyword", "vector")
         return Canary(_citation(row), question, not lost, lost)
 
-    def question(self, row: Row) -> str:
+    def question(self, row: StoredChunk) -> str:
         """Its rarest words; empty for a passage without any, which only its meaning can find."""
         text = row.chunk.text
         terms = {word: self.terms_of(word) for word in dict.fromkeys(_words(text))}
@@ -146,10 +146,10 @@ class _Look:
         return rarest_words(text, terms, self.backend.index.document_frequency(every))
 
     def terms_of(self, word: str) -> Sequence[str]:
-        classic = self.backend.settings.sync.cutting.words == "classic"
+        classic = self.backend.settings.sync.chunking.words == "classic"
         return classic_terms(word) if classic else query_terms(word)
 
-    def found(self, row: Row, question: str) -> bool:
+    def found(self, row: StoredChunk, question: str) -> bool:
         """Through the real path; only where many are like it, among those of its own file."""
         queries = (
             Query(question, RESULTS, 0.0),
@@ -162,13 +162,13 @@ class _Look:
                 return True
         return False
 
-    def by_words(self, row: Row, question: str) -> bool:
+    def by_words(self, row: StoredChunk, question: str) -> bool:
         settings = replace(self.backend.settings.search, max_results=NEAR, min_score=-inf)
         filters = Filters(path=row.path)
         hits = rank(self.backend.index, clean_query(question), None, settings, filters=filters, now=0.0)
         return any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in hits)
 
-    def by_meaning(self, row: Row) -> bool:
+    def by_meaning(self, row: StoredChunk) -> bool:
         """Whether its vector is the model's, and found by it; a passage that has none yet is not lost."""
         fresh, index = self.fresh().get(row.id), self.backend.index
         ids, stored = index.vectors_at([row.id])
@@ -204,25 +204,25 @@ class _Look:
             for done in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
                 known |= {rows[at][0].id: row for at, row in zip(done.positions, done.vectors, strict=True)}
         except EmbeddingError as error:
-            self.told.append(Reason(error.code, error.message, error.remedy))
+            self.told.append(Diagnostic(error.code, error.message, error.remedy))
         return known
 
 
-def _lost(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Reason]:
+def _lost(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Diagnostic]:
     """Which passages were lost, by which leg, and what repairs it."""
     lost = [canary for canary in canaries if not canary.found and canary.citation not in wrong]
-    reasons: list[Reason] = []
+    reasons: list[Diagnostic] = []
     if lost:
         places = ", ".join(f"{canary.citation} ({' and '.join(canary.lost)} leg)" for canary in lost)
         message = f"{len(lost)} of {len(canaries)} known passages are not found by their own words: {places}."
-        reasons.append(Reason("canaries_lost", message, "Run: memoriter index --force"))
+        reasons.append(Diagnostic("canaries_lost", message, "Run: memoriter index --force"))
     if wrong:
         message = (
             f"{len(wrong)} of {len(canaries)} vectors are not what the model makes of the passages: {', '.join(wrong)}."
         )
-        reasons.append(Reason("vectors_wrong", message, "Run: memoriter index --vectors"))
+        reasons.append(Diagnostic("vectors_wrong", message, "Run: memoriter index --vectors"))
     return reasons
 
 
-def _citation(row: Row) -> str:
+def _citation(row: StoredChunk) -> str:
     return f"{row.path}#L{row.chunk.start_line}-L{row.chunk.end_line}"

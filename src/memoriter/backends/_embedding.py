@@ -11,10 +11,10 @@ from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from memoriter.backends._account import Account, Budget
+from memoriter.backends._account import Budget, UsageMeter
 from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.backends._calls import Calls
-from memoriter.backends._endpoint import OPEN, Endpoint, PatientProvider, within
+from memoriter.backends._endpoint import OPEN, PatientProvider, SharedEndpoint, within
 from memoriter.backends._pause import Pauses
 from memoriter.backends._slot import Slot, egress_notice, picked
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
@@ -27,7 +27,7 @@ from memoriter.errors import (
     TransientFailure,
 )
 from memoriter.search import Deadline
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._jobs import Batches
-    from memoriter.embed import BatchRules, Choice, EmbeddingProvider, Outside, ProviderSettings
+    from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
     from memoriter.index import Index, Ledger
     from memoriter.types import Attempt, ModelSpec
 
@@ -56,12 +56,12 @@ class Embedding:
     """The provider that serves; `spec` is None where there is none, or its model is not known yet."""
 
     settings: ProviderSettings
-    outside: Outside
+    outside: ProviderContext
     ledger: Ledger
     budget: Budget = field(default_factory=Budget)
     rules: BatchRules | None = None
     """How to use batch interfaces; None: not at all."""
-    failed: Reason | None = None
+    failed: Diagnostic | None = None
     """Why the fallback serves."""
     calls: Calls = field(default_factory=Calls)
     """To services; `abort` it to let nobody wait any more."""
@@ -101,7 +101,7 @@ class Embedding:
         return choice.name if choice else self.settings.name
 
     @property
-    def problem(self) -> Reason | None:
+    def problem(self) -> Diagnostic | None:
         """Why the provider that is meant to serve cannot."""
         _ = self.spec
         return self._slot.problem
@@ -118,7 +118,7 @@ class Embedding:
         return None if choice is None or choice.kind == "none" else self._attempts.last(choice)
 
     @property
-    def trouble(self) -> Reason | None:
+    def trouble(self) -> Diagnostic | None:
         """Why the last attempt to reach the provider failed; None after one that succeeded."""
         return reason_of(self.last_attempt, self.provider_name)
 
@@ -204,17 +204,17 @@ class Embedding:
         return Observed(opened, partial(self._attempts.note, choice))
 
     @property
-    def _endpoint(self) -> Endpoint | None:
+    def _endpoint(self) -> SharedEndpoint | None:
         """The service that serves; None where the provider needs none."""
         choice = self.choice
         if choice is None or choice.kind != "remote":
             return None
         pauses = Pauses(self.ledger, f"{choice.vendor}:{choice.endpoint}")
         name, note = f"{choice.name} at {choice.endpoint}", partial(self._attempts.note, choice)
-        return Endpoint(name, self.calls, pauses, self.outside, self._slot.late, note)
+        return SharedEndpoint(name, self.calls, pauses, self.outside, self._slot.late, note)
 
     @property
-    def paused(self) -> Reason | None:
+    def paused(self) -> Diagnostic | None:
         """Why the service that serves is left alone for a while; None if it is asked."""
         endpoint = self._endpoint
         return endpoint.paused if endpoint else None
@@ -307,7 +307,7 @@ class Embedding:
             return False
         self._standing_in, self._since = True, self.outside.monotonic()
         message = f"{self.first_name} does not serve now; {other.choice.name} does meanwhile. {error.message}"
-        self.failed = Reason("provider_fallback", message, error.remedy)
+        self.failed = Diagnostic("provider_fallback", message, error.remedy)
         return True
 
     def look(self) -> None:
@@ -331,7 +331,7 @@ class Embedding:
         attempt = self._attempts.last(slot.choice)
         return attempt is not None and attempt.ok
 
-    def refusal(self, tokens: int) -> Reason | None:
+    def refusal(self, tokens: int) -> Diagnostic | None:
         """Why the service that serves would not be asked now about so many tokens. Nothing is sent."""
         choice = self.choice
         if choice is None or choice.remote is None or self.problem is not None:
@@ -342,18 +342,18 @@ class Embedding:
             error = refusal_of(choice, self.outside)
         except EmbeddingError as over:
             error = over
-        return Reason(error.code, error.message, error.remedy) if error else self.paused
+        return Diagnostic(error.code, error.message, error.remedy) if error else self.paused
 
-    def leaving(self) -> str | None:
+    def egress_notice(self) -> str | None:
         """Return where text may be sent from now on; None if nowhere, or if it was said before."""
         first, other = (self._slot_of(standing_in=standing_in).choice for standing_in in (False, True))
         return egress_notice(first, other, self.ledger)
 
-    def account(self, choice: Choice) -> Account | None:
+    def account(self, choice: Choice) -> UsageMeter | None:
         """Who pays for a choice; None where nobody does."""
         if not choice.metered or choice.remote is None:
             return None
-        return Account(self.ledger, self.budget, choice.vendor, choice.model, priced=choice.at_home)
+        return UsageMeter(self.ledger, self.budget, choice.vendor, choice.model, priced=choice.official_endpoint)
 
     def batches(self, provider: EmbeddingProvider, index: Index) -> Batches | None:
         """The batch interface of the opened provider, where it is wanted and there is one."""
@@ -390,4 +390,4 @@ class Embedding:
             return self._slots[standing_in]
 
     def _give_up(self, slot: Slot, error: MemoriterError) -> None:
-        slot.problem, slot.since = Reason(error.code, error.message, error.remedy), self.outside.monotonic()
+        slot.problem, slot.since = Diagnostic(error.code, error.message, error.remedy), self.outside.monotonic()

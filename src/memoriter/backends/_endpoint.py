@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._calls import Calls
-    from memoriter.embed import EmbeddingProvider, Outside
+    from memoriter.embed import EmbeddingProvider, ProviderContext
     from memoriter.errors import EmbeddingError
-    from memoriter.types import ModelSpec, Reason, Role
+    from memoriter.types import Diagnostic, ModelSpec, Role
 
     Key = tuple[str, ...]
 
@@ -59,20 +59,20 @@ class LateVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class SharedEndpoint:
     """One service as the callers of this process see it."""
 
     name: str
     """How it is called in messages."""
     calls: Calls
     pauses: Pauses
-    outside: Outside
+    outside: ProviderContext
     late: LateVectors
     note: Callable[[EmbeddingError], None]
     """Records that nobody waits any longer for a call: it counts as an attempt that failed until an answer comes."""
 
     @property
-    def paused(self) -> Reason | None:
+    def paused(self) -> Diagnostic | None:
         """Why it is not asked now; None if it is."""
         return self.pauses.load().reason(self.outside.wall())
 
@@ -142,7 +142,7 @@ class Endpoint:
 class PatientProvider:
     """The provider of a service as one caller sees it, who stops waiting at a deadline of their own."""
 
-    def __init__(self, provider: EmbeddingProvider, endpoint: Endpoint, deadline: Deadline | None) -> None:
+    def __init__(self, provider: EmbeddingProvider, endpoint: SharedEndpoint, deadline: Deadline | None) -> None:
         """Wrap an opened provider. Without a deadline each call is waited for until it ends."""
         self._provider = provider
         self._endpoint = endpoint
@@ -187,8 +187,8 @@ class PatientProvider:
     def count_tokens(self, text: str) -> int:
         return self._provider.count_tokens(text)
 
-    def expect(self, chunks: int) -> None:
-        self._provider.expect(chunks)
+    def hint_batch_size(self, chunks: int) -> None:
+        self._provider.hint_batch_size(chunks)
 
     def close(self) -> None:
         """Do nothing: the provider is shared."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, kept_with
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 from memoriter.workspace import Removal, all_of, blocks_with, lines_of, take_out
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ForgetPlan:
     """An earlier forgetting did not come to its end; this one will."""
     kept: tuple[Path, ...] = ()
     """Files beside the agent's sessions that hold it: what a session was given, a log as it was before a flush."""
-    unreached: tuple[Reason, ...] = ()
+    unreached: tuple[Diagnostic, ...] = ()
     """Where else the text may be, out of our reach."""
 
     @property
@@ -85,7 +85,7 @@ class Forgotten:
     transcripts: tuple[Path, ...] = ()
     index: CompactReport | None = None
     """What the index looked like before and after; None: it was not reached."""
-    left: tuple[Reason, ...] = ()
+    left: tuple[Diagnostic, ...] = ()
     """What should have gone and did not, and how to finish."""
 
 
@@ -183,7 +183,7 @@ def carry_out(
     """
     for removal in plan.notes:
         _unchanged(removal, workspace)
-    left: list[Reason] = []
+    left: list[Diagnostic] = []
     try:
         index.begin_forgetting()
     except IndexUnavailable as error:
@@ -203,7 +203,7 @@ def carry_out(
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
         message = f"The notes are done, the index still has it. {error.message}"
-        left.append(Reason(error.code, message, "When the cause is gone, run: memoriter index"))
+        left.append(Diagnostic(error.code, message, "When the cause is gone, run: memoriter index"))
         report = None
     else:
         left = [reason for reason in left if not reason.code.startswith("index")]
@@ -222,7 +222,7 @@ def _unchanged(removal: Removal, workspace: Workspace) -> None:
         )
 
 
-def _cut(plan: ForgetPlan, workspace: Workspace, left: list[Reason]) -> list[Removal]:
+def _cut(plan: ForgetPlan, workspace: Workspace, left: list[Diagnostic]) -> list[Removal]:
     done: list[Removal] = []
     for removal in plan.notes:
         try:
@@ -236,24 +236,24 @@ def _cut(plan: ForgetPlan, workspace: Workspace, left: list[Reason]) -> list[Rem
     return done
 
 
-def _deleted(files: Iterable[Path], left: list[Reason]) -> list[Path]:
+def _deleted(files: Iterable[Path], left: list[Diagnostic]) -> list[Path]:
     done: list[Path] = []
     for file in files:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
             message = f"{str(file)!r} could not be deleted: {error.strerror}"
-            left.append(Reason("write", message, "Look at its permissions and ask again."))
+            left.append(Diagnostic("write", message, "Look at its permissions and ask again."))
         else:
             done.append(file)
     return done
 
 
-def _elsewhere(path: str) -> Reason:
+def _elsewhere(path: str) -> Diagnostic:
     """A transcript that came back, since its file is another program's."""
     message = f"{path!r} is in a folder that memoriter only reads, and is indexed as long as it is there."
-    return Reason("transcript", message, "Delete the file there, then run: memoriter index")
+    return Diagnostic("transcript", message, "Delete the file there, then run: memoriter index")
 
 
-def _reason(error: MemoriterError) -> Reason:
-    return Reason(error.code, error.message, error.remedy)
+def _reason(error: MemoriterError) -> Diagnostic:
+    return Diagnostic(error.code, error.message, error.remedy)

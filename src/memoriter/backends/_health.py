@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from memoriter.backends._behind import confirmed, stale, unindexed
+from memoriter.backends._staleness import confirmed, staleness, unindexed
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.sync import left_out, undecoded_of
-from memoriter.types import Health, Reason, Skipped
+from memoriter.types import Diagnostic, Health, Skipped
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
-    from memoriter.backends._parts import Parts
+    from memoriter.backends._context import BackendContext
     from memoriter.sync import Plan
     from memoriter.workspace import Scan
 
-WARMING = Reason("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
+WARMING = Diagnostic("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About what goes into one request of indexing."""
 
 
-def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
+def health_of(parts: BackendContext, reasons: list[Diagnostic], *, serving: bool) -> Health:
     """The state of both legs, with what was seen on the way to an answer."""
     index, embedding = parts.index, parts.embedding
     unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed", "unreadable"}
@@ -32,7 +32,7 @@ def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
         message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         sent = f" {jobs} batches are under way at the service." if jobs else ""
-        reasons.append(Reason("vectors_pending", message + sent, "Run: memoriter index"))
+        reasons.append(Diagnostic("vectors_pending", message + sent, "Run: memoriter index"))
     if pending or not serving:
         refusal = embedding.refusal(_waiting(parts, pending))
         reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
@@ -40,38 +40,38 @@ def health_of(parts: Parts, reasons: list[Reason], *, serving: bool) -> Health:
         reasons += [trouble] if trouble and trouble.code not in {reason.code for reason in reasons} else []
     if failed := (index.failures() if embedding.spec else 0):
         message = f"{failed} chunks could not be embedded; words alone find them."
-        reasons.append(Reason("vectors_failed", message, "Run: memoriter index --force"))
+        reasons.append(Diagnostic("vectors_failed", message, "Run: memoriter index --force"))
     if index.forgetting:
         message = "A forgetting was interrupted: the index may still hold what is in no note any more."
-        reasons.append(Reason("forgetting_unfinished", message, "Run: memoriter index"))
+        reasons.append(Diagnostic("forgetting_unfinished", message, "Run: memoriter index"))
     reasons += undecoded_of(index)
     legs = {"keyword": True, "vector": serving}
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
 
-def pending_of(parts: Parts) -> int:
+def pending_of(parts: BackendContext) -> int:
     """Return how many chunks have no vector yet: all of them while the model, or its provider, is not known."""
     if parts.embedding.spec is not None:
         return parts.index.pending()
     return parts.index.corpus().chunks if parts.embedding.configured else 0
 
 
-def _no_notes(parts: Parts) -> Reason:
+def _no_notes(parts: BackendContext) -> Diagnostic:
     files, folder = len(parts.index.files()), str(parts.workspace.root)
     if files:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
-        return Reason("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
+        return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
     message = f"There are no notes in {folder!r}."
-    return Reason("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
+    return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
 
 
-def _waiting(parts: Parts, pending: int) -> int:
+def _waiting(parts: BackendContext, pending: int) -> int:
     """Tokens of the next request of indexing, about."""
     texts = parts.index.missing(min(pending, REQUEST_TEXTS)) if pending and parts.embedding.spec else []
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
-def standing_health(parts: Parts, scan: Scan, plan: Plan) -> Health:
+def standing_health(parts: BackendContext, scan: Scan, plan: Plan) -> Health:
     """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""
     loading = WARMING if parts.embedding.warming else None
     problem = [each for each in (parts.embedding.problem, parts.embedding.failed, loading) if each]
@@ -85,5 +85,5 @@ def standing_health(parts: Parts, scan: Scan, plan: Plan) -> Health:
     if not plan.empty and not known:
         told.append(unindexed(plan))
     elif not parts.settings.on_search:
-        told += stale(confirmed(plan, parts.workspace, known))
+        told += staleness(confirmed(plan, parts.workspace, known))
     return health_of(parts, told, serving=parts.serving)

@@ -6,23 +6,23 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._behind import glance, stale
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
+from memoriter.backends._staleness import quick_scan, staleness
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline
 from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from memoriter.backends._parts import Parts
+    from memoriter.backends._context import BackendContext
     from memoriter.backends._verified import Comparing
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import Row
-    from memoriter.sync import Job, Look, Round, Seen
+    from memoriter.index import StoredChunk
+    from memoriter.sync import ChangeSet, IndexJob, ScanResult, WatchRun
     from memoriter.types import CompactReport, SyncReport
 
 LATER_EMBEDDING_MS = 2_000
@@ -42,7 +42,7 @@ FORGET_WAIT = 5.0
 class Indexing:
     """When the files are looked at, and what is done then."""
 
-    parts: Parts
+    parts: BackendContext
     _looked_at: float | None = None
     """When the last look ended that would have asked for missing vectors, in monotonic seconds."""
     _renewals: int = 0
@@ -53,23 +53,23 @@ class Indexing:
     """Held for moments, while `_own` changes."""
     _followed: bool = False
     """Whether a watcher has compared all files with this very index."""
-    _left_out: tuple[Reason, ...] = ()
+    _left_out: tuple[Diagnostic, ...] = ()
     """What the last look at the files could not read."""
 
-    def fresh(
+    def update_before_search(
         self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, asked: bool = False
-    ) -> list[Reason]:
+    ) -> list[Diagnostic]:
         """Index what is new before answering, as far as there is time: what was written through us in any case."""
         index = self.parts.index
         self._follow_index()
         if index.read_only:
-            return [*self._acquainted(deadline), *self._glanced()]
+            return [*self._probe_model(deadline), *self._stale_warnings()]
         with self._gate:
             written = dict(self._own)
         own, first = frozenset(written), not index.corpus().files
         due = asked or self.parts.settings.on_search
         if not (first or own or due):
-            return [*self._acquainted(deadline), *self._left_out, *self._glanced()]
+            return [*self._probe_model(deadline), *self._left_out, *self._stale_warnings()]
         look = None if first or self.parts.embedding.unknown else self._look(own, whole=due, asked=asked)
         if look is not None and not look.needed:
             return self._looked(look.left_out, written, whole=due)
@@ -82,23 +82,23 @@ class Indexing:
         except IndexDamaged:
             raise
         except IndexBusy as error:
-            busy = Reason(error.code, error.message, error.remedy)
+            busy = Diagnostic(error.code, error.message, error.remedy)
             if first:
                 return [busy]
-            return [busy, *stale(glance(self.parts.workspace, index.files()), busy=True)]
+            return [busy, *staleness(quick_scan(self.parts.workspace, index.files()), busy=True)]
         except IndexUnavailable as error:
-            return [Reason(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
+            return [Diagnostic(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
         faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
         self._looked(faulty, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _look(self, own: frozenset[str], *, whole: bool, asked: bool = True) -> Look:
+    def _look(self, own: frozenset[str], *, whole: bool, asked: bool = True) -> ChangeSet:
         """At all files, or only at those that were written through us."""
-        sync = self.errand()
+        sync = self.new_sync()
         if not whole and not sync.outdated:
-            from memoriter.sync import Job, look_for
+            from memoriter.sync import IndexJob, look_for
 
-            return look_for(Job(own, own), self.parts.workspace, self.parts.index, young=NEVER, due=sync.due).look
+            return look_for(IndexJob(own, own), self.parts.workspace, self.parts.index, young=NEVER, due=sync.due).look
         found = (self.parts.workspace.find(path) for path in own)
         return replace(
             sync.look(vectors=asked or self._vectors_due()), first=frozenset(each[0] for each in found if each)
@@ -109,7 +109,7 @@ class Indexing:
         now, last = self.parts.clocks.monotonic(), self._looked_at
         return last is None or (now - last) * 1000 >= self.parts.settings.debounce_ms
 
-    def _looked(self, faulty: tuple[Reason, ...], written: dict[str, int], *, whole: bool) -> list[Reason]:
+    def _looked(self, faulty: tuple[Diagnostic, ...], written: dict[str, int], *, whole: bool) -> list[Diagnostic]:
         with self._gate:  # what was written since then is for the next look
             self._own = {path: number for path, number in self._own.items() if written.get(path) != number}
         if whole:
@@ -118,11 +118,11 @@ class Indexing:
                 self._looked_at = self.parts.clocks.monotonic()
         return list(self._left_out)
 
-    def _glanced(self) -> list[Reason]:
+    def _stale_warnings(self) -> list[Diagnostic]:
         """Return what this answer does not know, where searches do not index what changed."""
-        return stale(glance(self.parts.workspace, self.parts.index.files()))
+        return staleness(quick_scan(self.parts.workspace, self.parts.index.files()))
 
-    def _acquainted(self, deadline: Deadline) -> list[Reason]:
+    def _probe_model(self, deadline: Deadline) -> list[Diagnostic]:
         """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
         embedding = self.parts.embedding
         if not embedding.unknown or embedding.warming:
@@ -133,7 +133,7 @@ class Indexing:
             embedding.open(deadline)
         except EmbeddingError as error:
             if not embedding.fall_back(error):
-                return [Reason(error.code, error.message, error.remedy)]
+                return [Diagnostic(error.code, error.message, error.remedy)]
         self.parts.follow_provider()
         return []
 
@@ -143,16 +143,16 @@ class Indexing:
         Raises:
             IndexBusy: another process is indexing, or a task that may wait found another one that computes vectors.
         """
-        told = list[Reason]()
+        told = list[Diagnostic]()
         self.parts.follow_provider()
         if task.force:
             self.parts.embedding.renew()
         if task.vectors and not self._answers(told):
             task = replace(task, vectors=False)
-        sync = self.errand(progress)
+        sync = self.new_sync(progress)
         return self._embedded(sync, sync.read(task), task, told)
 
-    def _embedded(self, sync: Sync, report: SyncReport, task: Task, told: list[Reason]) -> SyncReport:
+    def _embedded(self, sync: Sync, report: SyncReport, task: Task, told: list[Diagnostic]) -> SyncReport:
         """Give vectors to what has none, holding nothing that a search or another indexing waits for."""
         embedding, hears = self.parts.embedding, sync.progress
 
@@ -184,23 +184,23 @@ class Indexing:
                 if isinstance(error, GivenUp) and embedding.paused is None and served:
                     break  # the time was over, which says nothing about the provider: `vectors_pending` is enough
                 if not embedding.fall_back(error):
-                    told.append(embedding.paused or Reason(error.code, error.message, error.remedy))
+                    told.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
                     break
                 self.parts.follow_provider()
         failed = [embedding.failed] if embedding.failed else []
         reasons = tuple(dict.fromkeys((*report.reasons, *failed, *told)))
-        return replace(sync.tally.told(report), pending=self.parts.index.pending(), reasons=reasons)
+        return replace(sync.tally.totals(report), pending=self.parts.index.pending(), reasons=reasons)
 
-    def _answers(self, told: list[Reason]) -> bool:
+    def _answers(self, told: list[Diagnostic]) -> bool:
         """Whether the provider gives a vector now: none is thrown away for one that nobody can make."""
         try:
             self.parts.embedding.open().embed(["ready"], role="query")
         except EmbeddingError as error:
-            told.append(Reason(error.code, error.message, error.remedy))
+            told.append(Diagnostic(error.code, error.message, error.remedy))
             return False
         return True
 
-    def errand(self, progress: Callable[[Progress], None] | None = None) -> Sync:
+    def new_sync(self, progress: Callable[[Progress], None] | None = None) -> Sync:
         """The notes and the index, for one run."""
         told: Callable[[Progress], None] = progress or (lambda _: None)
         return Sync(
@@ -213,7 +213,7 @@ class Indexing:
             wall=self.parts.clocks.wall,
         )
 
-    def mend(self, refused: Iterable[Row], comparing: Comparing, deadline: Deadline) -> list[Reason]:
+    def mend(self, refused: Iterable[StoredChunk], comparing: Comparing, deadline: Deadline) -> list[Diagnostic]:
         """Read the notes again whose passages are not what the index holds; what a person should know of it.
 
         Raises:
@@ -232,7 +232,7 @@ class Indexing:
         )
         try:
             with self.parts.index.lease(wait=min(WAIT_SECONDS, left.left)):
-                task, sync = mend(sources, self.parts.index, left), self.errand()
+                task, sync = mend(sources, self.parts.index, left), self.new_sync()
                 report = sync.read(task)
             report = self._embedded(sync, report, task, [])
         except IndexDamaged:
@@ -241,17 +241,17 @@ class Indexing:
             return left_over(rows, damaged, error)
         return [*mended(damaged), *report.reasons]
 
-    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
+    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Take up what changed, as far as a search would; what is left undone."""
 
-        def act() -> tuple[Reason, ...]:
+        def act() -> tuple[Diagnostic, ...]:
             deadline = Deadline.within(self.parts.settings.deadline_ms, self.parts.clocks.monotonic)
             self.parts.follow_provider()
-            return tuple(self.fresh(deadline, progress, asked=True))
+            return tuple(self.update_before_search(deadline, progress, asked=True))
 
-        return self.parts.surviving(act)
+        return self.parts.with_recovery(act)
 
-    def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
+    def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
         """Let the next search take up these first; where searches do not look at the files, index their words now."""
         self._looked_at = None
         with self._gate:
@@ -262,20 +262,20 @@ class Indexing:
             if closed := self.parts.closed:
                 return (closed,)
             if not self.parts.settings.on_search:
-                self.parts.surviving(lambda: self.errand().run(None, Task(look=self._look(own, whole=False))))
+                self.parts.with_recovery(lambda: self.new_sync().run(None, Task(look=self._look(own, whole=False))))
         except MemoriterError as error:  # the note is written, whatever comes of the index
-            return (Reason(error.code, error.message, error.remedy),)
+            return (Diagnostic(error.code, error.message, error.remedy),)
         return ()
 
-    def follow(self, job: Job, clock: Callable[[], float]) -> Round:
+    def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         """Take up changes for a watcher, whose clock is infinite when it is time to stop.
 
         Raises IndexUnavailable, and WorkspaceNotFound while there is none.
         """
-        return self.parts.surviving(lambda: self._follow(job, clock))
+        return self.parts.with_recovery(lambda: self._follow(job, clock))
 
-    def _follow(self, job: Job, clock: Callable[[], float]) -> Round:
-        from memoriter.sync import Round
+    def _follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
+        from memoriter.sync import WatchRun
 
         index, started = self.parts.index, self.parts.clocks.monotonic()
         self._follow_index()
@@ -285,14 +285,14 @@ class Indexing:
         seen, report = self._seen(job), None
         seconds = self.parts.clocks.monotonic() - started
         deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_LOOKS * seconds))
-        outdated = self.errand().outdated
+        outdated = self.new_sync().outdated
         if seen.look.needed or outdated or self.parts.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
                 if index.version() != seen.look.version:
                     seen = self._seen(job)
                 read_by = None if outdated else deadline
                 task = Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False)
-                sync = self.errand()
+                sync = self.new_sync()
                 report = sync.read(task)
             report = self._embedded(sync, report, task, [])
         self._followed = True
@@ -302,13 +302,13 @@ class Indexing:
         unfinished = report is not None and bool(report.unread or late)
         waiting = pending or (report is not None and embedding.spec is None and embedding.unknown)
         troubles = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
-        return Round(report, seen.again, seen.folders, unfinished, waiting, seconds, troubles)
+        return WatchRun(report, seen.again, seen.folders, unfinished, waiting, seconds, troubles)
 
-    def _seen(self, job: Job) -> Seen:
+    def _seen(self, job: IndexJob) -> ScanResult:
         from memoriter.sync import look_for
 
         now, quiet = self.parts.clocks.wall(), self.parts.settings.debounce_ms / 1000
-        return look_for(job, self.parts.workspace, self.parts.index, young=(now - quiet, now), due=self.errand().due)
+        return look_for(job, self.parts.workspace, self.parts.index, young=(now - quiet, now), due=self.new_sync().due)
 
     def drop(self, paths: tuple[str, ...]) -> CompactReport:
         """Index what the notes say now, without these, and drop every trace of what they said before.
@@ -320,7 +320,7 @@ class Indexing:
         index = self.parts.index
         with index.lease(wait=FORGET_WAIT):
             index.remove_files(paths)
-            self.errand().run(None)
+            self.new_sync().run(None)
             trim_jobs(index)
             self._looked_at = None
             report = index.forget()

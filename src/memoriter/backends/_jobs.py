@@ -13,8 +13,8 @@ from memoriter.sync import STORING_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from memoriter.backends._account import Account
-    from memoriter.embed import Collected, EmbeddingProvider, Outside
+    from memoriter.backends._account import UsageMeter
+    from memoriter.embed import Collected, EmbeddingProvider, ProviderContext
     from memoriter.index import Index
 
 
@@ -51,9 +51,9 @@ class Batches:
 
     index: Index
     provider: EmbeddingProvider
-    outside: Outside
+    outside: ProviderContext
     rules: BatchRules
-    account: Account | None
+    account: UsageMeter | None
     note: Callable[[EmbeddingError | None], None] = lambda _: None
     """Receives the error of a run, or None for each job that brought vectors."""
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.errors import ProviderUnavailable
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from memoriter.errors import EmbeddingError
@@ -39,13 +39,13 @@ class Pause:
         seconds = min(FIRST_SECONDS * 2 ** min(self.times, 10), LONGEST_SECONDS)
         return Pause(now + seconds, self.times + 1, error.code, error.message)
 
-    def reason(self, now: float) -> Reason | None:
+    def reason(self, now: float) -> Diagnostic | None:
         """Return why the service is not asked now; None where it may be asked."""
         left = self.until - now
         if not 0 < left <= LONGEST_SECONDS:  # a clock that was set back ends the pause
             return None
         message = f"{self.message.rstrip('.')}. Words alone are searched until it is asked again."
-        return Reason(self.code, message, f"Check the service; it is asked again in {max(1, round(left))} s.")
+        return Diagnostic(self.code, message, f"Check the service; it is asked again in {max(1, round(left))} s.")
 
     @classmethod
     def from_json(cls, text: str) -> Pause:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.sync import Job, Progress, Round
-    from memoriter.types import CompactReport, Estimate, Query, Reason, SearchResult, Status, SyncReport
+    from memoriter.sync import IndexJob, Progress, WatchRun
+    from memoriter.types import CompactReport, Diagnostic, Estimate, Query, SearchResult, Status, SyncReport
 
 
 class MemoryBackend(Protocol):
@@ -31,11 +31,11 @@ class MemoryBackend(Protocol):
         """Begin to load the model, in a thread of its own; words alone answer until it is there."""
         ...
 
-    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Reason, ...]:
+    def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Take up what changed, as far as a search would; what is left undone."""
         ...
 
-    def notes_changed(self, *paths: Path) -> tuple[Reason, ...]:
+    def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
         """Hear that notes were written, so that the next search finds them; why it may not, if so."""
         ...
 
@@ -43,7 +43,7 @@ class MemoryBackend(Protocol):
         """The right to watch. Raises IndexBusy."""
         ...
 
-    def follow(self, job: Job, clock: Callable[[], float]) -> Round:
+    def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         """Take up changes for a watcher, whose clock is infinite when it is time to stop.
 
         Raises IndexUnavailable, and WorkspaceNotFound while there is none.
@@ -66,7 +66,7 @@ class MemoryBackend(Protocol):
         """Let it go from notes, transcripts and all that was made from them. Raises WriteConflict, WriteError."""
         ...
 
-    def leaving(self) -> str | None:
+    def egress_notice(self) -> str | None:
         """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
         ...
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from memoriter.types import Filters, SourceKind
 
-TRANSCRIPTS_ARE_OFF = Reason(
+TRANSCRIPTS_ARE_OFF = Diagnostic(
     "sessions_off",
     "Transcripts are not searched: `sessions` is not in memorySearch.sources, or experimental.sessionMemory is off.",
     'Set memorySearch.experimental.sessionMemory to true and memorySearch.sources to ["memory", "sessions"].',
 )
-NOTES_ARE_OFF = Reason(
+NOTES_ARE_OFF = Diagnostic(
     "memory_off",
     "Notes are not searched: memorySearch.sources does not hold `memory`.",
     "Add `memory` to memorySearch.sources.",
@@ -31,7 +31,7 @@ class Scope:
     filters: Filters
     kinds: tuple[SourceKind, ...]
     """The kinds that share the hits: those that are there, wanted and allowed."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
 
 
 def scope_of(filters: Filters, allowed: Collection[SourceKind], there: Collection[SourceKind]) -> Scope:

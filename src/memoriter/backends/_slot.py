@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._endpoint import LateVectors
 from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ class Slot:
     """One provider: chosen, perhaps opened, perhaps in trouble."""
 
     choice: Choice | None
-    problem: Reason | None = None
+    problem: Diagnostic | None = None
     """Why it cannot be used, whoever asks."""
     since: float = 0.0
     """When that was found."""
@@ -41,7 +41,7 @@ def picked(pick: Callable[[ProviderSettings], Choice | None], settings: Provider
         return Slot(pick(settings))
     except MemoriterError as error:
         code = error.code if isinstance(error, EmbeddingError) else UNKNOWN
-        return Slot(None, Reason(code, error.message, error.remedy), now, looked=True)
+        return Slot(None, Diagnostic(code, error.message, error.remedy), now, looked=True)
 
 
 def egress_notice(first: Choice | None, other: Choice | None, ledger: Ledger) -> str | None:

@@ -86,7 +86,7 @@ def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
     new = [item for item in loaded if item.source.path not in known]
     old = [item for item in loaded if item.source.path in known]
     changed = [item for item in old if anew or known[item.source.path].hash != item.hash]
-    chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, sync.settings.cutting)]
+    chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, sync.settings.chunking)]
     chunks += [chunk for spoken in said.values() for chunk in spoken]
     waiting = () if anew else index.missing(index.corpus().chunks)
     texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in waiting))
@@ -115,7 +115,7 @@ def _readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[Loade
 
 def _said(sync: Sync, sources: Iterable[Source], known: Mapping[str, IndexedFile]) -> dict[str, list[Chunk]]:
     """The new chunks of each transcript in which there is anything new."""
-    transcripts, cutting = sync.workspace.transcripts, sync.settings.cutting
+    transcripts, cutting = sync.workspace.transcripts, sync.settings.chunking
     if transcripts is None:
         return {}
     found = {source.path: new_chunks(transcripts, source, known.get(source.path), cutting) for source in sources}

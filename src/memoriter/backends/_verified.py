@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.index import Index, Row
+    from memoriter.index import Index, StoredChunk
     from memoriter.search import Reader
     from memoriter.workspace import Workspace
 
@@ -34,13 +34,13 @@ class Comparing:
     whole_lines: bool = True
     """Whether a passage of several lines is these lines; the classic chunker also cuts within lines."""
     _files: dict[str, Path] = field(default_factory=dict[str, "Path"])
-    _same: dict[int, tuple[_Stat, Row]] = field(default_factory=dict[int, "tuple[_Stat, Row]"])
+    _same: dict[int, tuple[_Stat, StoredChunk]] = field(default_factory=dict[int, "tuple[_Stat, StoredChunk]"])
 
     def reader(self, index: Index) -> Verified:
         """Return the index with every passage compared."""
         return Verified(index, self)
 
-    def sound(self, row: Row) -> bool:
+    def sound(self, row: StoredChunk) -> bool:
         """Return whether a passage is what was stored, and what the cited lines of its file hold."""
         file = self._files.get(row.path)
         seen = _stat(file) if file else None
@@ -48,7 +48,7 @@ class Comparing:
             return True
         return vector_key(row.chunk) == row.key and self._in_file(row)
 
-    def _in_file(self, row: Row) -> bool:
+    def _in_file(self, row: StoredChunk) -> bool:
         found = self._lines(row)
         if found is None:
             # A workspace that is away, such as an unmounted disk, is answered for by its index.
@@ -64,7 +64,7 @@ class Comparing:
             self._same[row.id] = seen, row
         return True
 
-    def _lines(self, row: Row) -> tuple[Path, _Stat | None, list[str]] | None:
+    def _lines(self, row: StoredChunk) -> tuple[Path, _Stat | None, list[str]] | None:
         """The file of a passage, its stat before it was read, and the cited lines; None where it cannot be read."""
         first, last = row.chunk.start_line, row.chunk.end_line
         if not 1 <= first <= last <= LONGEST:
@@ -85,7 +85,7 @@ class Comparing:
         text = raw.content.decode("utf-8", "replace").removeprefix("\ufeff")
         return raw.file, seen, text.split("\n", last)[first - 1 : last]
 
-    def damaged(self, row: Row, index: Index) -> bool:
+    def damaged(self, row: StoredChunk, index: Index) -> bool:
         """Return whether a passage is not what was stored, rather than older than its file."""
         if vector_key(row.chunk) != row.key:
             return True
@@ -118,9 +118,9 @@ class Verified:
 
     index: Index
     comparing: Comparing
-    refused: dict[int, Row] = field(default_factory=dict[int, "Row"])
+    refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
 
-    def rows(self, ids: Collection[int]) -> Mapping[int, Row]:
+    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
         """Return those of the chunks that are what was written and what the file says."""
         found = self.index.rows(ids)
         sound = {row: passage for row, passage in found.items() if self.comparing.sound(passage)}

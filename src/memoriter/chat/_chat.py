@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from memoriter.agent import Message
+from memoriter.chat._memory_events import MemoryEvent, captured, flushed, recalled, tool_call
 from memoriter.chat._prompts import SUMMARY_SYSTEM, instructions, opening, summary_prompt
-from memoriter.chat._seen import Seen, captured, flushed, recalled, tool_call
 from memoriter.chat._talk import Overflow, Talk
 from memoriter.chat._transcript import Transcript
 from memoriter.config import agent_name
 from memoriter.errors import ModelFailed
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 from memoriter.workspace import neutral, neutral_data
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from memoriter.agent import Session
-    from memoriter.chat._endpoint import Endpoint
+    from memoriter.chat._endpoint import ChatEndpoint
     from memoriter.chat._talk import Turn
     from memoriter.memory import Memory
     from memoriter.tools import Tool
@@ -53,12 +53,12 @@ class Chat:
     def __init__(
         self,
         memory: Memory,
-        endpoint: Endpoint,
+        endpoint: ChatEndpoint,
         *,
         name: str,
         folder: Path,
         limit: int | None = None,
-        told: Callable[[Seen | Reason], None],
+        told: Callable[[MemoryEvent | Diagnostic], None],
     ) -> None:
         self._memory = memory
         self._tools: Sequence[Tool] = memory.tools
@@ -155,7 +155,7 @@ class Chat:
         self._begin(renew=True)
         with suppress(OSError):  # the next line that is kept tells
             self.transcript.compacted(summary, tokens)
-        self._show([Seen("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
+        self._show([MemoryEvent("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
 
     def _spoken(self, form: Callable[[str], str] = str) -> str:
         """What was said since the last summary, as a transcript is read, each message in the given form."""
@@ -193,13 +193,13 @@ class Chat:
                 self.transcript.said(message, at)
         except OSError as error:
             what = f"The transcript was not written: {self.transcript.file}: {error.strerror or error}."
-            self._told(Reason("write", what, "Look at the folder, its permissions and the free space."))
+            self._told(Diagnostic("write", what, "Look at the folder, its permissions and the free space."))
 
-    def _show(self, seen: Sequence[Seen]) -> None:
+    def _show(self, seen: Sequence[MemoryEvent]) -> None:
         for each in seen:
             self._told(each)
 
-    def _tell(self, reasons: Sequence[Reason]) -> None:
+    def _tell(self, reasons: Sequence[Diagnostic]) -> None:
         for reason in reasons:
             self._told(reason)
 
@@ -210,5 +210,5 @@ def _usual_limit(memory: Memory) -> int:
     return max(window // 2, window - defaults.compaction.reserve_tokens_floor)
 
 
-def _reason(error: ModelFailed) -> Reason:
-    return Reason(error.code, error.message, error.remedy)
+def _reason(error: ModelFailed) -> Diagnostic:
+    return Diagnostic(error.code, error.message, error.remedy)

@@ -30,7 +30,7 @@ INTERFACES: dict[str, Api] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ChatEndpoint:
     """A model, and where it is asked."""
 
     api: Api
@@ -55,7 +55,7 @@ class Endpoint:
 
 def endpoint_of(
     model: str, base_url: str | None, providers: Mapping[str, ModelProvider], environ: Mapping[str, str]
-) -> Endpoint:
+) -> ChatEndpoint:
     """Who is asked.
 
     A key goes only where it belongs: one of `models.providers` to the service that is named, or whose address it is; a
@@ -87,7 +87,7 @@ def endpoint_of(
     if api == "anthropic":
         place = place.removesuffix("/v1")  # which its client adds
     headers = {key: expand(value, environ) for key, value in entry.headers.items()} if entry else dict[str, str]()
-    found = Endpoint(api, wanted, place, "", headers, name if entry else "")
+    found = ChatEndpoint(api, wanted, place, "", headers, name if entry else "")
     key = expand(entry.api_key, environ).strip() if entry and entry.api_key else ""
     if not key and found.own:
         key = environ.get(VARIABLES[api], "").strip()
@@ -96,7 +96,7 @@ def endpoint_of(
                 f"There is no key for {found.host}.",
                 remedy=f"Set {VARIABLES[api]}, or models.providers.{name or api}.apiKey; or give --base-url URL.",
             )
-    return Endpoint(api, wanted, place, key, headers, found.name)
+    return ChatEndpoint(api, wanted, place, key, headers, found.name)
 
 
 def _named(model: str, base_url: str, providers: Mapping[str, ModelProvider]) -> tuple[str, str]:

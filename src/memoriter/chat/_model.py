@@ -9,7 +9,7 @@ from memoriter.errors import ModelFailed
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from memoriter.chat._endpoint import Endpoint
+    from memoriter.chat._endpoint import ChatEndpoint
 
 NO_KEY = "none"
 """Goes where a key must be given but none is needed."""
@@ -20,7 +20,7 @@ LONGEST = 300
 """Characters of what a service says."""
 
 
-def open_model(endpoint: Endpoint) -> Model:
+def open_model(endpoint: ChatEndpoint) -> Model:
     """The service's model; nothing is sent yet. Raises ModelFailed: Pydantic AI is not installed."""
     try:
         return _anthropic(endpoint) if endpoint.api == "anthropic" else _openai(endpoint)
@@ -29,7 +29,7 @@ def open_model(endpoint: Endpoint) -> Model:
         raise ModelFailed(message, remedy=INSTALL) from error
 
 
-def _anthropic(endpoint: Endpoint) -> Model:
+def _anthropic(endpoint: ChatEndpoint) -> Model:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
     from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -41,7 +41,7 @@ def _anthropic(endpoint: Endpoint) -> Model:
     return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=client), settings=settings)
 
 
-def _openai(endpoint: Endpoint) -> Model:
+def _openai(endpoint: ChatEndpoint) -> Model:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -63,7 +63,7 @@ def is_overflow(error: Exception) -> bool:
     return isinstance(error, exceptions.ModelContextWindowExceededError)
 
 
-def failure_of(error: Exception, endpoint: Endpoint) -> ModelFailed:
+def failure_of(error: Exception, endpoint: ChatEndpoint) -> ModelFailed:
     """What a person is told of a failed request; the key is not in it."""
     from pydantic_ai import exceptions
 
@@ -99,7 +99,7 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelFailed:
             return ModelFailed(f"{where} did not answer: {said}")
 
 
-def _said(error: Exception, endpoint: Endpoint) -> str:
+def _said(error: Exception, endpoint: ChatEndpoint) -> str:
     """What the service or the connection says, in a line."""
     from pydantic_ai import exceptions
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.run import AgentRunResult
 
-    from memoriter.chat._endpoint import Endpoint
+    from memoriter.chat._endpoint import ChatEndpoint
     from memoriter.tools import Tool
 
 
@@ -41,7 +41,7 @@ class Talk:
     """Asks a model, which may call tools; those run in this thread, one after the other."""
 
     def __init__(
-        self, endpoint: Endpoint, tools: Sequence[Tool], call: Callable[[Tool, dict[str, Any]], Mapping[str, Any]]
+        self, endpoint: ChatEndpoint, tools: Sequence[Tool], call: Callable[[Tool, dict[str, Any]], Mapping[str, Any]]
     ) -> None:
         model = open_model(endpoint)
         from pydantic_ai import Agent

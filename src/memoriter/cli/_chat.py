@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import Screen
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from memoriter.chat import Chat, Seen
+    from memoriter.chat import Chat, MemoryEvent
     from memoriter.memory import Memory
 
 PROMPT = "> "
@@ -47,12 +47,12 @@ def command(*, model: str | None, base_url: str | None, context: int | None, sho
     """
     if not model:
         raise click.UsageError("Name a model: --model NAME, such as anthropic/claude-sonnet-4-5.")
-    asked = Asked.now()
+    asked = GlobalOptions.now()
     screen = asked.screen
     memory = asked.memory()
     try:
         asked.told(memory)
-        seen = list["Seen"]()
+        seen = list["MemoryEvent"]()
         with _opened(memory, model, base_url, context, _told(screen, seen, shown=show_memory)) as chat:
             for text in _messages(screen):
                 _turn(chat, text, screen, seen)
@@ -61,20 +61,24 @@ def command(*, model: str | None, base_url: str | None, context: int | None, sho
 
 
 def _opened(
-    memory: Memory, model: str, base_url: str | None, context: int | None, told: Callable[[Seen | Reason], None]
+    memory: Memory,
+    model: str,
+    base_url: str | None,
+    context: int | None,
+    told: Callable[[MemoryEvent | Diagnostic], None],
 ) -> Chat:
-    from memoriter.app import new_session, sessions_of, surroundings
+    from memoriter.app import new_session, read_environment, sessions_of
     from memoriter.chat import Chat, endpoint_of
 
-    around = surroundings()
+    around = read_environment()
     endpoint = endpoint_of(model, base_url, memory.configuration.settings.models.providers, around.environ)
     folder = sessions_of(around, memory.agent)
     return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, told=told)
 
 
-def _told(screen: Screen, seen: list[Seen], *, shown: bool) -> Callable[[Seen | Reason], None]:
-    def tell(what: Seen | Reason) -> None:
-        if isinstance(what, Reason):
+def _told(screen: Screen, seen: list[MemoryEvent], *, shown: bool) -> Callable[[MemoryEvent | Diagnostic], None]:
+    def tell(what: MemoryEvent | Diagnostic) -> None:
+        if isinstance(what, Diagnostic):
             screen.reasons([what])
             return
         seen.append(what)
@@ -84,7 +88,7 @@ def _told(screen: Screen, seen: list[Seen], *, shown: bool) -> Callable[[Seen | 
     return tell
 
 
-def _turn(chat: Chat, text: str, screen: Screen, seen: list[Seen]) -> None:
+def _turn(chat: Chat, text: str, screen: Screen, seen: list[MemoryEvent]) -> None:
     """One message and its answer; a failure is told, and the conversation goes on."""
     from memoriter.errors import ModelFailed
 

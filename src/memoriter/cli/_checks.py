@@ -14,12 +14,12 @@ from memoriter.errors import ConfigError, MemoriterError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.app import Surroundings
+    from memoriter.app import Environment
     from memoriter.backends import Embedding
-    from memoriter.cli._asked import Asked
+    from memoriter.cli._options import GlobalOptions
     from memoriter.config import Configuration, Place
     from memoriter.embed import Choice
-    from memoriter.types import Reason, Status
+    from memoriter.types import Diagnostic, Status
 
 State = Literal["good", "note", "broken"]
 REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
@@ -45,13 +45,13 @@ class Finding:
         return asdict(self)
 
 
-def examine(asked: Asked) -> Iterator[Finding]:
+def examine(asked: GlobalOptions) -> Iterator[Finding]:
     """Every finding, from the ground up; what depends on something broken is left out."""
-    from memoriter.app import settle, surroundings
+    from memoriter.app import read_environment, settle
 
     yield _python()
     yield from _packages()
-    around = surroundings()
+    around = read_environment()
     yield _home(around)
     try:
         place, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
@@ -88,7 +88,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _home(around: Surroundings) -> Finding:
+def _home(around: Environment) -> Finding:
     folder = around.home
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
@@ -112,7 +112,7 @@ def _workspace(place: Place) -> Finding:
     return Finding("workspace", "good", name)
 
 
-def _provider(configuration: Configuration, agent: str, around: Surroundings) -> tuple[Finding, bool]:
+def _provider(configuration: Configuration, agent: str, around: Environment) -> tuple[Finding, bool]:
     """Whether the configured model runs: embeds one word with it. And whether it runs in this process."""
     from memoriter.app import embedding_of
 
@@ -132,7 +132,7 @@ def _provider(configuration: Configuration, agent: str, around: Surroundings) ->
         embedding.close()
 
 
-def _runs(embedding: Embedding, choice: Choice, around: Surroundings) -> Finding:
+def _runs(embedding: Embedding, choice: Choice, around: Environment) -> Finding:
     """What one call says. Raises MemoriterError."""
     started, known = around.monotonic(), embedding.spec is not None
     embedding.open()
@@ -146,11 +146,11 @@ def _runs(embedding: Embedding, choice: Choice, around: Surroundings) -> Finding
     return Finding("provider", "good", f"{choice.name}{where}{key}, {runs}")
 
 
-def _broken(check: str, reason: Reason | None) -> Finding:
+def _broken(check: str, reason: Diagnostic | None) -> Finding:
     return Finding(check, "broken", reason.message if reason else "unknown", reason.remedy if reason else "")
 
 
-def _memory(asked: Asked, *, deep: bool) -> Iterator[Finding]:
+def _memory(asked: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     """The index; `deep` also searches it, which a service would be asked for."""
     try:
         with asked.opened() as memory:

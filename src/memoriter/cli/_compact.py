@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import counted
 from memoriter.tools import compact_json
 
@@ -30,7 +30,7 @@ def command(*, unused: bool, damaged: bool) -> None:
     Vectors of text that was deleted or changed are kept for a while, within memorySearch.cache, because computing them
     again takes longest if the text comes back. Searches work meanwhile. Next: memoriter status.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     with asked.memory() as memory:
         report = memory.compact(unused=unused, damaged=damaged)
     if screen.as_json:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._asked import Asked, Command, CommandGroup
 from memoriter.cli._failure import FAILED
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.errors import ConfigError
 from memoriter.tools import error_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.app import Surroundings
+    from memoriter.app import Environment
     from memoriter.config import Configuration, Origin, Place
 
 FILE = "memoriter.json5"
@@ -34,7 +34,7 @@ def command(context: click.Context) -> None:
     The file is JSON5 with OpenClaw's keys; an openclaw.json can be given with --config as it is.
     """
     if context.invoked_subcommand is None:
-        Asked.now().screen.text(context.get_help())
+        GlobalOptions.now().screen.text(context.get_help())
 
 
 @command.command(cls=Command, name="show")
@@ -49,7 +49,7 @@ def show(part: str, *, changed: bool) -> None:
 
     Keys and passwords are masked. Next: memoriter config check.
     """
-    screen = Asked.now().screen
+    screen = GlobalOptions.now().screen
     _, configuration, _ = _settled()
     rows = [
         (key, _plain(value), origin)
@@ -78,7 +78,7 @@ def check() -> None:
 
     Exit code 1 if there are any. Next: memoriter config show.
     """
-    screen = Asked.now().screen
+    screen = GlobalOptions.now().screen
     try:
         _, configuration, _ = _settled()
     except ConfigError as error:
@@ -109,7 +109,7 @@ def path() -> None:
 
     With --json also the folders that are in use. Next: memoriter config show.
     """
-    screen = Asked.now().screen
+    screen = GlobalOptions.now().screen
     around = _around()
     place, configuration, agent = _settled(around)
     file = configuration.path or around.home / FILE
@@ -129,16 +129,16 @@ def path() -> None:
     )
 
 
-def _around() -> Surroundings:
-    from memoriter.app import surroundings
+def _around() -> Environment:
+    from memoriter.app import read_environment
 
-    return surroundings()
+    return read_environment()
 
 
-def _settled(around: Surroundings | None = None) -> tuple[Place, Configuration, str]:
+def _settled(around: Environment | None = None) -> tuple[Place, Configuration, str]:
     from memoriter.app import settle
 
-    asked = Asked.now()
+    asked = GlobalOptions.now()
     return settle(around or _around(), asked.workspace, asked.config, asked.agent)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import counted
 from memoriter.tools import cost_json
 
@@ -30,10 +30,10 @@ def command(*, days: int) -> None:
     free tiers of an account. Days begin at midnight UTC. Models on this machine cost nothing and are not listed. The
     most that may be spent in a day is memorySearch.remote.budget. Next: memoriter index --dry-run.
     """
-    from memoriter.app import ledger_of, settle, surroundings
+    from memoriter.app import ledger_of, read_environment, settle
 
-    asked, screen = Asked.now(), Asked.now().screen
-    around = surroundings()
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
+    around = read_environment()
     _, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
     budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(around)
     try:

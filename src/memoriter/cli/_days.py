@@ -41,6 +41,6 @@ def read_day(context: click.Context, parameter: click.Parameter, value: str | No
 
 def local_day() -> date:
     """The day it is here."""
-    from memoriter.app import surroundings
+    from memoriter.app import read_environment
 
-    return datetime.fromtimestamp(surroundings().wall(), tz=UTC).astimezone().date()
+    return datetime.fromtimestamp(read_environment().wall(), tz=UTC).astimezone().date()

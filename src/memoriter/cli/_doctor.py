@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
 from memoriter.cli._failure import FAILED
+from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def command() -> None:
     """
     from memoriter.cli._checks import examine
 
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     findings = list(examine(asked))
     broken = sum(finding.state == "broken" for finding in findings)
     if screen.as_json:

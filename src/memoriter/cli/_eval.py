@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ def command(
 def _ask(questions: Path, unanswerable: Path | None) -> None:
     from memoriter.evals import QuestionsReport, ask, load_questions
 
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     files = [load_questions(questions), load_questions(unanswerable) if unanswerable else ()]
     with asked.memory() as memory, screen.progress() as progress:
         answerable, others = (ask(asked.told(memory), part, progress=progress) for part in files)
@@ -81,17 +81,17 @@ def _measure(
 ) -> None:
     from tempfile import TemporaryDirectory
 
-    from memoriter.app import surroundings
-    from memoriter.evals import Run, VectorStore, dataset_files, load_dataset, values
+    from memoriter.app import read_environment
+    from memoriter.evals import EvalRun, VectorStore, dataset_files, load_dataset, values
 
-    screen, around = Asked.now().screen, surroundings()
+    screen, around = GlobalOptions.now().screen, read_environment()
     store = VectorStore(provider, cache or around.home / "eval", around.home / "models")
     results: list[DatasetResult] = []
     for name, file in dataset_files(folder, names).items():
         dataset = load_dataset(file).cut(limit)
         screen.note(((f"{name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
         with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
-            results.append(Run(store, Path(scratch), around.wall, progress).measure(dataset))
+            results.append(EvalRun(store, Path(scratch), around.wall, progress).measure(dataset))
         if not screen.as_json:
             _show(screen, results[-1], by_type=by_type)
     if screen.as_json:

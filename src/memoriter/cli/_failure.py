@@ -12,7 +12,7 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CommandFailure:
     """A failure in words."""
 
     code: str
@@ -21,25 +21,27 @@ class Failure:
     exit_code: int
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> CommandFailure:
     """The words for an error, and the exit code: 2 if the request must change, else 1; 130 for Ctrl-C."""
     match error:
         case click.UsageError():
             place = error.ctx.command_path if error.ctx else "memoriter"
-            return Failure("usage", error.format_message(), f"See: {place} --help", USAGE)
+            return CommandFailure("usage", error.format_message(), f"See: {place} --help", USAGE)
         case click.ClickException():
-            return Failure("failed", error.format_message(), "", FAILED)
+            return CommandFailure("failed", error.format_message(), "", FAILED)
         case click.Abort(__cause__=EOFError() as cause):  # click turns an EOFError from anywhere into an Abort
             return failure_of(cause)
         case click.Abort():
-            return Failure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)
+            return CommandFailure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)
         case MemoriterError():
-            return Failure(error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED)
+            return CommandFailure(
+                error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED
+            )
         case OSError():
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            return Failure("system", what, "Look at the path, its permissions and the free space.", FAILED)
+            return CommandFailure("system", what, "Look at the path, its permissions and the free space.", FAILED)
         case _:
-            return Failure(
+            return CommandFailure(
                 "internal",
                 f"Sorry, that is a mistake in memoriter ({type(error).__name__}: {error}).",
                 "Your notes are untouched. Run it again with -v to see the trace, and report it with that.",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
 from memoriter.cli._failure import DONE, FAILED
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import counted
 from memoriter.errors import UsageError
 from memoriter.tools import forget_plan_json, forgotten_json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.cli._render import Line, Screen
-    from memoriter.types import Reason
+    from memoriter.types import Diagnostic
 
 SHOWN_LINES = 6
 """Of one passage."""
@@ -49,7 +49,7 @@ def command(
     It shows what will go and asks. The receipt says what went, and where the text may still be: the history of git,
     copies, services. A note that somebody changes meanwhile is left alone. Next: memoriter status.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     with asked.memory() as memory:
         plan = memory.plan_forget(path, match=match, session=session)
         if dry_run or plan.empty:
@@ -123,7 +123,7 @@ def _receipt(receipt: Forgotten) -> Iterator[Line]:
     yield from _reasons("Not reached:", receipt.plan.unreached)
 
 
-def _reasons(title: str, reasons: Sequence[Reason]) -> Iterator[Line]:
+def _reasons(title: str, reasons: Sequence[Diagnostic]) -> Iterator[Line]:
     if reasons:
         yield ((title, "yellow"),)
     for reason in reasons:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from memoriter.cli._asked import Asked, Command
 from memoriter.cli._failure import USAGE
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.errors import PathRefused
 from memoriter.tools import excerpt_json, refusal_json
 
@@ -23,7 +23,7 @@ def command(path: str, start: int | None, lines: int | None) -> None:
     Only the memory's Markdown files can be read, at most 100,000 characters at once. A note that does not exist yet
     is empty, which is no failure. Next: memoriter search, memoriter remember.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     with asked.memory() as memory:
         try:
             excerpt = memory.read(path, start=start, lines=lines)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._asked import STANDING, Asked, Command
 from memoriter.cli._failure import failure_of
+from memoriter.cli._options import STANDING, Command, GlobalOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.surroundings import Surroundings
+    from memoriter.environment import Environment
 
 EVENTS = {"session-start", "user-prompt", "stop", "pre-compact"}
 REPEATABLE = {"session-start", "user-prompt"}
@@ -43,7 +43,7 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
     It speaks as Claude Code's and Codex's hooks do. Whatever goes wrong is one line on stderr and never stops the
     agent: the exit code is 0, so that no prompt is refused. Next: memoriter install claude-code.
     """
-    screen = Asked.now().screen
+    screen = GlobalOptions.now().screen
     try:
         answer = _answer(" ".join(event), shared=shared)
     except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
@@ -66,12 +66,12 @@ class _Answer:
 
 def _answer(event: str, *, shared: bool) -> _Answer:
     """From a server of this memory, if there is one; else by ourselves, unless the server may have done it."""
-    from memoriter.surroundings import surroundings
+    from memoriter.environment import read_environment
 
-    asked, typed = Asked.now(), sys.stdin.buffer.read(LONGEST_INPUT)
+    asked, typed = GlobalOptions.now(), sys.stdin.buffer.read(LONGEST_INPUT)
     if asked.workspace is None and (folder := _folder(typed)):
         os.chdir(folder)  # where the agent works, wherever it runs its hooks
-    around = surroundings()
+    around = read_environment()
     attended = not around.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
     return _handed_over(asked, around, event, typed, shared=shared, attended=attended) or _own(
         asked, event, typed, shared=shared, attended=attended
@@ -79,16 +79,16 @@ def _answer(event: str, *, shared: bool) -> _Answer:
 
 
 def _handed_over(
-    asked: Asked, around: Surroundings, event: str, typed: bytes, *, shared: bool, attended: bool
+    asked: GlobalOptions, around: Environment, event: str, typed: bytes, *, shared: bool, attended: bool
 ) -> _Answer | None:
-    from memoriter.discovery import Call, Unanswered, folder_of, hand_over, meant_by
+    from memoriter.discovery import HookCall, Unanswered, delegate, folder_of, resolve_target
 
     if event not in EVENTS or not (folder := folder_of(around.home)).is_dir():
         return None
-    meant = meant_by(asked.workspace, asked.config, asked.agent, around)
-    call = Call(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", typed)
+    meant = resolve_target(asked.workspace, asked.config, asked.agent, around)
+    call = HookCall(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", typed)
     try:
-        reply = hand_over(meant, folder, call)
+        reply = delegate(meant, folder, call)
     except Unanswered:
         return None if event in REPEATABLE else _Answer(None, (UNANSWERED,))
     if reply is None:
@@ -96,7 +96,7 @@ def _handed_over(
     return _Answer(json.loads(reply.body) if reply.body else None, reply.reasons)
 
 
-def _own(asked: Asked, event: str, typed: bytes, *, shared: bool, attended: bool) -> _Answer:
+def _own(asked: GlobalOptions, event: str, typed: bytes, *, shared: bool, attended: bool) -> _Answer:
     from memoriter.agent import answer_hook, read_hook
 
     given = read_hook(event, typed.decode("utf-8", "replace"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import counted
 from memoriter.tools import estimate_json, sync_json
 
@@ -29,7 +29,7 @@ def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
     Searching does this by itself; run it to have all vectors at once, or after changing settings. It may be
     interrupted at any time and goes on where it was. Next: memoriter status.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     with asked.memory() as memory:
         if dry_run:
             estimate = memory.estimate()

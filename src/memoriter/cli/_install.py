@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
 from memoriter.cli._mcp import HOST, PORT, usable_token
+from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memoriter.cli._render import Line, Screen
+    from memoriter.environment import Environment
     from memoriter.integrations import ClientName, Outcome, Scope
-    from memoriter.surroundings import Surroundings
 
 CLIENTS: dict[ClientName, str] = {
     "claude-code": "Claude Code",
@@ -60,15 +60,15 @@ def command(
     """
     if port is not None and not http:
         raise click.UsageError("--port goes with --http.")
-    from memoriter.app import surroundings
-    from memoriter.integrations import Launch, Machine, Remote, apply, changes
+    from memoriter.app import read_environment
+    from memoriter.integrations import HttpServer, Launch, Machine, apply, changes
 
-    asked, screen = Asked.now(), Asked.now().screen
-    around = surroundings()
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
+    around = read_environment()
     machine = Machine(around.user_home, around.cwd, around.environ, sys.platform)
     remote = None
     if http and not remove:
-        remote = Remote(f"http://{HOST}:{port or PORT}/mcp", _token(around, screen, made=not dry_run))
+        remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(around, screen, made=not dry_run))
     launch = Launch(_program(), _options(asked), _passed_on(around.environ), remote)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
     outcomes = apply(planned, dry_run=dry_run)
@@ -93,13 +93,13 @@ def _program() -> tuple[str, ...]:
     return (str(beside),) if beside.is_file() else (sys.executable, "-m", "memoriter")
 
 
-def _token(around: Surroundings, screen: Screen, *, made: bool) -> str:
+def _token(around: Environment, screen: Screen, *, made: bool) -> str:
     """The token of the servers; one is made if there is none, unless nothing is to be written."""
     there = made or (around.home / "token").exists() or around.environ.get("MEMORITER_TOKEN", "").strip()
     return usable_token(around, screen, None).value if there else "not-made-yet"
 
 
-def _options(asked: Asked) -> tuple[str, ...]:
+def _options(asked: GlobalOptions) -> tuple[str, ...]:
     """What was given for this run holds for every run of the client."""
     given = {"--workspace": _absolute(asked.workspace), "--config": _absolute(asked.config), "--agent": asked.agent}
     return tuple(word for option, value in given.items() if value for word in (option, value))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._asked import Asked
 from memoriter.cli._failure import DONE, failure_of
+from memoriter.cli._options import GlobalOptions
 from memoriter.cli._table import LateGroup
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Program(LateGroup):
             code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": given})
         except Exception as error:  # noqa: BLE001 - a person gets words, never a trace that was not asked for
             failure = failure_of(error)
-            Asked.read(given, sys.argv[1:] if args is None else args).screen.failed(failure, error)
+            GlobalOptions.read(given, sys.argv[1:] if args is None else args).screen.failed(failure, error)
             code = failure.exit_code
         code = code if isinstance(code, int) else DONE
         if not standalone_mode:
@@ -68,7 +68,7 @@ def main(context: click.Context) -> None:
     The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
     time. To begin, run a search in a folder of notes, or remember something.
     """
-    asked = Asked.now()
+    asked = GlobalOptions.now()
     asked.screen.begin()
     if context.invoked_subcommand is None:
         asked.screen.text(context.get_help())

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
     from memoriter.cli._render import Screen
     from memoriter.discovery import Token
+    from memoriter.environment import Environment
     from memoriter.memory import Memory
-    from memoriter.surroundings import Surroundings
 
 HOST, PORT = "127.0.0.1", 8377
 THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -41,10 +41,10 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     """
     if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
         raise click.UsageError("--host, --port, --allow-host and --token-file go with --http.")
-    from memoriter.surroundings import surroundings
+    from memoriter.environment import read_environment
 
-    asked, screen = Asked.now(), Asked.now().screen
-    token = usable_token(surroundings(), screen, token_file) if http else None
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
+    token = usable_token(read_environment(), screen, token_file) if http else None
     memory = asked.told(asked.memory(spare=False))
     if token is not None:
         _serve(memory, screen, token, address=(host, port), names=allow_host)
@@ -56,7 +56,7 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     serve_stdio(memory)
 
 
-def usable_token(around: Surroundings, screen: Screen, file: str | None) -> Token:
+def usable_token(around: Environment, screen: Screen, file: str | None) -> Token:
     """Return the token that clients of a server have to send, and show what is new about it. Raises ConfigError."""
     from memoriter.discovery import token_for
 

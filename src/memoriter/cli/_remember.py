@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.tools import appended_json
 
 
@@ -30,7 +30,7 @@ def command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
     Nothing that is there is changed, and several programs may write at once. The next search finds it.
     Next: memoriter search.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
     with asked.memory() as memory:
         remembered = memory.remember(entry, to=to)

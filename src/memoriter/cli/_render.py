@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from typing import TextIO
 
-    from memoriter.cli._failure import Failure
+    from memoriter.cli._failure import CommandFailure
     from memoriter.sync import Progress
-    from memoriter.types import Reason
+    from memoriter.types import Diagnostic
 
 Span = tuple[str, str]
 """A text and its style, in rich's words; plain: an empty style."""
@@ -79,13 +79,13 @@ class Screen:
         if self.verbose:
             _print([((text, "dim"),)], sys.stderr)
 
-    def reasons(self, reasons: Sequence[Reason]) -> None:
+    def reasons(self, reasons: Sequence[Diagnostic]) -> None:
         """What a person should know about the state of the memory."""
         for reason in reasons:
             remedy: list[Line] = [(("  " + reason.remedy, ""),)] if reason.remedy else []
             self.note((("! ", "yellow"), (reason.message, "")), *remedy)
 
-    def failed(self, failure: Failure, error: Exception) -> None:
+    def failed(self, failure: CommandFailure, error: Exception) -> None:
         """The failure: as JSON on stdout, or in words on stderr; with -v the trace as well."""
         if self.verbose:
             import traceback

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._answer import answer_lines
-from memoriter.cli._asked import Asked, Command
 from memoriter.cli._days import FORMS, read_day
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.tools import citations_on, result_json
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def command(
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
     finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     since, until = _days(since, until, on)
     text = " ".join(query)
     with asked.memory() as memory:

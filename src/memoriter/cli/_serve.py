@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
 from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, usable_token
+from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
     import socket
 
     from memoriter.cli._render import Screen
     from memoriter.discovery import Announcement, Token
+    from memoriter.environment import Environment
     from memoriter.memory import Memory
-    from memoriter.surroundings import Surroundings
     from memoriter.sync import WatchEvent
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
@@ -45,9 +45,9 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
     Each request must carry the token that memoriter token prints; hooks need no setting for that.
     Ctrl-C ends it, and everything goes on without it. Next: memoriter install --help.
     """
-    from memoriter.surroundings import surroundings
+    from memoriter.environment import read_environment
 
-    asked, around = Asked.now(), surroundings()
+    asked, around = GlobalOptions.now(), read_environment()
     token = usable_token(around, asked.screen, token_file)
     memory = asked.told(asked.memory(spare=False))
     from memoriter.mcp_server import listen
@@ -63,8 +63,8 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
 class _Desk:
     """One server with all that it was told."""
 
-    asked: Asked
-    around: Surroundings
+    asked: GlobalOptions
+    around: Environment
     memory: Memory
     listening: socket.socket
     host: str
@@ -78,7 +78,7 @@ class _Desk:
 
     def open(self) -> None:
         """Serve until the process is told to end."""
-        from memoriter.discovery import LiveToken, folder_of, withdraw
+        from memoriter.discovery import LiveToken, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
 
         folder = folder_of(self.around.home)
@@ -100,10 +100,10 @@ class _Desk:
                     self.listening,
                     ready=lambda: self.begin(folder, server),
                     ending=ending,
-                    last=lambda: withdraw(folder, server),
+                    last=lambda: unregister(folder, server),
                 )
             finally:
-                withdraw(folder, server)
+                unregister(folder, server)
 
     def begin(self, folder: Path, server: Announcement) -> None:
         """Tell everybody that requests are answered now."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import STANDING, Asked, Command
 from memoriter.cli._failure import FAILED
+from memoriter.cli._options import STANDING, Command, GlobalOptions
 from memoriter.cli._render import counted
 from memoriter.tools import status_json
 
@@ -36,7 +36,7 @@ def command(*, deep: bool) -> None:
     that is left out. --deep draws eight passages by lot and searches for each by its rarest words; exit code 1 if one
     is not found. Next: memoriter doctor, if something is wrong.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     states = [_status(agent, deep=deep) for agent in _agents(asked)]
     if screen.as_json:
         screen.json([status_json(state) for state in states])
@@ -49,18 +49,18 @@ def command(*, deep: bool) -> None:
         click.get_current_context().exit(FAILED)
 
 
-def _status(asked: Asked, *, deep: bool) -> Status:
+def _status(asked: GlobalOptions, *, deep: bool) -> Status:
     with asked.memory() as memory:
         return (asked.told(memory) if deep else memory).status(deep=deep)
 
 
-def _agents(asked: Asked) -> list[Asked]:
+def _agents(asked: GlobalOptions) -> list[GlobalOptions]:
     """One for each agent that is meant."""
     if asked.agent or asked.workspace:
         return [asked]
-    from memoriter.app import settle, surroundings
+    from memoriter.app import read_environment, settle
 
-    _, configuration, chosen = settle(surroundings(), None, asked.config, None)
+    _, configuration, chosen = settle(read_environment(), None, asked.config, None)
     listed = [agent.id for agent in configuration.settings.agents.list]
     return [replace(asked, agent=agent) for agent in listed or [chosen]]
 

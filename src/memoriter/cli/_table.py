@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._asked import global_options, with_examples
+from memoriter.cli._options import global_options, with_examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

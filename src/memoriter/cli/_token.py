@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 
 
 @click.command(cls=Command, name="token")
@@ -22,10 +22,10 @@ def command(*, renew: bool) -> None:
     Next: memoriter serve.
     """
     from memoriter.discovery import renewed_token, token_for
+    from memoriter.environment import read_environment
     from memoriter.errors import UsageError
-    from memoriter.surroundings import surroundings
 
-    screen, around = Asked.now().screen, surroundings()
+    screen, around = GlobalOptions.now().screen, read_environment()
     if renew and around.environ.get("MEMORITER_TOKEN", "").strip():
         raise UsageError("The token comes from MEMORITER_TOKEN.", remedy="Change that variable, or unset it first.")
     token = renewed_token(around.home) if renew else token_for(around.home, around.environ)

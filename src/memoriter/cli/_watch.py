@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._asked import Asked, Command
+from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import counted
 from memoriter.tools import watch_json
 
@@ -39,7 +39,7 @@ def command() -> None:
     waits, and takes over when that one ends. Where the system cannot tell of changes it looks at the notes every few
     seconds, and says so. Next: memoriter status.
     """
-    asked, screen = Asked.now(), Asked.now().screen
+    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     stop = threading.Event()
     # In a thread of its own, so that a signal ends it whatever a service keeps it waiting for.
     with (

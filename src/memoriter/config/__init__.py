@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope, QmdSettings
     from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd, qmd_limits
-    from memoriter.config._reference import Entry, reference
+    from memoriter.config._reference import SettingRow, reference
     from memoriter.config._schema import (
         AgentDefaults,
         AgentSettings,
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
         MemorySearch,
         Mmr,
         QuerySettings,
-        Remote,
+        RemoteSection,
         Scoring,
         SessionSync,
         Store,
         Strategy,
-        Sync,
+        SyncSection,
         TemporalDecay,
-        VectorStore,
+        VectorStoreSection,
     )
     from memoriter.config._secrets import expand
 
@@ -73,7 +73,6 @@ __all__ = [
     "Configuration",
     "DayBudget",
     "Engine",
-    "Entry",
     "Experimental",
     "ExtraPathSetting",
     "Hybrid",
@@ -95,15 +94,16 @@ __all__ = [
     "QmdScope",
     "QmdSettings",
     "QuerySettings",
-    "Remote",
+    "RemoteSection",
     "Scoring",
     "SessionSync",
+    "SettingRow",
     "Settings",
     "Store",
     "Strategy",
-    "Sync",
+    "SyncSection",
     "TemporalDecay",
-    "VectorStore",
+    "VectorStoreSection",
     "agent_name",
     "as_file",
     "cache_of",
@@ -137,14 +137,14 @@ def __getattr__(name: str) -> Any:
         "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",
         "_qmd": "QmdMatch QmdRule QmdScope QmdSettings",
         "_qmd_plan": "Collection QmdPlan plan_qmd qmd_limits",
-        "_reference": "Entry reference",
+        "_reference": "SettingRow reference",
         "_schema": (
             "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "
             "MemorySettings ModelProvider Settings "
         ),
         "_search": (
             "Batch Cache Chunking DayBudget Engine Experimental ExtraPathSetting Hybrid Local MemorySearch "
-            "Mmr QuerySettings Remote Scoring SessionSync Store Strategy Sync TemporalDecay VectorStore "
+            "Mmr QuerySettings RemoteSection Scoring SessionSync Store Strategy SyncSection TemporalDecay VectorStoreSection "
         ),
         "_secrets": "expand",
     }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from memoriter.config._section import About, Key, Section
+    from memoriter.config._section import Doc, Key, Section
     from memoriter.config._tree import Tree
 
 EXPECTED = {
@@ -133,11 +133,11 @@ def out_of_range(found: Settings) -> Iterator[Problem]:
             yield Problem(key, f"{dotted(key)} must be 'search', 'vsearch' or 'query', not {given(value, plain=True)}")
 
 
-def within(value: float, text: About) -> bool:
+def within(value: float, text: Doc) -> bool:
     return (text.low is None or value >= text.low) and (text.high is None or value <= text.high)
 
 
-def allowed(text: About) -> str:
+def allowed(text: Doc) -> str:
     """The range in words."""
     if text.low is None:
         return f"at most {text.high:g}" if text.high is not None else ""

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from memoriter.config._document import Document
+    from memoriter.config._document import ConfigDocument
     from memoriter.config._search import MemorySearch
     from memoriter.config._section import Key
-    from memoriter.types import Reason
+    from memoriter.types import Diagnostic
 
 DEFAULT = Origin("default")
 
@@ -37,9 +37,9 @@ class Configuration:
     """The workspace's own `.memoriter.json5`, if there is one."""
     ignored: tuple[str, ...] = ()
     """Dotted keys of the files that only OpenClaw knows and that have no effect here."""
-    documents: tuple[Document, ...] = field(default=(), repr=False)
+    documents: tuple[ConfigDocument, ...] = field(default=(), repr=False)
     """What was written, the weakest first."""
-    refused: tuple[Reason, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
     """Files whose settings do not count, because they cannot be trusted."""
 
     @property

@@ -41,7 +41,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigDocument:
     kind: OriginKind
     tree: Tree = field(repr=False)
     path: Path | None = None
@@ -61,15 +61,15 @@ class Document:
         return f"{where}:{line}:{column}"
 
 
-def document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> Document:
+def document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:
     """The settings of ours in a value that was read."""
     if not isinstance(raw, dict):
         raise ConfigError(f"{path or kind}:1:1: a configuration is an object in braces")
     tree, ignored = ours(canonical(table(raw)), Settings)
-    return Document(kind, tree, path, text, tuple(ignored))
+    return ConfigDocument(kind, tree, path, text, tuple(ignored))
 
 
-def read(kind: OriginKind, path: Path) -> Document:
+def read(kind: OriginKind, path: Path) -> ConfigDocument:
     """Read a configuration file.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memoriter.config._places import FILE, HOME_NAME, in_home
 from memoriter.errors import ConfigError
 from memoriter.permissions import Exposure, is_loose
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -42,7 +42,7 @@ def check_home(home: Path, owners: Owners) -> None:
 
 def notices_of(
     place: Place, configuration: Configuration, *, home: Path, user_home: Path, index: Collection[Path]
-) -> tuple[Reason, ...]:
+) -> tuple[Diagnostic, ...]:
     """Take what is memoriter's away from other users, and return what a person should know.
 
     Args:
@@ -103,19 +103,19 @@ def _cache_folders(index: Collection[Path]) -> Iterator[Path]:
             yield from (folder.parent, folder)
 
 
-def _exposure_reasons(exposure: Exposure) -> list[Reason]:
+def _exposure_reasons(exposure: Exposure) -> list[Diagnostic]:
     """What a person should know of files that others could read."""
-    reasons: list[Reason] = []
+    reasons: list[Diagnostic] = []
     if count := len(exposure.mended):
         files = f"{str(exposure.mended[0])!r}" + (f" and {count - 1} more files of memoriter" if count > 1 else "")
         message = f"Other users of this machine could read {files}; now only you can."
         remedy = "If others use this machine, replace the keys and passwords that your notes and settings hold."
-        reasons.append(Reason("home_was_open", message, remedy))
+        reasons.append(Diagnostic("home_was_open", message, remedy))
     if exposure.open:
         others = f" and {len(exposure.open) - 1} more" if len(exposure.open) > 1 else ""
         message = f"Other users of this machine may read {str(exposure.open[0])!r}{others}, and that cannot be changed."
         remedy = "Set MEMORITER_HOME to a folder of your own, on a file system that keeps permissions."
-        reasons.append(Reason("home_open", message, remedy))
+        reasons.append(Diagnostic("home_open", message, remedy))
     return reasons
 
 

@@ -15,14 +15,14 @@ from memoriter.config._project import forbidden
 from memoriter.config._tree import merged, table, without
 from memoriter.errors import ConfigError
 from memoriter.permissions import owners_of
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from memoriter.config._check import Problem
-    from memoriter.config._document import Document, OriginKind
+    from memoriter.config._document import ConfigDocument, OriginKind
     from memoriter.config._tree import Tree
 
 
@@ -42,12 +42,12 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     chosen = chosen_file(path, home, environ)
     own = project / PROJECT_FILE if project else None
     own = own if own and os.path.lexists(own) else None  # what is there and is no file is an error, not silence
-    refused: tuple[Reason, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
     if own and project and (complaint := owners_of(environ, root=True).complaint(own)):
         own, refused = None, (not_obeyed(own, complaint),)
     if chosen is None and own is None:
         return Configuration(refused=refused)
-    documents: list[Document] = []
+    documents: list[ConfigDocument] = []
     if chosen:
         documents.append(checked(read("file", chosen)))
     if own and project:
@@ -55,10 +55,10 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     return replace(combined(documents), path=chosen, project_path=own, refused=refused)
 
 
-def not_obeyed(file: Path, complaint: str) -> Reason:
+def not_obeyed(file: Path, complaint: str) -> Diagnostic:
     """What a person is told of a workspace's settings that do not count."""
     message = f"The settings of {str(file)!r} are not obeyed: {complaint}."
-    return Reason("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
+    return Diagnostic("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
 
 
 def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:
@@ -85,7 +85,7 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     return replace(result, path=kept.path, project_path=kept.project_path, refused=kept.refused)
 
 
-def checked(given: Document, *, workspace: Path | None = None) -> Document:
+def checked(given: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
     """The document, if nothing in it is wrong."""
     problems = dict.fromkeys(f"{given.place(problem.key)}: {problem.message}" for problem in wrong(given, workspace))
     if problems:
@@ -93,7 +93,7 @@ def checked(given: Document, *, workspace: Path | None = None) -> Document:
     return given
 
 
-def wrong(given: Document, workspace: Path | None) -> Iterator[Problem]:
+def wrong(given: ConfigDocument, workspace: Path | None) -> Iterator[Problem]:
     if workspace is not None:
         yield from forbidden(given, workspace)
     tree = given.tree
@@ -107,7 +107,7 @@ def wrong(given: Document, workspace: Path | None) -> Iterator[Problem]:
         yield from out_of_range(settings(tree))
 
 
-def combined(documents: Sequence[Document]) -> Configuration:
+def combined(documents: Sequence[ConfigDocument]) -> Configuration:
     """The settings of all documents, the last one first in rank. Each must have been checked."""
     tree: Tree = {}
     for given in documents:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import ConfigError
 from memoriter.permissions import Owners, owners_of
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ class Place:
     """Absolute; it may not exist yet."""
     reason: str
     """For people: `-w`, `MEMORITER_WORKSPACE`, `found MEMORY.md above the current folder`, `configured`, `default`."""
-    refused: tuple[Reason, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
     """Folders that would have been the workspace if they could be trusted."""
 
 
@@ -108,7 +108,7 @@ def find_workspace(
         return Place(cwd / in_home(str(flag), user_home), "-w")
     if named := environ.get("MEMORITER_WORKSPACE", "").strip():
         return Place(cwd / in_home(named, user_home), "MEMORITER_WORKSPACE")
-    owners, refused = owners or owners_of(environ), list[Reason]()
+    owners, refused = owners or owners_of(environ), list[Diagnostic]()
     for folder in upwards(cwd, user_home):
         if not (sign := sign_of_memory(folder)):
             continue
@@ -133,12 +133,12 @@ def distrusted(folder: Path, owners: Owners) -> tuple[Path, str] | None:
     return (folder, "every user of this machine can put files there") if owners.open_to_all(folder) else None
 
 
-def refusal_of(folder: Path, path: Path, complaint: str) -> Reason:
+def refusal_of(folder: Path, path: Path, complaint: str) -> Diagnostic:
     """What a person is told of a folder that was passed over."""
     from shlex import quote
 
     message = f"{str(path)!r} is not used: {complaint}."
-    return Reason("workspace_refused", message, f"If you trust it, name the folder: -w {quote(str(folder))}")
+    return Diagnostic("workspace_refused", message, f"If you trust it, name the folder: -w {quote(str(folder))}")
 
 
 def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from memoriter.config._document import Document
+    from memoriter.config._document import ConfigDocument
     from memoriter.config._section import Key
     from memoriter.config._tree import Tree
 
@@ -27,7 +27,7 @@ ALLOWED: tuple[Key, ...] = (
 """Keys that change what is found, and nothing outside of the folder. `extraPaths` is allowed inside of it."""
 
 
-def forbidden(project: Document, workspace: Path) -> Iterator[Problem]:
+def forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem]:
     """What the file says and may not say."""
     for key, value in written(project.tree):
         if key == (*SEARCH, "extraPaths"):

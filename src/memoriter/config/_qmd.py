@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from memoriter.config._section import ANY, About, Section
+from memoriter.config._section import ANY, Doc, Section
 
 Action = Literal["allow", "deny"]
 
@@ -12,18 +12,18 @@ Action = Literal["allow", "deny"]
 class QmdPath(Section):
     """A folder that QMD indexes."""
 
-    path: Annotated[str, About("A folder, absolute or relative to the workspace; `~` is your home")] = ""
-    pattern: Annotated[str | None, About("Which files of the folder; unset: `**/*.md`")] = None
-    name: Annotated[str | None, About("Name of the collection; unset: `custom-N`")] = None
+    path: Annotated[str, Doc("A folder, absolute or relative to the workspace; `~` is your home")] = ""
+    pattern: Annotated[str | None, Doc("Which files of the folder; unset: `**/*.md`")] = None
+    name: Annotated[str | None, Doc("Name of the collection; unset: `custom-N`")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdSessions(Section):
     """Transcripts given to QMD."""
 
-    enabled: Annotated[bool, About("Give transcripts to QMD as well")] = False
-    export_dir: Annotated[str | None, About("Folder for the exported transcripts")] = None
-    retention_days: Annotated[float | None, About("Days that an exported transcript is kept; unset or 0: for ever")] = (
+    enabled: Annotated[bool, Doc("Give transcripts to QMD as well")] = False
+    export_dir: Annotated[str | None, Doc("Folder for the exported transcripts")] = None
+    retention_days: Annotated[float | None, Doc("Days that an exported transcript is kept; unset or 0: for ever")] = (
         None
     )
 
@@ -32,77 +32,77 @@ class QmdSessions(Section):
 class QmdUpdate(Section):
     """When QMD looks for changes."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"startup", "startupDelayMs"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"startup", "startupDelayMs"})
 
-    interval: Annotated[str | None, About("Time between two updates, `5m`; a bare number is minutes")] = None
-    debounce_ms: Annotated[float | None, About("Milliseconds between two updates at least; unset: 15000")] = None
-    on_boot: Annotated[bool, About("Update at the start")] = True
-    wait_for_boot_sync: Annotated[bool, About("Wait for the first update")] = False
-    embed_interval: Annotated[str | None, About("Time between two embedding runs; unset: `60m`")] = None
-    command_timeout_ms: Annotated[float | None, About("Milliseconds for a command; unset: 30000")] = None
-    update_timeout_ms: Annotated[float | None, About("Milliseconds for an update; unset: 120000")] = None
-    embed_timeout_ms: Annotated[float | None, About("Milliseconds for an embedding run; unset: 120000")] = None
+    interval: Annotated[str | None, Doc("Time between two updates, `5m`; a bare number is minutes")] = None
+    debounce_ms: Annotated[float | None, Doc("Milliseconds between two updates at least; unset: 15000")] = None
+    on_boot: Annotated[bool, Doc("Update at the start")] = True
+    wait_for_boot_sync: Annotated[bool, Doc("Wait for the first update")] = False
+    embed_interval: Annotated[str | None, Doc("Time between two embedding runs; unset: `60m`")] = None
+    command_timeout_ms: Annotated[float | None, Doc("Milliseconds for a command; unset: 30000")] = None
+    update_timeout_ms: Annotated[float | None, Doc("Milliseconds for an update; unset: 120000")] = None
+    embed_timeout_ms: Annotated[float | None, Doc("Milliseconds for an embedding run; unset: 120000")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdLimits(Section):
     """How much QMD may return."""
 
-    max_results: Annotated[float | None, About("Hits in an answer; unset: 6")] = None
-    max_snippet_chars: Annotated[float | None, About("Characters of a hit; unset: 700")] = None
-    max_injected_chars: Annotated[float | None, About("Characters of all hits for an agent; unset: 4000")] = None
-    timeout_ms: Annotated[float | None, About("Milliseconds for a search; unset: 4000")] = None
+    max_results: Annotated[float | None, Doc("Hits in an answer; unset: 6")] = None
+    max_snippet_chars: Annotated[float | None, Doc("Characters of a hit; unset: 700")] = None
+    max_injected_chars: Annotated[float | None, Doc("Characters of all hits for an agent; unset: 4000")] = None
+    timeout_ms: Annotated[float | None, Doc("Milliseconds for a search; unset: 4000")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdMatch(Section):
     """Which conversations a rule is about."""
 
-    elsewhere: ClassVar[frozenset[str]] = ANY
+    ignored_keys: ClassVar[frozenset[str]] = ANY
 
-    channel: Annotated[str | None, About("Channel of the session")] = None
-    chat_type: Annotated[str | None, About("`direct`, `group` or `channel`")] = None
-    key_prefix: Annotated[str | None, About("Start of the session key without `agent:<id>:`")] = None
-    raw_key_prefix: Annotated[str | None, About("Start of the whole session key")] = None
+    channel: Annotated[str | None, Doc("Channel of the session")] = None
+    chat_type: Annotated[str | None, Doc("`direct`, `group` or `channel`")] = None
+    key_prefix: Annotated[str | None, Doc("Start of the session key without `agent:<id>:`")] = None
+    raw_key_prefix: Annotated[str | None, Doc("Start of the whole session key")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdRule(Section):
     """What is allowed in some conversations."""
 
-    action: Annotated[Action, About("What happens to a session that matches")] = "deny"
-    match: Annotated[QmdMatch, About("Which sessions; nothing given matches all")] = QmdMatch()
+    action: Annotated[Action, Doc("What happens to a session that matches")] = "deny"
+    match: Annotated[QmdMatch, Doc("Which sessions; nothing given matches all")] = QmdMatch()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdScope(Section):
     """Where QMD may be searched from."""
 
-    default: Annotated[Action | None, About("What happens to a session that no rule matches")] = None
-    rules: Annotated[tuple[QmdRule, ...], About("The first rule that matches decides")] = ()
+    default: Annotated[Action | None, Doc("What happens to a session that no rule matches")] = None
+    rules: Annotated[tuple[QmdRule, ...], Doc("The first rule that matches decides")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdMcporter(Section):
     """Running QMD through mcporter."""
 
-    enabled: Annotated[bool, About("Ask QMD through mcporter")] = False
-    server_name: Annotated[str | None, About("Name of the server there; unset: `qmd`")] = None
-    start_daemon: Annotated[bool, About("Start mcporter's daemon")] = True
+    enabled: Annotated[bool, Doc("Ask QMD through mcporter")] = False
+    server_name: Annotated[str | None, Doc("Name of the server there; unset: `qmd`")] = None
+    start_daemon: Annotated[bool, Doc("Start mcporter's daemon")] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdSettings(Section):
     """The QMD backend."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"rerank", "searchTool"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"rerank", "searchTool"})
 
-    command: Annotated[str | None, About("The program; unset: `qmd`")] = None
-    search_mode: Annotated[str | None, About("`search`, `vsearch` or `query`; unset or anything else: `search`")] = None
-    include_default_memory: Annotated[bool, About("Give the workspace's notes to QMD")] = True
-    paths: Annotated[tuple[QmdPath, ...], About("Further folders")] = ()
-    sessions: Annotated[QmdSessions, About("Transcripts")] = QmdSessions()
-    update: Annotated[QmdUpdate, About("When QMD looks at the files")] = QmdUpdate()
-    limits: Annotated[QmdLimits, About("Sizes; 0 and less mean the default")] = QmdLimits()
-    mcporter: Annotated[QmdMcporter, About("QMD as a server")] = QmdMcporter()
-    scope: Annotated[QmdScope | None, About("Which sessions may be answered; unset: direct chats only")] = None
+    command: Annotated[str | None, Doc("The program; unset: `qmd`")] = None
+    search_mode: Annotated[str | None, Doc("`search`, `vsearch` or `query`; unset or anything else: `search`")] = None
+    include_default_memory: Annotated[bool, Doc("Give the workspace's notes to QMD")] = True
+    paths: Annotated[tuple[QmdPath, ...], Doc("Further folders")] = ()
+    sessions: Annotated[QmdSessions, Doc("Transcripts")] = QmdSessions()
+    update: Annotated[QmdUpdate, Doc("When QMD looks at the files")] = QmdUpdate()
+    limits: Annotated[QmdLimits, Doc("Sizes; 0 and less mean the default")] = QmdLimits()
+    mcporter: Annotated[QmdMcporter, Doc("QMD as a server")] = QmdMcporter()
+    scope: Annotated[QmdScope | None, Doc("Which sessions may be answered; unset: direct chats only")] = None

@@ -39,7 +39,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class QmdSchedule:
     """When QMD updates, and how long it may take: all in milliseconds. An interval of 0 is never."""
 
     interval_ms: int
@@ -53,7 +53,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QmdPlanLimits:
     max_results: int
     max_snippet_chars: int
     max_injected_chars: int
@@ -71,8 +71,8 @@ class QmdPlan:
     sessions_enabled: bool
     export_dir: Path | None
     retention_days: int | None
-    schedule: Schedule
-    limits: Limits
+    schedule: QmdSchedule
+    limits: QmdPlanLimits
     mcporter: bool
     server_name: str
     start_daemon: bool
@@ -111,9 +111,9 @@ def program(command: str | None) -> str:
     return words[0] if words and words[0] else "qmd"
 
 
-def schedule(given: QmdUpdate) -> Schedule:
+def schedule(given: QmdUpdate) -> QmdSchedule:
     debounce = given.debounce_ms
-    return Schedule(
+    return QmdSchedule(
         interval_ms=duration(given.interval, 5 * MINUTE),
         debounce_ms=math.floor(debounce) if debounce is not None and debounce >= 0 else 15_000,
         on_boot=given.on_boot,
@@ -125,9 +125,9 @@ def schedule(given: QmdUpdate) -> Schedule:
     )
 
 
-def qmd_limits(given: QmdLimits) -> Limits:
+def qmd_limits(given: QmdLimits) -> QmdPlanLimits:
     """How much may be returned; what is not given, zero and less mean the default."""
-    return Limits(
+    return QmdPlanLimits(
         max_results=positive(given.max_results, 6),
         max_snippet_chars=positive(given.max_snippet_chars, 700),
         max_injected_chars=positive(given.max_injected_chars, 4000),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
 
 
-class Entry(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting, in words."""
 
     key: str
@@ -27,13 +27,13 @@ class Entry(NamedTuple):
     description: str
 
 
-def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Entry]:
+def reference(section: type[Section] = Settings, at: str = "") -> Iterator[SettingRow]:
     """Every setting, in the order of the files."""
     for name, item in named(section).items():
         key = f"{at}.{name}" if at else name
         below = inner(item.type)
         if below is None or is_same_again(key):
-            yield Entry(key, type_name(item), default(item), description(item))
+            yield SettingRow(key, type_name(item), default(item), description(item))
         elif is_list(item.type):
             yield from reference(below, f"{key}[]")
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.config._search import Hybrid, TemporalDecay
 
 if TYPE_CHECKING:
-    from memoriter.config._search import Chunking, ExtraPathSetting, MemorySearch, Remote, SessionSync
+    from memoriter.config._search import Chunking, ExtraPathSetting, MemorySearch, RemoteSection, SessionSync
     from memoriter.types import SourceKind
 
 BUILT_IN = (
@@ -74,7 +74,7 @@ def distinct(paths: tuple[ExtraPathSetting, ...]) -> tuple[ExtraPathSetting, ...
     return tuple(dict.fromkeys(entry for entry in trimmed if entry.path))
 
 
-def remote(given: Remote) -> Remote:
+def remote(given: RemoteSection) -> RemoteSection:
     return replace(given, batch=replace(given.batch, concurrency=max(1, given.batch.concurrency)))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from memoriter.config._section import About, Section, Whole
+from memoriter.config._section import Doc, Section, Whole
 from memoriter.types import SourceKind
 
 Scoring = Literal["calibrated", "rrf", "classic"]
@@ -18,105 +18,99 @@ GIBIBYTE = 1 << 30
 class ExtraPathSetting(Section):
     """A file or folder that counts as memory too."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"name"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"name"})
 
-    path: Annotated[str, About("A file or folder, absolute or relative to the workspace")] = ""
-    pattern: Annotated[str | None, About("Which files below the folder: a glob; unset means every Markdown file")] = (
-        None
-    )
+    path: Annotated[str, Doc("A file or folder, absolute or relative to the workspace")] = ""
+    pattern: Annotated[str | None, Doc("Which files below the folder: a glob; unset means every Markdown file")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experimental(Section):
     """Features that are not settled yet."""
 
-    session_memory: Annotated[bool, About("Let `sources` contain `sessions`")] = False
+    session_memory: Annotated[bool, Doc("Let `sources` contain `sessions`")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Section):
     """The provider's batch interface."""
 
-    enabled: Annotated[bool, About("Use the provider's batch interface for large amounts of text")] = False
-    wait: Annotated[bool, About("Wait until a batch is done before indexing ends")] = True
-    concurrency: Annotated[Whole, About("Batches in flight at once", limits="raised to 1")] = 2
-    poll_interval_ms: Annotated[Whole, About("Milliseconds between two questions whether a batch is done", low=0)] = (
-        2000
-    )
-    timeout_minutes: Annotated[Whole, About("Minutes after which a batch is given up", low=1)] = 60
+    enabled: Annotated[bool, Doc("Use the provider's batch interface for large amounts of text")] = False
+    wait: Annotated[bool, Doc("Wait until a batch is done before indexing ends")] = True
+    concurrency: Annotated[Whole, Doc("Batches in flight at once", limits="raised to 1")] = 2
+    poll_interval_ms: Annotated[Whole, Doc("Milliseconds between two questions whether a batch is done", low=0)] = 2000
+    timeout_minutes: Annotated[Whole, Doc("Minutes after which a batch is given up", low=1)] = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayBudget(Section):
     """The most that is sent to paid services in a day (UTC), by all agents together."""
 
-    tokens_per_day: Annotated[Whole, About("Tokens; 0 is no limit", low=0)] = 20_000_000
-    dollars_per_day: Annotated[float, About("US dollars, where prices are known; 0 is no limit", low=0)] = 2.0
+    tokens_per_day: Annotated[Whole, Doc("Tokens; 0 is no limit", low=0)] = 20_000_000
+    dollars_per_day: Annotated[float, Doc("US dollars, where prices are known; 0 is no limit", low=0)] = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remote(Section):
+class RemoteSection(Section):
     """Embedding over the network."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"nonBatchConcurrency"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"nonBatchConcurrency"})
 
     base_url: Annotated[
-        str | None, About("Address of the embedding service, in place of the provider's own", address=True)
+        str | None, Doc("Address of the embedding service, in place of the provider's own", address=True)
     ] = field(default=None, repr=False)
     api_key: Annotated[
-        str | None, About("Key of the embedding service; `${NAME}` is read from the environment", secret=True)
+        str | None, Doc("Key of the embedding service; `${NAME}` is read from the environment", secret=True)
     ] = field(default=None, repr=False)
     headers: Annotated[
-        Mapping[str, str], About("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
+        Mapping[str, str], Doc("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
     ] = field(default_factory=dict[str, str], repr=False)
-    batch: Annotated[Batch, About("The provider's batch interface")] = Batch()
-    budget: Annotated[DayBudget, About("The most that may be spent in a day")] = DayBudget()
+    batch: Annotated[Batch, Doc("The provider's batch interface")] = Batch()
+    budget: Annotated[DayBudget, Doc("The most that may be spent in a day")] = DayBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local(Section):
     """Embedding by a model file of your own."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"contextSize"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"contextSize"})
 
     model_path: Annotated[
         str | None,
-        About("A GGUF file or an `hf:` address, for the provider `local`; a folder with an ONNX export, for `onnx`"),
+        Doc("A GGUF file or an `hf:` address, for the provider `local`; a folder with an ONNX export, for `onnx`"),
     ] = None
-    model_cache_dir: Annotated[str | None, About("Folder where models are kept")] = None
+    model_cache_dir: Annotated[str | None, Doc("Folder where models are kept")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VectorStore(Section):
+class VectorStoreSection(Section):
     """How vectors are stored and compared."""
 
-    enabled: Annotated[bool, About("Let the SQLite extension answer vector queries where it loads")] = True
-    extension_path: Annotated[str | None, About("The sqlite-vec library to load in place of the bundled one")] = None
-    engine: Annotated[Engine, About("How vectors are compared; `auto` picks by size")] = "auto"
+    enabled: Annotated[bool, Doc("Let the SQLite extension answer vector queries where it loads")] = True
+    extension_path: Annotated[str | None, Doc("The sqlite-vec library to load in place of the bundled one")] = None
+    engine: Annotated[Engine, Doc("How vectors are compared; `auto` picks by size")] = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store(Section):
     """Where the index is."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"fts"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"fts"})
 
-    driver: Annotated[Literal["sqlite"], About("Kind of index file")] = "sqlite"
-    path: Annotated[str | None, About("The index file; `{agentId}` and a leading `~` are replaced")] = None
-    vector: Annotated[VectorStore, About("Vector search")] = VectorStore()
+    driver: Annotated[Literal["sqlite"], Doc("Kind of index file")] = "sqlite"
+    path: Annotated[str | None, Doc("The index file; `{agentId}` and a leading `~` are replaced")] = None
+    vector: Annotated[VectorStoreSection, Doc("Vector search")] = VectorStoreSection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunking(Section):
     """How notes are cut into passages."""
 
-    tokens: Annotated[Whole, About("Longest passage, in tokens of four characters", limits="raised to 1")] = 400
-    overlap: Annotated[
-        Whole, About("Tokens repeated where a passage must be cut", limits="kept within 0..tokens-1")
-    ] = 80
+    tokens: Annotated[Whole, Doc("Longest passage, in tokens of four characters", limits="raised to 1")] = 400
+    overlap: Annotated[Whole, Doc("Tokens repeated where a passage must be cut", limits="kept within 0..tokens-1")] = 80
     strategy: Annotated[
         Strategy | None,
-        About("`markdown` follows headings and paragraphs, `lines` is OpenClaw's way; unset: as `scoring` needs"),
+        Doc("`markdown` follows headings and paragraphs, `lines` is OpenClaw's way; unset: as `scoring` needs"),
     ] = None
 
 
@@ -124,99 +118,99 @@ class Chunking(Section):
 class SessionSync(Section):
     """When transcripts are indexed again."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"postCompactionForce"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"postCompactionForce"})
 
-    delta_bytes: Annotated[
-        Whole, About("New bytes after which a transcript is indexed again", limits="raised to 0")
-    ] = 100_000
+    delta_bytes: Annotated[Whole, Doc("New bytes after which a transcript is indexed again", limits="raised to 0")] = (
+        100_000
+    )
     delta_messages: Annotated[
-        Whole, About("New lines after which a transcript is indexed again", limits="raised to 0")
+        Whole, Doc("New lines after which a transcript is indexed again", limits="raised to 0")
     ] = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sync(Section):
+class SyncSection(Section):
     """When files are looked at."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset({"embeddingBatchTimeoutSeconds"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"embeddingBatchTimeoutSeconds"})
 
-    on_session_start: Annotated[bool, About("Look for changed files when a session starts")] = True
-    on_search: Annotated[bool, About("Look for changed files before a search")] = True
-    watch: Annotated[bool, About("Index files while they change")] = True
-    watch_debounce_ms: Annotated[Whole, About("Milliseconds of quiet before a changed file is indexed", low=0)] = 1500
-    interval_minutes: Annotated[Whole, About("Minutes between two looks at all files; 0 is never", low=0)] = 0
-    sessions: Annotated[SessionSync, About("Transcripts")] = SessionSync()
+    on_session_start: Annotated[bool, Doc("Look for changed files when a session starts")] = True
+    on_search: Annotated[bool, Doc("Look for changed files before a search")] = True
+    watch: Annotated[bool, Doc("Index files while they change")] = True
+    watch_debounce_ms: Annotated[Whole, Doc("Milliseconds of quiet before a changed file is indexed", low=0)] = 1500
+    interval_minutes: Annotated[Whole, Doc("Minutes between two looks at all files; 0 is never", low=0)] = 0
+    sessions: Annotated[SessionSync, Doc("Transcripts")] = SessionSync()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mmr(Section):
     """Variety among the hits."""
 
-    enabled: Annotated[bool, About("Prefer hits that differ from each other")] = False
-    lambda_: Annotated[float, About("1 is relevance only, 0 is difference only", limits="kept within 0..1")] = 0.7
+    enabled: Annotated[bool, Doc("Prefer hits that differ from each other")] = False
+    lambda_: Annotated[float, Doc("1 is relevance only, 0 is difference only", limits="kept within 0..1")] = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemporalDecay(Section):
     """How hits fade with age."""
 
-    enabled: Annotated[bool, About("Let dated notes and transcripts count less as they age")] = False
-    half_life_days: Annotated[Whole, About("Days after which a score is halved", limits="raised to 1")] = 30
+    enabled: Annotated[bool, Doc("Let dated notes and transcripts count less as they age")] = False
+    half_life_days: Annotated[Whole, Doc("Days after which a score is halved", limits="raised to 1")] = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid(Section):
     """How both sides of a search are combined."""
 
-    enabled: Annotated[bool, About("Search by words and by meaning; off: by meaning only")] = True
+    enabled: Annotated[bool, Doc("Search by words and by meaning; off: by meaning only")] = True
     vector_weight: Annotated[
         float | None,
-        About(
+        Doc(
             "Share of meaning; unset: the measured weight of `scoring`",
             limits="kept within 0..1; both divided by their sum",
         ),
     ] = None
     text_weight: Annotated[
         float | None,
-        About(
+        Doc(
             "Share of words; unset: the measured weight of `scoring`",
             limits="kept within 0..1; both divided by their sum",
         ),
     ] = None
     candidate_multiplier: Annotated[
-        Whole, About("Candidates from each side, as a multiple of `maxResults`", limits="kept within 1..20")
+        Whole, Doc("Candidates from each side, as a multiple of `maxResults`", limits="kept within 1..20")
     ] = 4
-    mmr: Annotated[Mmr, About("Variety")] = Mmr()
-    temporal_decay: Annotated[TemporalDecay, About("Age")] = TemporalDecay()
+    mmr: Annotated[Mmr, Doc("Variety")] = Mmr()
+    temporal_decay: Annotated[TemporalDecay, Doc("Age")] = TemporalDecay()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings(Section):
     """How questions are answered."""
 
-    max_results: Annotated[Whole, About("Hits in an answer", low=1)] = 6
-    min_score: Annotated[float, About("Lowest score of a hit", limits="kept within 0..1")] = 0.35
+    max_results: Annotated[Whole, Doc("Hits in an answer", low=1)] = 6
+    min_score: Annotated[float, Doc("Lowest score of a hit", limits="kept within 0..1")] = 0.35
     scoring: Annotated[
-        Scoring, About("`calibrated` scores mean the same for every model; `classic` is OpenClaw's formula")
+        Scoring, Doc("`calibrated` scores mean the same for every model; `classic` is OpenClaw's formula")
     ] = "calibrated"
-    deadline_ms: Annotated[Whole, About("Milliseconds after which the best answer so far is returned", low=1)] = 20_000
-    hybrid: Annotated[Hybrid, About("How both sides of a search are combined")] = Hybrid()
+    deadline_ms: Annotated[Whole, Doc("Milliseconds after which the best answer so far is returned", low=1)] = 20_000
+    hybrid: Annotated[Hybrid, Doc("How both sides of a search are combined")] = Hybrid()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache(Section):
     """Vectors kept for later."""
 
-    enabled: Annotated[bool, About("Keep vectors of text that is no longer in any file")] = True
-    max_entries: Annotated[Whole, About("Vectors kept; those in use are never dropped", limits="raised to 1")] = 50_000
-    max_bytes: Annotated[Whole, About("Bytes of vectors kept; those in use are never dropped", low=0)] = 2 * GIBIBYTE
+    enabled: Annotated[bool, Doc("Keep vectors of text that is no longer in any file")] = True
+    max_entries: Annotated[Whole, Doc("Vectors kept; those in use are never dropped", limits="raised to 1")] = 50_000
+    max_bytes: Annotated[Whole, Doc("Bytes of vectors kept; those in use are never dropped", low=0)] = 2 * GIBIBYTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearch(Section):
     """Indexing and searching for one agent. The keys are the same under `agents.list[].memorySearch`."""
 
-    elsewhere: ClassVar[frozenset[str]] = frozenset(
+    ignored_keys: ClassVar[frozenset[str]] = frozenset(
         {
             "documentInputType",
             "inputType",
@@ -228,29 +222,29 @@ class MemorySearch(Section):
         }
     )
 
-    enabled: Annotated[bool, About("Search memory at all")] = True
-    sources: Annotated[
-        tuple[SourceKind, ...], About("What is searched: notes (`memory`), transcripts (`sessions`)")
-    ] = ("memory",)
-    extra_paths: Annotated[tuple[ExtraPathSetting, ...], About("Files and folders that count as memory too")] = ()
+    enabled: Annotated[bool, Doc("Search memory at all")] = True
+    sources: Annotated[tuple[SourceKind, ...], Doc("What is searched: notes (`memory`), transcripts (`sessions`)")] = (
+        "memory",
+    )
+    extra_paths: Annotated[tuple[ExtraPathSetting, ...], Doc("Files and folders that count as memory too")] = ()
     session_paths: Annotated[
         tuple[str, ...],
-        About(
+        Doc(
             "More transcripts: files, folders, or `claude-code` and `codex` for those of this workspace; "
             "the agent's own always count"
         ),
     ] = ()
-    experimental: Annotated[Experimental, About("Not settled yet")] = Experimental()
-    provider: Annotated[str, About("Who turns text into vectors: a built-in name or an id of `models.providers`")] = (
+    experimental: Annotated[Experimental, Doc("Not settled yet")] = Experimental()
+    provider: Annotated[str, Doc("Who turns text into vectors: a built-in name or an id of `models.providers`")] = (
         "auto"
     )
-    model: Annotated[str, About("Embedding model; empty: the provider's default")] = ""
-    fallback: Annotated[str, About("Provider to use when the first one fails")] = "none"
-    remote: Annotated[Remote, About("Embedding over the network")] = Remote()
-    local: Annotated[Local, About("Embedding by a model file of your own")] = Local()
-    store: Annotated[Store, About("The index")] = Store()
-    chunking: Annotated[Chunking, About("How notes are cut into passages")] = Chunking()
-    sync: Annotated[Sync, About("When files are looked at")] = Sync()
-    query: Annotated[QuerySettings, About("How questions are answered")] = QuerySettings()
-    cache: Annotated[Cache, About("Vectors kept for later")] = Cache()
-    offline: Annotated[bool, About("Never use the network, whatever else is set")] = False
+    model: Annotated[str, Doc("Embedding model; empty: the provider's default")] = ""
+    fallback: Annotated[str, Doc("Provider to use when the first one fails")] = "none"
+    remote: Annotated[RemoteSection, Doc("Embedding over the network")] = RemoteSection()
+    local: Annotated[Local, Doc("Embedding by a model file of your own")] = Local()
+    store: Annotated[Store, Doc("The index")] = Store()
+    chunking: Annotated[Chunking, Doc("How notes are cut into passages")] = Chunking()
+    sync: Annotated[SyncSection, Doc("When files are looked at")] = SyncSection()
+    query: Annotated[QuerySettings, Doc("How questions are answered")] = QuerySettings()
+    cache: Annotated[Cache, Doc("Vectors kept for later")] = Cache()
+    offline: Annotated[bool, Doc("Never use the network, whatever else is set")] = False

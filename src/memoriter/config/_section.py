@@ -37,14 +37,14 @@ class Section:
         "allow_inf_nan": False,
         "alias_generator": file_name,
     }
-    elsewhere: ClassVar[frozenset[str]] = frozenset()
+    ignored_keys: ClassVar[frozenset[str]] = frozenset()
 
 
 ANY = frozenset({"*"})
 
 
 @dataclass(frozen=True, slots=True)
-class Floored:
+class TruncatedInt:
     """Marks a whole number that may be written with a fraction, which is cut off."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
@@ -53,7 +53,7 @@ class Floored:
         return core_schema.no_info_before_validator_function(floored, handler(source))
 
 
-Whole = Annotated[int, Floored()]
+Whole = Annotated[int, TruncatedInt()]
 
 
 def floored(value: object) -> object:
@@ -61,7 +61,7 @@ def floored(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class Doc:
     """What a person should know of a setting."""
 
     text: str
@@ -75,9 +75,9 @@ class About:
     """Shown without user, password and query."""
 
 
-def about(item: Field[Any]) -> About:
+def about(item: Field[Any]) -> Doc:
     notes = cast("tuple[object, ...]", cast(Any, item.type).__metadata__)
-    return next(note for note in notes if isinstance(note, About))
+    return next(note for note in notes if isinstance(note, Doc))
 
 
 def plain(annotation: Any) -> Any:

@@ -142,11 +142,11 @@ def descend(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
 
 
 def is_foreign(key: str, section: type[Section]) -> bool:
-    if key in section.elsewhere:
+    if key in section.ignored_keys:
         return True
     # OpenClaw has `model` and `models`, `reserveTokens` and `reserveTokensFloor`: only the closest names are mistakes.
     mistaken = get_close_matches(key.casefold(), [name.casefold() for name in named(section)], n=1, cutoff=0.92)
-    return "*" in section.elsewhere and not mistaken
+    return "*" in section.ignored_keys and not mistaken
 
 
 def locate(tree: object, key: Key) -> tuple[bool, int | None]:

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, withdraw
-from memoriter.discovery._asking import Meant, meant_by, settings_digest
-from memoriter.discovery._channel import REASONS, TICKET, Call, Reply
-from memoriter.discovery._handover import Unanswered, hand_over
+from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, unregister
+from memoriter.discovery._channel import REASONS, TICKET, HookCall, HookReply
+from memoriter.discovery._claims import take_ticket
+from memoriter.discovery._handover import Unanswered, delegate
 from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Exchange, address_of, body_digest, same
-from memoriter.discovery._tickets import take_ticket
+from memoriter.discovery._target import TargetMemory, resolve_target, settings_digest
 
 if TYPE_CHECKING:
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
@@ -20,26 +20,26 @@ __all__ = [
     "SCHEME",
     "TICKET",
     "Announcement",
-    "Call",
     "Exchange",
+    "HookCall",
+    "HookReply",
     "LiveToken",
-    "Meant",
-    "Reply",
+    "TargetMemory",
     "Token",
     "Unanswered",
     "address_of",
     "announce",
     "announced",
     "body_digest",
+    "delegate",
     "folder_of",
-    "hand_over",
-    "meant_by",
     "renewed_token",
+    "resolve_target",
     "same",
     "settings_digest",
     "take_ticket",
     "token_for",
-    "withdraw",
+    "unregister",
 ]
 
 

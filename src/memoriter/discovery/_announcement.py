@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from memoriter.discovery._claims import remove_old_tickets
 from memoriter.discovery._private import is_own_folder, read_private, write_new
-from memoriter.discovery._tickets import remove_old_tickets
 from memoriter.permissions import HAS_MODES, make_private_folder
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def announced(folder: Path) -> Iterator[Announcement]:
         if _alive(server.pid):
             yield server
         else:
-            withdraw(folder, server)
+            unregister(folder, server)
 
 
-def withdraw(folder: Path, server: Announcement) -> None:
+def unregister(folder: Path, server: Announcement) -> None:
     """Remove the file, unless it is another server's by now."""
     found = _read(folder / server.name)
     if found is not None and found.secret == server.secret:

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from memoriter.discovery._announcement import withdraw
+from memoriter.discovery._announcement import unregister
 from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Exchange, address_of, body_digest, same
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HookCall:
     """What to ask of a server."""
 
     path: str
@@ -42,7 +42,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HookReply:
     """What a server answered."""
 
     status: int
@@ -83,7 +83,7 @@ class Channel:
             raise ValueError("the server does not hold the secret of its announcement")
         self._exchange = exchange
 
-    def send(self, call: Call, ticket: str) -> None:
+    def send(self, call: HookCall, ticket: str) -> None:
         """Send a request to the server, which has proven itself. Raises OSError."""
         assert self._exchange is not None, "the server has proven itself"
         digest = body_digest(call.body)
@@ -103,7 +103,7 @@ class Channel:
 
         return bool(select.select([self._connection], [], [], seconds)[0])
 
-    def receive(self) -> Reply:
+    def receive(self) -> HookReply:
         """Return the answer. Raises OSError and `NOT_OURS`."""
         return self._receive(None)
 
@@ -117,7 +117,7 @@ class Channel:
         self._limit()
         self._connection.sendall("\r\n".join([*head, "", ""]).encode("ascii") + body)
 
-    def _receive(self, most: int | None) -> Reply:
+    def _receive(self, most: int | None) -> HookReply:
         """The answer, of which our server tells the length beforehand, if it is no longer than `most` bytes."""
         received = b""
         while b"\r\n\r\n" not in received:
@@ -129,7 +129,7 @@ class Channel:
         while len(body) < length:
             body += self._more(body, most)
         reasons = cast("list[object]", json.loads(headers.get(REASONS, "[]")))
-        return Reply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
+        return HookReply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
 
     def _more(self, received: bytes, most: int | None) -> bytes:
         if most is not None and len(received) >= most:
@@ -166,7 +166,7 @@ def reach(server: Announcement, folder: Path, clock: Callable[[], float], second
     try:
         connection = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
     except ConnectionRefusedError:
-        withdraw(folder, server)
+        unregister(folder, server)
         return None
     except (OSError, ValueError, OverflowError):
         return None

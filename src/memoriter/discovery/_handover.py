@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from memoriter.discovery._announcement import announced
 from memoriter.discovery._channel import NOT_OURS, reach
-from memoriter.discovery._tickets import is_free, take_ticket, write_ticket
+from memoriter.discovery._claims import is_free, take_ticket, write_ticket
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memoriter.discovery._asking import Meant
-    from memoriter.discovery._channel import Call, Channel, Reply
+    from memoriter.discovery._channel import Channel, HookCall, HookReply
+    from memoriter.discovery._target import TargetMemory
 
 TAKEN_SECONDS = 1.0
 """How long a server may take to prove itself, and how long to begin."""
@@ -25,7 +25,7 @@ class Unanswered(Exception):
     """A server has taken the work and did not say what became of it."""
 
 
-def hand_over(meant: Meant, folder: Path, call: Call) -> Reply | None:
+def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | None:
     """Let a server of this memory do the work.
 
     Returns:
@@ -55,7 +55,7 @@ def hand_over(meant: Meant, folder: Path, call: Call) -> Reply | None:
     return None
 
 
-def _asked(channel: Channel, folder: Path, call: Call, ticket: str) -> Reply | None:
+def _asked(channel: Channel, folder: Path, call: HookCall, ticket: str) -> HookReply | None:
     try:
         channel.allow(TAKEN_SECONDS)
         channel.send(call, ticket)

@@ -4,38 +4,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from memoriter.embed._choice import (
-    Address,
     Choice,
     ProviderSettings,
+    ServiceConfig,
     choose,
     choose_fallback,
     provider_choices,
 )
 from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
-from memoriter.embed._open import Outside, batch_of, open_choice, refusal_of, spec_at_hand
+from memoriter.embed._open import ProviderContext, batch_of, open_choice, refusal_of, spec_at_hand
 from memoriter.embed._provider import EmbeddingProvider, SendsTexts
 from memoriter.embed._registry import open_provider, provider_names, spec_of
 from memoriter.embed._vectors import cosine, normalise
 from memoriter.embed.local import is_model_uri
 
 if TYPE_CHECKING:
-    from memoriter.embed._batches import Embedded, Failure, embed_in_batches
+    from memoriter.embed._batches import BatchFailure, Embedded, embed_in_batches
     from memoriter.embed.remote._batch_run import Collected, batch_vendors
     from memoriter.embed.remote._batch_state import BatchJob, BatchRules
     from memoriter.embed.remote._prices import price_of, price_row
 
 __all__ = [
-    "Address",
+    "BatchFailure",
     "BatchJob",
     "BatchRules",
     "Choice",
     "Collected",
     "Embedded",
     "EmbeddingProvider",
-    "Failure",
-    "Outside",
+    "ProviderContext",
     "ProviderSettings",
     "SendsTexts",
+    "ServiceConfig",
     "batch_of",
     "batch_vendors",
     "choose",
@@ -62,7 +62,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what embeds many texts, or asks services, when it is first asked for: most searches need none of it."""
     later = {
-        "_batches": ("Embedded", "Failure", "embed_in_batches"),
+        "_batches": ("Embedded", "BatchFailure", "embed_in_batches"),
         "remote._batch_run": ("Collected", "batch_vendors"),
         "remote._batch_state": ("BatchJob", "BatchRules"),
         "remote._prices": ("price_of", "price_row"),

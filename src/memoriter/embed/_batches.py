@@ -26,7 +26,7 @@ _SHORTEST_PART = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class BatchFailure:
     """A text that has no vector, and why."""
 
     position: int
@@ -41,7 +41,7 @@ class Embedded:
     """Of the texts that were given, ascending; row i of `vectors` belongs to `positions[i]`."""
     vectors: NDArray[np.float32]
     """Shape (positions, dimensions); rows of unit length."""
-    failures: tuple[Failure, ...]
+    failures: tuple[BatchFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def embed_in_batches(
         EmbeddingError: any other than `InputTooLarge` and `InputRejected`; nothing is known about the texts left.
     """
     if texts and role == "document":
-        provider.expect(len(texts))
+        provider.hint_batch_size(len(texts))
     if isinstance(provider, SendsTexts):  # before a text is cut: the half of a secret is not known to be one
         texts = [provider.outgoing(text) for text in texts]
     sizes = [provider.count_tokens(text) for text in texts]
@@ -154,10 +154,10 @@ def _gathered(
 
     positions: list[int] = []
     vectors: list[NDArray[np.float32]] = []
-    failures: list[Failure] = []
+    failures: list[BatchFailure] = []
     for position, outcome in outcomes:
         if isinstance(outcome, EmbeddingError):
-            failures.append(Failure(position, outcome))
+            failures.append(BatchFailure(position, outcome))
         else:
             positions.append(position)
             vectors.append(outcome)

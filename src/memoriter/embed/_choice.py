@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._remote_settings import RemoteSettings
 
 AUTO, NONE = "auto", "none"
-HERE = ("bundled", "fake", "local", "onnx")
+LOCAL = ("bundled", "fake", "local", "onnx")
 """Providers that run on this machine."""
-SERVICES = ("gemini", "mistral", "ollama", "openai", "voyage")
+REMOTE = ("gemini", "mistral", "ollama", "openai", "voyage")
 """Providers that are asked over the network."""
-COMPATIBLE = {"lmstudio": "http://127.0.0.1:1234/v1", "openai-compatible": ""}
+OPENAI_COMPATIBLE = {"lmstudio": "http://127.0.0.1:1234/v1", "openai-compatible": ""}
 """Names for whatever speaks as OpenAI does, with the address where it usually is."""
 _STAY = "set memorySearch.provider to bundled to stay on this machine"
 
@@ -27,7 +27,7 @@ Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServiceConfig:
     """A service by a name of the user's: an entry of `models.providers`."""
 
     base_url: str = field(default="", repr=False)
@@ -53,7 +53,7 @@ class ProviderSettings:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     problem: ConfigError | None = None
     """What is wrong with address, key or headers."""
-    services: Mapping[str, Address] = field(default_factory=dict[str, Address])
+    services: Mapping[str, ServiceConfig] = field(default_factory=dict[str, ServiceConfig])
     local_model: str = ""
     """A GGUF file, an `hf:` address, or a folder with an ONNX export."""
     model_cache_dir: Path | None = None
@@ -83,13 +83,13 @@ class Choice:
     """Where the key is from, as it may be shown."""
     vendor: str = ""
     model: str = ""
-    at_home: bool = False
+    official_endpoint: bool = False
     """Whether the service is the vendor's own: there its prices hold."""
 
 
 def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
     """Every name that can be configured here."""
-    return (AUTO, NONE, *sorted({*HERE, *SERVICES, *COMPATIBLE, *settings.services}))
+    return (AUTO, NONE, *sorted({*LOCAL, *REMOTE, *OPENAI_COMPATIBLE, *settings.services}))
 
 
 def choose(settings: ProviderSettings) -> Choice:
@@ -126,7 +126,7 @@ def _automatic(settings: ProviderSettings) -> str:
 
 def _has_address(vendor: str, settings: ProviderSettings) -> bool:
     """Whether another address than the vendor's own is to be asked."""
-    return bool(settings.base_url or settings.services.get(vendor, Address()).base_url)
+    return bool(settings.base_url or settings.services.get(vendor, ServiceConfig()).base_url)
 
 
 def _is_there(settings: ProviderSettings) -> bool:
@@ -148,7 +148,7 @@ def _choice(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
         return Choice(name, "bundled" if name == "bundled" else "fake")
     if name in {"local", "onnx"}:
         return _of_a_file(name, settings)
-    if name in settings.services or name in SERVICES or name in COMPATIBLE:
+    if name in settings.services or name in REMOTE or name in OPENAI_COMPATIBLE:
         return _of_a_service(name, settings, own=own)
     raise ConfigError(
         f"There is no embedding provider {name!r}; words alone are searched.",
@@ -169,15 +169,15 @@ def _of_a_file(name: str, settings: ProviderSettings) -> Choice:
 
 def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
     from memoriter.embed.remote._remote import vendor_of
-    from memoriter.embed.remote._remote_settings import RemoteSettings, is_loopback, is_near
+    from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network, is_loopback
 
-    service = settings.services.get(name, Address())
+    service = settings.services.get(name, ServiceConfig())
     problem = (settings.problem if own else None) or service.problem
     if problem is not None:
         raise problem
     vendor = _vendor(name, service)
-    base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")
-    if name not in SERVICES and not base_url:
+    base_url = (settings.base_url if own else "") or service.base_url or OPENAI_COMPATIBLE.get(name, "")
+    if name not in REMOTE and not base_url:
         raise ConfigError(
             f"The service {name!r} has no address.",
             remedy="Set memorySearch.remote.baseUrl, such as https://host/v1.",
@@ -186,7 +186,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
     at_home = endpoint == spoken.base_url
     # A key that says nothing of whose it is belongs to the provider that is asked first.
-    shared = settings.api_key if own or _first(settings) in {*HERE, NONE} else ""
+    shared = settings.api_key if own or _first(settings) in {*LOCAL, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
     key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not at_home)
     leaves = not is_loopback(endpoint)
@@ -210,19 +210,19 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         remote,
         endpoint,
         leaves,
-        metered=not is_near(endpoint),
+        metered=not is_local_network(endpoint),
         key_source=source,
         vendor=vendor,
         model=spoken.resolved(remote).model,
-        at_home=at_home,
+        official_endpoint=at_home,
     )
 
 
-def _vendor(name: str, service: Address) -> str:
-    if name in SERVICES:
+def _vendor(name: str, service: ServiceConfig) -> str:
+    if name in REMOTE:
         return name
     api = service.api.strip().lower()
-    spoken = next((vendor for vendor in SERVICES if api == vendor or api.startswith(f"{vendor}-")), "")
+    spoken = next((vendor for vendor in REMOTE if api == vendor or api.startswith(f"{vendor}-")), "")
     return spoken or ("gemini" if api.startswith("google") else "openai")
 
 

@@ -63,7 +63,7 @@ class FakeProvider:
     def count_tokens(self, text: str) -> int:
         return utf8_size(text)
 
-    def expect(self, chunks: int) -> None:
+    def hint_batch_size(self, chunks: int) -> None:
         """Nothing is heavy here."""
 
     def close(self) -> None:

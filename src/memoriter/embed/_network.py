@@ -44,7 +44,7 @@ class TooMuch(Exception):
     """The server has sent more bytes than the exchange allows."""
 
 
-class Limits(threading.local):
+class ExchangeLimits(threading.local):
     """What the exchange of this thread may still use."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Limits(threading.local):
             raise TooMuch
 
 
-def client_for(limits: Limits, *, proxy: str | None = None) -> httpx2.Client:
+def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Client:
     """Return a client within limits, which follows no redirect and reads no variable of the environment but for TLS.
 
     Raises:
@@ -114,7 +114,7 @@ def proxy_for(url: str) -> str | None:
 class _Transport(httpx2.BaseTransport):
     """A pool of connections whose operations are within limits."""
 
-    def __init__(self, limits: Limits, proxy: str | None) -> None:
+    def __init__(self, limits: ExchangeLimits, proxy: str | None) -> None:
         self._pool = httpcore2.ConnectionPool(
             ssl_context=httpx2.create_ssl_context(),
             proxy=_proxy(proxy) if proxy else None,
@@ -167,7 +167,7 @@ class _Content(httpx2.SyncByteStream):
 class _Backend:
     """Opens connections; see `httpcore2.NetworkBackend`."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ExchangeLimits) -> None:
         self._limits = limits
         self._inner = httpcore2.SyncBackend()
 
@@ -206,7 +206,7 @@ class _Backend:
 class _Stream:
     """One connection; see `httpcore2.NetworkStream`."""
 
-    def __init__(self, inner: httpcore2.NetworkStream, limits: Limits) -> None:
+    def __init__(self, inner: httpcore2.NetworkStream, limits: ExchangeLimits) -> None:
         self._inner = inner
         self._limits = limits
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from memoriter.embed._provider import EmbeddingProvider
     from memoriter.embed.remote._batch_run import BatchRun, BatchStore
     from memoriter.embed.remote._batch_state import BatchRules
-    from memoriter.embed.remote._breaker import Breaker
-    from memoriter.embed.remote._remote import Account, RemoteProvider
+    from memoriter.embed.remote._breaker import BreakerState
+    from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder
     from memoriter.embed.remote._remote_settings import RemoteSettings
     from memoriter.errors import EmbeddingError
     from memoriter.types import ModelSpec
 
 
-class Notebook(Protocol):
+class KeyValueStore(Protocol):
     """Where a service's provider keeps what the next process must know."""
 
     def get(self, name: str) -> str | None: ...
@@ -33,7 +33,7 @@ class Notebook(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ProviderContext:
     """What providers need of the world."""
 
     wall: Callable[[], float]
@@ -42,14 +42,14 @@ class Outside:
     sleep: Callable[[float], object]
     random: Callable[[], float]
     """A number in 0..1."""
-    notebook: Notebook
+    store: KeyValueStore
     left: Callable[[], float] | None = None
     """Seconds that whoever asks now will wait."""
     downloading: Callable[[int, int | None], None] | None = None
     """Bytes of a model that are here, and of all of it where that is known."""
 
 
-def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: Outside) -> ModelSpec | None:
+def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderContext) -> ModelSpec | None:
     """The model of a choice, if it can be known without asking or loading anything.
 
     Raises:
@@ -71,7 +71,7 @@ def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: Outside) -
             return provider.spec if provider.settings.dimensions or provider.known else None
 
 
-def refusal_of(choice: Choice, outside: Outside) -> EmbeddingError | None:
+def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | None:
     """Why a service is not asked for a while; None where it would be. Nothing is sent."""
     return _remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
 
@@ -85,7 +85,12 @@ def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
 
 
 def open_choice(
-    choice: Choice, settings: ProviderSettings, outside: Outside, account: Account | None = None, *, anew: bool = False
+    choice: Choice,
+    settings: ProviderSettings,
+    outside: ProviderContext,
+    account: UsageRecorder | None = None,
+    *,
+    anew: bool = False,
 ) -> EmbeddingProvider:
     """The provider, ready to embed; a service whose model nobody knows is asked once, a model of the hub downloaded.
 
@@ -120,7 +125,7 @@ def open_choice(
         case "remote":
             provider = _remote(choice, outside, account, anew=anew)
             try:
-                _remember(provider, outside.notebook)
+                _remember(provider, outside.store)
             except BaseException:
                 provider.close()
                 raise
@@ -130,9 +135,9 @@ def open_choice(
 def batch_of(
     provider: EmbeddingProvider,
     store: BatchStore,
-    outside: Outside,
+    outside: ProviderContext,
     rules: BatchRules,
-    account: Account | None = None,
+    account: UsageRecorder | None = None,
 ) -> BatchRun | None:
     """The batch interface of an opened provider; None where its service has none."""
     from memoriter.embed.remote._batch_run import BatchRun, batch_vendors
@@ -145,7 +150,9 @@ def batch_of(
     )
 
 
-def _remote(choice: Choice, outside: Outside, account: Account | None, *, anew: bool = False) -> RemoteProvider:
+def _remote(
+    choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, anew: bool = False
+) -> RemoteProvider:
     from memoriter.embed.remote._guard import owner_of
     from memoriter.embed.remote._http import HttpClient
     from memoriter.embed.remote._remote import RemoteProvider
@@ -154,9 +161,9 @@ def _remote(choice: Choice, outside: Outside, account: Account | None, *, anew: 
     http = HttpClient(
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
-    told = choice.remote if anew else _remembered(choice.remote, choice.endpoint, outside.notebook)
+    told = choice.remote if anew else _remembered(choice.remote, choice.endpoint, outside.store)
     owner = owner_of((choice.endpoint, *choice.remote.secrets))
-    keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.notebook)
+    keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
     return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account, left=outside.left)
 
 
@@ -164,7 +171,7 @@ def _name(settings: RemoteSettings, endpoint: str) -> str:
     return f"model:{settings.vendor}:{endpoint}:{settings.model}"
 
 
-def _remembered(settings: RemoteSettings, endpoint: str, notebook: Notebook) -> RemoteSettings:
+def _remembered(settings: RemoteSettings, endpoint: str, notebook: KeyValueStore) -> RemoteSettings:
     """The settings with what the service has told of the model before."""
     kept = notebook.get(_name(settings, endpoint))
     try:
@@ -175,7 +182,7 @@ def _remembered(settings: RemoteSettings, endpoint: str, notebook: Notebook) -> 
         return settings
 
 
-def _remember(provider: RemoteProvider, notebook: Notebook) -> None:
+def _remember(provider: RemoteProvider, notebook: KeyValueStore) -> None:
     """Ask a model that nobody knows for its dimensions, and keep them: the next process asks nothing."""
     if provider.settings.dimensions or provider.known:
         return
@@ -189,16 +196,16 @@ def _remember(provider: RemoteProvider, notebook: Notebook) -> None:
 class _Breakers:
     """A breaker, kept in a notebook."""
 
-    def __init__(self, name: str, notebook: Notebook) -> None:
+    def __init__(self, name: str, notebook: KeyValueStore) -> None:
         self._name, self._notebook = name, notebook
 
-    def load(self) -> Breaker:
-        from memoriter.embed.remote._breaker import Breaker
+    def load(self) -> BreakerState:
+        from memoriter.embed.remote._breaker import BreakerState
 
-        return Breaker.from_json(self._notebook.get(self._name) or "")
+        return BreakerState.from_json(self._notebook.get(self._name) or "")
 
-    def save(self, breaker: Breaker) -> None:
+    def save(self, breaker: BreakerState) -> None:
         self._notebook.set(self._name, breaker.to_json())
 
-    def swap(self, old: Breaker, new: Breaker) -> bool:
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
         return self._notebook.swap(self._name, old.to_json(), new.to_json())

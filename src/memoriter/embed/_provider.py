@@ -33,7 +33,7 @@ class EmbeddingProvider(Protocol):
         """About how many tokens the model would read: exact near the limit, cheap elsewhere."""
         ...
 
-    def expect(self, chunks: int) -> None:
+    def hint_batch_size(self, chunks: int) -> None:
         """Hear that so many documents wait, so that a heavier engine may pay; 0 says that the work is done."""
         ...
 

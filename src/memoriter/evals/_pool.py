@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.evals._vectors import put
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Index
-from memoriter.search import Background, SearchSettings, clean_query, rank
-from memoriter.sync import Cutting, entry_of, learn_background
+from memoriter.search import CosineBaseline, SearchSettings, clean_query, rank
+from memoriter.sync import ChunkingSettings, entry_of, learn_background
 from memoriter.types import Chunk, Filters, Source
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class PoolIndex:
 
     index: Index
     spec: ModelSpec
-    cutting: Cutting
+    cutting: ChunkingSettings
     vectors: Rows
     files: dict[str, list[tuple[Document, Chunk]]]
-    background: Background
+    background: CosineBaseline
     _places: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
 
     @classmethod
@@ -87,8 +87,8 @@ class PoolIndex:
         with Index.open(file, clock=clock) as index:
             index.choose_engine("exact")
             index.use_vectors(spec)
-            start = Background.of_model(spec.background)
-            made = cls(index, spec, Cutting(words=words), vectors, _files(pool.documents), start)
+            start = CosineBaseline.of_model(spec.background)
+            made = cls(index, spec, ChunkingSettings(words=words), vectors, _files(pool.documents), start)
             with index.lease():
                 for path in made.files:
                     made.write(path)

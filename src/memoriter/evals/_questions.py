@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerLines:
     """Lines of a note that answer a question."""
 
     path: str
@@ -34,7 +34,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EvalQuestion:
     """What is asked, and every place that answers it; none for a question that has no answer."""
 
     id: str
@@ -42,14 +42,14 @@ class Question:
     lang: str
     kind: str
     """`identifier`, `paraphrase` …; of a question without an answer, `near` or `far` from what the notes speak of."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[AnswerLines, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionResult:
     """A question with what the workspace found for it."""
 
-    question: Question
+    question: EvalQuestion
     hits: tuple[Hit, ...]
     """Best first, those under the floor too."""
     floor: float
@@ -70,49 +70,49 @@ class Asked:
     @property
     def note_place(self) -> int | None:
         """The place, from 1, of the first hit in a note that answers; None: not found."""
-        return self._place(Answer.in_note)
+        return self._place(AnswerLines.in_note)
 
     @property
     def lines_place(self) -> int | None:
         """The place, from 1, of the first hit whose lines answer; None: not found."""
-        return self._place(Answer.in_lines)
+        return self._place(AnswerLines.in_lines)
 
-    def _place(self, fits: Callable[[Answer, Hit], bool]) -> int | None:
+    def _place(self, fits: Callable[[AnswerLines, Hit], bool]) -> int | None:
         places = (place for place, hit in enumerate(self.hits, start=1) if self._answered(hit, fits))
         return next(places, None)
 
-    def _answered(self, hit: Hit, fits: Callable[[Answer, Hit], bool]) -> bool:
+    def _answered(self, hit: Hit, fits: Callable[[AnswerLines, Hit], bool]) -> bool:
         return any(fits(answer, hit) for answer in self.question.answers)
 
 
-def load_questions(file: Path) -> tuple[Question, ...]:
+def load_questions(file: Path) -> tuple[EvalQuestion, ...]:
     """The questions of a file. Raises UsageError."""
     return tuple(_question(row, str(file)) for row in rows_of(read_json(file), str(file)))
 
 
-def _question(row: Any, where: str) -> Question:
+def _question(row: Any, where: str) -> EvalQuestion:
     fields = fields_of(row, "id", "question", where=where)
     places = [fields, *rows_of(fields.get("also", []), where)] if "path" in fields else []
     kind = fields.get("kind") or fields.get("domain") or "any"
     answers = tuple(_answer(place, f"{where}, {fields['id']}") for place in places)
-    return Question(str(fields["id"]), str(fields["question"]), str(fields.get("lang", "any")), str(kind), answers)
+    return EvalQuestion(str(fields["id"]), str(fields["question"]), str(fields.get("lang", "any")), str(kind), answers)
 
 
-def _answer(row: Any, where: str) -> Answer:
+def _answer(row: Any, where: str) -> AnswerLines:
     fields = fields_of(row, "path", "lines", where=where)
     start, end = map(int, rows_of(fields["lines"], where))
-    return Answer(str(fields["path"]), start, end)
+    return AnswerLines(str(fields["path"]), start, end)
 
 
 def ask(
-    memory: Memory, questions: Iterable[Question], *, progress: Callable[[Progress], None] | None = None
-) -> tuple[Asked, ...]:
+    memory: Memory, questions: Iterable[EvalQuestion], *, progress: Callable[[Progress], None] | None = None
+) -> tuple[QuestionResult, ...]:
     """Ask a workspace, with its own settings but for the floor, so that what was found under it is known too."""
     memory.sync(progress=progress)
     floor = memory.settings.query.min_score
     return tuple(_ask(memory, question, floor) for question in questions)
 
 
-def _ask(memory: Memory, question: Question, floor: float) -> Asked:
+def _ask(memory: Memory, question: EvalQuestion, floor: float) -> QuestionResult:
     hits = memory.search(question.text, min_score=0.0, explain=True).hits
-    return Asked(question, tuple(replace(hit, snippet=hit.snippet[:200]) for hit in hits), floor)
+    return QuestionResult(question, tuple(replace(hit, snippet=hit.snippet[:200]) for hit in hits), floor)

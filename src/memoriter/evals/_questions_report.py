@@ -12,7 +12,7 @@ from memoriter.evals._table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.evals._questions import Asked
+    from memoriter.evals._questions import QuestionResult
     from memoriter.types import Hit
 
 OUTCOMES = ("match", "weak", "none")
@@ -23,8 +23,8 @@ SHOWN = 3
 class QuestionsReport:
     """The figures of one run."""
 
-    answerable: tuple[Asked, ...]
-    unanswerable: tuple[Asked, ...]
+    answerable: tuple[QuestionResult, ...]
+    unanswerable: tuple[QuestionResult, ...]
 
     @property
     def auc(self) -> float | None:
@@ -32,7 +32,7 @@ class QuestionsReport:
         return auc([asked.top_score for asked in self.answerable], [asked.top_score for asked in self.unanswerable])
 
     @property
-    def misses(self) -> tuple[Asked, ...]:
+    def misses(self) -> tuple[QuestionResult, ...]:
         """Questions whose lines are not among the first three hits shown."""
         return tuple(asked for asked in self.answerable if not _within(_lines(asked), SHOWN) or not _is_shown(asked))
 
@@ -102,26 +102,26 @@ _COLUMNS = (
 )
 
 
-def _row(name: str, asked: Sequence[Asked]) -> tuple[str | float | int, ...]:
+def _row(name: str, asked: Sequence[QuestionResult]) -> tuple[str | float | int, ...]:
     counts = [sum(_within(place(one), limit) for one in asked) for place in (_note, _lines) for limit in (1, SHOWN, 6)]
     reciprocal = mean([1 / place if (place := one.lines_place) else 0.0 for one in asked])
     shown = sum(_within(_lines(one), SHOWN) and _is_shown(one) for one in asked)
     return (name, len(asked), *counts, reciprocal, shown, mean([one.top_score for one in asked]))
 
 
-def _language(asked: Asked) -> str:
+def _language(asked: QuestionResult) -> str:
     return asked.question.lang
 
 
-def _kind(asked: Asked) -> str:
+def _kind(asked: QuestionResult) -> str:
     return asked.question.kind
 
 
-def _note(asked: Asked) -> int | None:
+def _note(asked: QuestionResult) -> int | None:
     return asked.note_place
 
 
-def _lines(asked: Asked) -> int | None:
+def _lines(asked: QuestionResult) -> int | None:
     return asked.lines_place
 
 
@@ -129,18 +129,18 @@ def _within(place: int | None, limit: int) -> bool:
     return place is not None and place <= limit
 
 
-def _is_shown(asked: Asked) -> bool:
+def _is_shown(asked: QuestionResult) -> bool:
     """Is the hit with the right lines over the floor?"""
     place = asked.lines_place
     return place is not None and asked.hits[place - 1].score >= asked.floor
 
 
-def _counts(asked: Sequence[Asked]) -> dict[str, int]:
+def _counts(asked: Sequence[QuestionResult]) -> dict[str, int]:
     found: Counter[str] = Counter(one.outcome for one in asked)
     return {outcome: found[outcome] for outcome in OUTCOMES}
 
 
-def _miss(asked: Asked) -> list[str]:
+def _miss(asked: QuestionResult) -> list[str]:
     question = asked.question
     wanted = ", ".join(f"{answer.path}#L{answer.start_line}-L{answer.end_line}" for answer in question.answers)
     places = f"note {asked.note_place or '-'}, lines {asked.lines_place or '-'}"
@@ -161,7 +161,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _value(asked: Asked) -> dict[str, Any]:
+def _value(asked: QuestionResult) -> dict[str, Any]:
     question = asked.question
     return {
         "id": question.id,

@@ -78,7 +78,7 @@ def _quality(rankings: Sequence[tuple[Need, Ranking]]) -> Quality:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EvalRun:
     """Measures sets with one provider's vectors."""
 
     store: VectorStore

@@ -1,23 +1,23 @@
 """The disposable index: the only room that speaks SQL. Everything in it can be made again from the notes."""
 
 from memoriter.index._engines import ENGINES, EngineName
-from memoriter.index._home import index_files
 from memoriter.index._index import Index
+from memoriter.index._index_files import index_files
 from memoriter.index._ledger import Ledger
 from memoriter.index._network import network_of
-from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, KindCount, Row
+from memoriter.index._values import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
 
 __all__ = [
     "ENGINES",
-    "Brief",
+    "ChunkRecord",
     "Corpus",
     "EngineName",
-    "Entry",
     "Index",
     "IndexedFile",
     "KindCount",
     "Ledger",
-    "Row",
+    "ScoringRow",
+    "StoredChunk",
     "index_files",
     "network_of",
 ]

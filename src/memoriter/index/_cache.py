@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index import _files
-from memoriter.index._connection import advance
+from memoriter.index._connection import increment
 from memoriter.index._sums import BrokenVectors, vector_sums
 from memoriter.index._text import storable
 
@@ -100,7 +100,7 @@ def store(connection: Database, of: VectorSet, keys: Sequence[bytes], rows: NDAr
     )
     connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", places)
     if replaced:
-        advance(connection, "overwritten", replaced)
+        increment(connection, "overwritten", replaced)
     return replaced
 
 
@@ -278,7 +278,7 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
 def drop(connection: Database, of: VectorSet) -> None:
     """Forget every vector of a set."""
     connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (of.id,))
-    advance(connection, "overwritten")
+    increment(connection, "overwritten")
 
 
 def carry_over(connection: Database, old: str, *, without: VectorSet | None = None) -> None:
@@ -343,5 +343,5 @@ def drop_vectors(connection: Database, ids: Sequence[int]) -> None:
     """Forget damaged vectors, so that they are made again."""
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in ids])
     connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
-    advance(connection, "overwritten")
-    advance(connection, "content")
+    increment(connection, "overwritten")
+    increment(connection, "content")

@@ -13,19 +13,19 @@ from memoriter.permissions import make_private_file
 
 if TYPE_CHECKING:
     from memoriter.index._database import Database
-    from memoriter.index._home import Home
+    from memoriter.index._index_files import IndexFiles
 
 _LOGS = ("", "-wal", "-journal")
 
 
-def disk_bytes(home: Home) -> int:
+def disk_bytes(home: IndexFiles) -> int:
     """Bytes of the file that serves, with its log."""
     file = home.target() or home.path
     parts = (file.with_name(file.name + log) for log in _LOGS)
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
-def log_bytes(home: Home) -> int:
+def log_bytes(home: IndexFiles) -> int:
     """Bytes of the log beside the file that serves."""
     file = home.target() or home.path
     log = file.with_name(f"{file.name}-wal")
@@ -62,7 +62,7 @@ def unused(connection: Database) -> int:
     return int(connection.execute(statement).get)
 
 
-def rewrite(home: Home, *, after: int, network: bool) -> None:
+def rewrite(home: IndexFiles, *, after: int, network: bool) -> None:
     """Write the index closely into a generation past `after` that takes its place; nothing changes if that fails.
 
     Where the file system has no symbolic links the file is rewritten in its place, which takes twice as much free disk.
@@ -85,7 +85,7 @@ def rewrite(home: Home, *, after: int, network: bool) -> None:
             raise
 
 
-def set_aside(home: Home, *, remove: bool) -> tuple[tuple[str, ...], int]:
+def set_aside(home: IndexFiles, *, remove: bool) -> tuple[tuple[str, ...], int]:
     """Names of damaged indexes that lie beside this one, with their logs, and their bytes; gone if `remove`."""
     start = f"{home.path.name}.damaged-"
     files = sorted(file for file in home.path.parent.iterdir() if file.name.startswith(start))

@@ -23,7 +23,7 @@ BUSY_MS = 10_000
 _LEFT: list[Database] = []
 """Connections of a parent process, kept from being closed."""
 
-Nature = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
+FileKind = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
 
 
 def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = True) -> Database:
@@ -44,7 +44,7 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
             _checksums.begin(connection)
         connection.set_busy_timeout(BUSY_MS)
         connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
-        if trusted or nature(connection) in {"ours", "old", "empty"}:
+        if trusted or file_kind(connection) in {"ours", "old", "empty"}:
             _tune(connection, network=network)
     except BaseException:
         connection.close()
@@ -71,7 +71,7 @@ def _tune(connection: Database, *, network: bool) -> None:
     connection.pragma("journal_size_limit", 16 * 1024 * 1024)
 
 
-def nature(connection: Database) -> Nature:
+def file_kind(connection: Database) -> FileKind:
     """What the file is, from its header and its table list; `apsw` errors pass through."""
     application = int(connection.pragma("application_id"))
     version = int(connection.pragma("user_version"))
@@ -87,7 +87,7 @@ def nature(connection: Database) -> Nature:
     return "ours" if version == VERSION else "old"
 
 
-def leave(connection: Database) -> None:
+def abandon(connection: Database) -> None:
     """Never use or close a connection again that a forked process has from its parent.
 
     The locks of SQLite are the parent's, and closing would disturb what it does.
@@ -122,14 +122,14 @@ def set_counter(connection: Database, name: str, value: int) -> None:
     )
 
 
-def advance(connection: Database, name: str, by: int = 1) -> int:
+def increment(connection: Database, name: str, by: int = 1) -> int:
     """Let a counter grow, and return what it was before."""
     before = counter(connection, name)
     set_counter(connection, name, before + by)
     return before
 
 
-def shrink(connection: Database) -> None:
+def vacuum_and_checkpoint(connection: Database) -> None:
     """Give pages back to the disk when much of the file is free, and empty the log unless somebody reads from it."""
     import apsw
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Value = str | int | float | bytes | None
 
 
-class Answer(Protocol):
+class Cursor(Protocol):
     """The rows of a statement, read as they are asked for."""
 
     @property
@@ -29,9 +29,9 @@ class Database(Protocol):
     @property
     def in_transaction(self) -> bool: ...
 
-    def execute(self, statements: str, bindings: Sequence[Value] | Mapping[str, Value] | None = None, /) -> Answer: ...
+    def execute(self, statements: str, bindings: Sequence[Value] | Mapping[str, Value] | None = None, /) -> Cursor: ...
 
-    def executemany(self, statements: str, bindings: Iterable[Sequence[Value]], /) -> Answer: ...
+    def executemany(self, statements: str, bindings: Iterable[Sequence[Value]], /) -> Cursor: ...
 
     def pragma(self, name: str, value: str | int | None = None, /) -> Any: ...
 

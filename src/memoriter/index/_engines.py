@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.index._chunk_scripts import StandardizedCosines
     from memoriter.index._database import Database
-    from memoriter.index._files import Change
-    from memoriter.index._scripts import Levelled
+    from memoriter.index._files import StoredChange
     from memoriter.types import Filters
 
 EngineName = Literal["auto", "exact", "codes", "sqlite-vec"]
@@ -34,7 +34,7 @@ class VectorEngine(Protocol):
     @property
     def name(self) -> EngineName: ...
 
-    def follow(self, change: Change, *, before: int) -> None:
+    def follow(self, change: StoredChange, *, before: int) -> None:
         """Take over a write, inside its transaction; `before` is the content counter that the write started from."""
         ...
 
@@ -43,7 +43,7 @@ class VectorEngine(Protocol):
         ...
 
     def candidates(
-        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: StandardizedCosines | None
     ) -> NDArray[np.int64]:
         """Chunks that hold the best `limit` for a unit query, with everything within rounding of the last one.
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._cache import VectorSet
+    from memoriter.index._chunk_scripts import StandardizedCosines
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
-    from memoriter.index._scripts import Levelled
     from memoriter.types import Filters
 
 _BATCH = 256
@@ -48,7 +48,7 @@ class ExactEngine:
         self._order: NDArray[np.intp] | None = None
         self._allowed: dict[Filters, NDArray[np.intp]] = {}
 
-    def follow(self, change: _files.Change, *, before: int) -> None:
+    def follow(self, change: _files.StoredChange, *, before: int) -> None:
         """Nothing to do: the next `catch_up` sees what the index holds."""
 
     def loaded(self, version: int) -> bool:
@@ -73,7 +73,7 @@ class ExactEngine:
         self._allowed.clear()
 
     def candidates(
-        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: StandardizedCosines | None
     ) -> NDArray[np.int64]:
         if filters.empty:
             return self._ids[self._top(_products(self._matrix, query), slice(None), limit, levels)]
@@ -84,7 +84,11 @@ class ExactEngine:
         return self._ids[positions[self._top(scores, positions, limit, levels)]]
 
     def _top(
-        self, scores: NDArray[np.float32], positions: NDArray[np.intp] | slice, limit: int, levels: Levelled | None
+        self,
+        scores: NDArray[np.float32],
+        positions: NDArray[np.intp] | slice,
+        limit: int,
+        levels: StandardizedCosines | None,
     ) -> NDArray[np.intp]:
         """Where the best of these scores are, which are those of the chunks at `positions`."""
         if levels is None:

@@ -9,18 +9,18 @@ from memoriter.index import _keywords
 from memoriter.index._connection import counter
 from memoriter.index._filters import condition
 from memoriter.index._text import storable
-from memoriter.index._values import Brief, Corpus, IndexedFile, KindCount, Row
+from memoriter.index._values import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
 from memoriter.types import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from memoriter.index._database import Database
-    from memoriter.index._values import Entry
+    from memoriter.index._values import ChunkRecord
     from memoriter.types import Filters, Source, SourceKind
 
 
-class Change(NamedTuple):
+class StoredChange(NamedTuple):
     """Which chunks a write took away and which it brought."""
 
     gone: Sequence[int]
@@ -40,11 +40,11 @@ def put(
     connection: Database,
     source: Source,
     hash: str,  # noqa: A002 (the word of the door)
-    entries: Sequence[Entry],
+    entries: Sequence[ChunkRecord],
     *,
     keep: int = 0,
     tail: str = "",
-) -> Change:
+) -> StoredChange:
     """Replace everything that is known of a file, but for its first `keep` chunks."""
     path = storable(source.path)
     file, gone = _forget_chunks(connection, path, keep)
@@ -66,10 +66,10 @@ def put(
             " stamp = ? WHERE id = ?"
         )
         connection.execute(statement, (*values, file))
-    return Change(gone, _add_chunks(connection, file, entries, kept))
+    return StoredChange(gone, _add_chunks(connection, file, entries, kept))
 
 
-def _add_chunks(connection: Database, file: int, entries: Sequence[Entry], before: int) -> range:
+def _add_chunks(connection: Database, file: int, entries: Sequence[ChunkRecord], before: int) -> range:
     first = newest_id(connection) + 1
     ids = range(first, first + len(entries))
     connection.executemany(
@@ -84,11 +84,11 @@ def _add_chunks(connection: Database, file: int, entries: Sequence[Entry], befor
     return ids
 
 
-def _columns(entry: Entry) -> tuple[int, str, bytes, bytes, int, int, str, str]:
+def _columns(entry: ChunkRecord) -> tuple[int, str, bytes, bytes, int, int, str, str]:
     passage = entry.chunk
     heading = json.dumps(passage.heading, ensure_ascii=False) if passage.heading else ""
     place = passage.start_line, passage.end_line, storable(heading), storable(passage.text)
-    return entry.length, entry.script, entry.key, entry.bag, *place
+    return entry.length, entry.script, entry.key, entry.term_counts, *place
 
 
 def _forget_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int | None, list[int]]:
@@ -102,14 +102,14 @@ def _forget_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int 
     return int(file), gone
 
 
-def remove(connection: Database, paths: Collection[str]) -> Change:
+def remove(connection: Database, paths: Collection[str]) -> StoredChange:
     """Forget files; unknown paths are fine."""
     everything: list[int] = []
     for path in paths:
         file, gone = _forget_chunks(connection, storable(path))
         connection.execute("DELETE FROM files WHERE id = ?", (file,))
         everything += gone
-    return Change(everything, ())
+    return StoredChange(everything, ())
 
 
 def touch(connection: Database, source: Source, tail: str | None = None) -> None:
@@ -157,7 +157,7 @@ def count(connection: Database, filters: Filters) -> int:
     return int(connection.execute(f"SELECT count(*) FROM chunks WHERE {where}", values).get)  # noqa: S608 (fixed text; values are bound)
 
 
-def rows(connection: Database, ids: Iterable[int]) -> dict[int, Row]:
+def rows(connection: Database, ids: Iterable[int]) -> dict[int, StoredChunk]:
     """The chunks that still exist, whole."""
     found = connection.execute(
         f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK}, bag, chunks.length, day, script, chunks.key"  # noqa: S608 (fixed text)
@@ -166,7 +166,9 @@ def rows(connection: Database, ids: Iterable[int]) -> dict[int, Row]:
         (id_list(ids),),
     )
     return {
-        chunk_id: Row(chunk_id, path, cast("SourceKind", kind), ordinal, chunk(*passage), bag, length, day, script, key)
+        chunk_id: StoredChunk(
+            chunk_id, path, cast("SourceKind", kind), ordinal, chunk(*passage), bag, length, day, script, key
+        )
         for chunk_id, path, kind, ordinal, *passage, bag, length, day, script, key in cast(
             "Iterable[tuple[Any, ...]]", found
         )
@@ -182,7 +184,7 @@ def texts(connection: Database, ids: Iterable[int]) -> dict[int, str]:
     return dict(cast("Iterable[tuple[int, str]]", found))
 
 
-def briefs(connection: Database, ids: Iterable[int]) -> dict[int, Brief]:
+def briefs(connection: Database, ids: Iterable[int]) -> dict[int, ScoringRow]:
     """What ranking needs of the chunks that still exist."""
     found = connection.execute(
         "SELECT chunks.id, files.path, files.kind, chunks.length, chunks.bag, chunks.day, chunks.script"
@@ -190,7 +192,7 @@ def briefs(connection: Database, ids: Iterable[int]) -> dict[int, Brief]:
         " CROSS JOIN files ON files.id = chunks.file",
         (id_list(ids),),
     )
-    return {row[0]: Brief._make(row) for row in cast("Iterable[tuple[Any, ...]]", found)}
+    return {row[0]: ScoringRow._make(row) for row in cast("Iterable[tuple[Any, ...]]", found)}
 
 
 def ids_at(connection: Database, path: str) -> list[int]:

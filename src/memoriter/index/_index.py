@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._engines import EngineName
-    from memoriter.index._values import Brief, Corpus, Entry, IndexedFile, KindCount, Row
-    from memoriter.types import Levels, ModelSpec, Source, SourceKind
+    from memoriter.index._values import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+    from memoriter.types import ModelSpec, ScriptBaselines, Source, SourceKind
 
 _EVERYTHING = Filters()
 
@@ -115,7 +115,7 @@ class Index(OpenFile):
         self,
         source: Source,
         hash: str,  # noqa: A002 (the word of `IndexedFile`)
-        entries: Sequence[Entry],
+        entries: Sequence[ChunkRecord],
         *,
         keep: int = 0,
         tail: str = "",
@@ -148,12 +148,12 @@ class Index(OpenFile):
         with self._writing() as connection:
             self._vectors.follow(_files.remove(connection, paths))
 
-    def rows(self, ids: Collection[int]) -> dict[int, Row]:
+    def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
         """The chunks, whole; those that do not exist any more are absent."""
         with self._reading() as connection:
             return _files.rows(connection, ids)
 
-    def briefs(self, ids: Collection[int]) -> dict[int, Brief]:
+    def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
         """What ranking needs of chunks, without their texts; those that do not exist are absent."""
         with self._reading() as connection:
             return _files.briefs(connection, ids)
@@ -266,7 +266,7 @@ class Index(OpenFile):
         *,
         limit: int,
         filters: Filters = _EVERYTHING,
-        levels: Levels | None = None,
+        levels: ScriptBaselines | None = None,
     ) -> list[tuple[int, float]]:
         """Chunks nearest to the query, best first, ties by id: (chunk id, cosine); exact whichever engine serves.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from memoriter.index._connection import advance, counter, set_counter
+from memoriter.index._connection import counter, increment, set_counter
 from memoriter.index._filters import condition
 from memoriter.index._text import storable
 
@@ -56,7 +56,7 @@ def drop(connection: Database, ids: Sequence[int]) -> None:
     """Make chunks unfindable at once; their words leave the file with the next `purge`."""
     connection.executemany("DELETE FROM chunks_fts WHERE rowid = ?", ((each,) for each in ids))
     if ids:
-        advance(connection, "deleted", len(ids))
+        increment(connection, "deleted", len(ids))
 
 
 def is_purge_due(deleted: int, chunks: int) -> bool:

@@ -138,7 +138,7 @@ class Ledger:
         if self._process != os.getpid():
             self._process, self._turn = os.getpid(), threading.RLock()
             if self._connection is not None:
-                _connection.leave(self._connection)
+                _connection.abandon(self._connection)
                 self._connection = None
         with self._turn, _named(self._path), translated(self._path):
             if self._connection is None and (create or self._path.exists()):

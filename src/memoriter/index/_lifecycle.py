@@ -11,7 +11,7 @@ from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _connection, _files, _keywords, _opening
 from memoriter.index._counts import Counts
 from memoriter.index._errors import translated
-from memoriter.index._home import Home
+from memoriter.index._index_files import IndexFiles
 from memoriter.index._lease import identity
 from memoriter.index._network import on_network
 from memoriter.index._vectors import Vectors
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
     from memoriter.index._values import IndexedFile
-    from memoriter.types import ModelSpec, Reason
+    from memoriter.types import Diagnostic, ModelSpec
 
 
 class OpenFile:
     """The life of an index file while somebody uses it."""
 
-    def __init__(self, home: Home, path: Path, *, clock: Callable[[], float], network: bool) -> None:
+    def __init__(self, home: IndexFiles, path: Path, *, clock: Callable[[], float], network: bool) -> None:
         self.path = path
         self._home = home
         self._clock = clock
         self._network = network
         self._process = os.getpid()
         self._lock = threading.RLock()
-        self._notices: list[Reason] = []
+        self._notices: list[Diagnostic] = []
         self._opened: _opening.Opened | None = None
         self._closed = False
         self._version = 0
@@ -60,7 +60,7 @@ class OpenFile:
         `clock` gives seconds since the epoch; `network`: is it on a network file system? (`None`: find out.)
         """
         with translated(path):
-            home = Home(path, clock)
+            home = IndexFiles(path, clock)
             make_private_folder(home.path.parent)
             index = cls(home, path, clock=clock, network=on_network(home.path.parent) if network is None else network)
             with suppress(OSError):
@@ -74,7 +74,7 @@ class OpenFile:
         return self._opened.generation if self._opened else 0
 
     @property
-    def notices(self) -> tuple[Reason, ...]:
+    def notices(self) -> tuple[Diagnostic, ...]:
         """What a person should know: a file that was set aside, an engine that does not work."""
         reading = self._opened.reading if self._opened else None
         return (*self._notices, reading) if reading else tuple(self._notices)
@@ -259,7 +259,7 @@ class OpenFile:
                 if deleted and (always or _keywords.is_purge_due(deleted, chunks)):
                     with _connection.transaction(connection):
                         _keywords.purge(connection)
-                _connection.shrink(connection)
+                _connection.vacuum_and_checkpoint(connection)
 
     @contextmanager
     def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
@@ -330,9 +330,9 @@ class OpenFile:
         """For one thread at a time. A process that was forked off begins with a connection of its own."""
         if self._process != os.getpid():
             self._process, self._lock = os.getpid(), threading.RLock()
-            self._home = Home(self.path, self._clock)
+            self._home = IndexFiles(self.path, self._clock)
             if self._opened is not None:
-                _connection.leave(self._opened.connection)
+                _connection.abandon(self._opened.connection)
                 self._opened = None
             if not (self._closed or self._pinned):
                 with translated(self.path):
@@ -395,6 +395,6 @@ class OpenFile:
             if sealed and not self._home.seal.intact(opened.file):
                 self._home.seal.write(opened.file)
 
-    def _notice(self, reason: Reason) -> None:
+    def _notice(self, reason: Diagnostic) -> None:
         if reason not in self._notices:
             self._notices.append(reason)

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexUnavailable
 from memoriter.index import _cache, _migrations
-from memoriter.index._connection import connect, nature
+from memoriter.index._connection import connect, file_kind
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
 from memoriter.index._seal import check_if_strange
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.index._connection import Nature
+    from memoriter.index._connection import FileKind
     from memoriter.index._database import Database
-    from memoriter.index._home import Home
+    from memoriter.index._index_files import IndexFiles
 
 _ATTEMPTS = 20
 """Others may delete and replace the file meanwhile; nobody does it twenty times in a row."""
 _IDS = 1 << 32
 """Chunk ids that a generation has for itself: an id of an older one never comes back."""
-_WHY: dict[Nature, str] = {
+_WHY: dict[FileKind, str] = {
     "foreign": "belongs to another program",
     "newer": "was made by a newer version",
     "damaged": "is damaged",
@@ -42,16 +42,16 @@ class Opened:
     file: Path
     identity: tuple[int, int]
     generation: int
-    reading: Reason | None = None
+    reading: Diagnostic | None = None
     """Why it can only be read; None where it can be written."""
 
 
 def open_home(
-    home: Home,
+    home: IndexFiles,
     *,
     clock: Callable[[], float],
     network: bool,
-    notice: Callable[[Reason], None],
+    notice: Callable[[Diagnostic], None],
     after: int = 0,
     damaged: Path | None = None,
 ) -> Opened:
@@ -65,7 +65,7 @@ def open_home(
             home.create(partial(build, home, clock=clock, network=network, damaged=damaged), after=after)
             continue
         seen = identity(target)
-        reading: Reason | None = None
+        reading: Diagnostic | None = None
         try:
             connection, kind = _attempt(home, target, clock=clock, network=network)
         except Exception as error:
@@ -89,8 +89,8 @@ def open_home(
 
 
 def _attempt(
-    home: Home, target: Path, *, clock: Callable[[], float], network: bool
-) -> tuple[Database | None, Nature | None]:
+    home: IndexFiles, target: Path, *, clock: Callable[[], float], network: bool
+) -> tuple[Database | None, FileKind | None]:
     """A connection, or what is wrong with the file, or neither when it has gone."""
     import apsw
 
@@ -117,7 +117,9 @@ def _attempt(
     return connection, kind
 
 
-def build(home: Home, fresh: Path, *, clock: Callable[[], float], network: bool, damaged: Path | None = None) -> None:
+def build(
+    home: IndexFiles, fresh: Path, *, clock: Callable[[], float], network: bool, damaged: Path | None = None
+) -> None:
     """Make a new, empty generation file, with the sound vectors of a `damaged` index if one is given."""
     home.discard(fresh)
     connection = connect(fresh, network=network, create=True)
@@ -132,7 +134,7 @@ def build(home: Home, fresh: Path, *, clock: Callable[[], float], network: bool,
 
 
 def carried_over(
-    home: Home,
+    home: IndexFiles,
     file: Path,
     source: str | None,
     without: _cache.VectorSet | None,
@@ -161,9 +163,9 @@ def carried_over(
     return Opened(connection, file, identity(file) or (0, 0), home.generation_of(file))
 
 
-def prepared(connection: Database, generation: int, *, clock: Callable[[], float]) -> Nature:
+def prepared(connection: Database, generation: int, *, clock: Callable[[], float]) -> FileKind:
     """What the file was before it was created or migrated as needed; a file that is not ours is not touched."""
-    kind = nature(connection)
+    kind = file_kind(connection)
     if kind == "empty":
         _migrations.create(connection, now=clock(), first_id=1 + _IDS * max(0, generation - 1))
     elif kind == "old":
@@ -175,7 +177,12 @@ def prepared(connection: Database, generation: int, *, clock: Callable[[], float
 
 
 def set_aside(
-    home: Home, seen: tuple[int, int] | None, why: str, *, clock: Callable[[], float], notice: Callable[[Reason], None]
+    home: IndexFiles,
+    seen: tuple[int, int] | None,
+    why: str,
+    *,
+    clock: Callable[[], float],
+    notice: Callable[[Diagnostic], None],
 ) -> Path | None:
     """Set the serving file aside, say so and return where it is now; None if another file serves by now."""
     stamp = datetime.fromtimestamp(clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -183,7 +190,7 @@ def set_aside(
     if place is not None:
         message = f"The index file {str(home.path)!r} {why}; it was moved to {place.name!r} and a new index was begun."
         notice(
-            Reason(
+            Diagnostic(
                 "index_quarantined",
                 message,
                 "Run `memoriter index` to fill it; delete the moved file when nobody needs it.",

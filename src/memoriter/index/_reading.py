@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from memoriter.index import _checksums
-from memoriter.index._connection import nature
+from memoriter.index._connection import file_kind
 from memoriter.index._errors import told
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def connect_reading(path: Path) -> Database | None:
             "Database", apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags, vfs=_checksums.vfs())
         )
         connection.pragma("temp_store", 2)
-        if nature(connection) == "ours":
+        if file_kind(connection) == "ours":
             return connection
     except apsw.Error:
         pass
@@ -48,8 +48,8 @@ def connect_reading(path: Path) -> Database | None:
     return None
 
 
-def reason_of(path: Path, error: Exception) -> Reason:
+def reason_of(path: Path, error: Exception) -> Diagnostic:
     """What a person is told of an index that is only read."""
     found = told(path, error)
     message = f"{found.message}; it is only read, so what changed since it was written is not found"
-    return Reason("index_read_only", f"{message}.", found.remedy)
+    return Diagnostic("index_read_only", f"{message}.", found.remedy)

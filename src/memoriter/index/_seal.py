@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexBusy, IndexDamaged
 from memoriter.index._checksums import vfs
-from memoriter.index._connection import nature
+from memoriter.index._connection import file_kind
 from memoriter.index._errors import REBUILD
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
             raise IndexDamaged(f"The index {str(target)!r} is damaged: it is empty", remedy=REBUILD)
         fresh = cast("Database", apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs()))
         with closing(fresh):
-            if nature(fresh) != "ours":
+            if file_kind(fresh) != "ours":
                 raise IndexDamaged(f"The index {str(target)!r} is damaged: it is no index any more", remedy=REBUILD)
             check(fresh, target)
         seal.write(target)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexDamaged
-from memoriter.index import _bits, _cache, _files
+from memoriter.index import _binary_quantization, _cache, _files
 from memoriter.index._connection import counter, set_counter
 from memoriter.index._errors import REBUILD
 from memoriter.index._sums import BrokenCodes, blob_sum
@@ -40,7 +40,7 @@ _SOME = (
 
 
 @dataclass(frozen=True, slots=True)
-class Centre:
+class CodeMeans:
     """What the codes of a set were made with, and how they must be used."""
 
     epoch: int
@@ -55,7 +55,7 @@ class Centre:
 
 
 @dataclass(frozen=True, slots=True)
-class Codes:
+class BinaryCodes:
     """Codes of n chunks, by chunk id."""
 
     ids: NDArray[np.int64]
@@ -66,11 +66,11 @@ class Codes:
     bits: NDArray[np.uint64]
     """(words, n)"""
 
-    def at(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Codes:
+    def at(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> BinaryCodes:
         """Some of them, or all in another order."""
-        return Codes(self.ids[chosen], self.places[chosen], self.factors[:, chosen], self.bits[:, chosen])
+        return BinaryCodes(self.ids[chosen], self.places[chosen], self.factors[:, chosen], self.bits[:, chosen])
 
-    def without(self, ids: NDArray[np.int64]) -> Codes:
+    def without(self, ids: NDArray[np.int64]) -> BinaryCodes:
         """Those of other chunks."""
         return self.at(~among(self.ids, ids)) if ids.size else self
 
@@ -92,11 +92,11 @@ def among(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_
     return ordered[np.minimum(np.searchsorted(ordered, ids), others.size - 1)] == ids
 
 
-def joined(parts: Sequence[Codes]) -> Codes:
+def joined(parts: Sequence[BinaryCodes]) -> BinaryCodes:
     """All codes of the parts, of which there is one at least, by chunk id."""
     import numpy as np
 
-    codes = Codes(
+    codes = BinaryCodes(
         np.concatenate([part.ids for part in parts]),
         np.concatenate([part.places for part in parts]),
         np.concatenate([part.factors for part in parts], axis=1),
@@ -108,7 +108,7 @@ def joined(parts: Sequence[Codes]) -> Codes:
 # reading
 
 
-def centre(connection: Database, of: VectorSet) -> Centre | None:
+def centre(connection: Database, of: VectorSet) -> CodeMeans | None:
     """How the codes of the set were made; `None` when there are none."""
     import numpy as np
 
@@ -120,7 +120,7 @@ def centre(connection: Database, of: VectorSet) -> Centre | None:
     epoch, vectors, measured, oversampling, recall, means = cast("tuple[int, int, int, int, float, bytes]", row)
     if len(means) != of.dimensions * 4:
         raise BrokenCodes
-    return Centre(epoch, vectors, measured, oversampling, recall, np.frombuffer(means, dtype="<f4"))
+    return CodeMeans(epoch, vectors, measured, oversampling, recall, np.frombuffer(means, dtype="<f4"))
 
 
 def measured(connection: Database, of: VectorSet) -> int:
@@ -165,7 +165,7 @@ def tombs(connection: Database, *, after: int) -> list[tuple[int, int, int]]:
     return cast("list[tuple[int, int, int]]", connection.execute(statement, (after,)).fetchall())
 
 
-def read(connection: Database, of: VectorSet, segment: int) -> Codes:
+def read(connection: Database, of: VectorSet, segment: int) -> BinaryCodes:
     """Everything in a segment, the dead too."""
     import numpy as np
 
@@ -175,11 +175,11 @@ def read(connection: Database, of: VectorSet, segment: int) -> Codes:
     size, total, *blobs = cast("tuple[int, int | None, bytes, bytes, bytes, bytes]", row)
     if total is not None and total != blob_sum(blobs):
         raise BrokenCodes
-    words = _bits.columns(of.dimensions)
+    words = _binary_quantization.columns(of.dimensions)
     if [len(blob) for blob in blobs] != [size * 8, size * 8, size * 4, size * words * 8]:
         raise IndexDamaged("The index holds codes of a wrong length", remedy=REBUILD)
     ids, places, factors, bits = blobs
-    return Codes(
+    return BinaryCodes(
         np.frombuffer(ids, dtype="<i8"),
         np.frombuffer(places, dtype="<i8"),
         np.frombuffer(factors, dtype="<f2").reshape(2, size),
@@ -190,7 +190,7 @@ def read(connection: Database, of: VectorSet, segment: int) -> Codes:
 # writing: each expects an open transaction
 
 
-def follow(connection: Database, of: VectorSet, change: _files.Change, *, before: int) -> None:
+def follow(connection: Database, of: VectorSet, change: _files.StoredChange, *, before: int) -> None:
     """Take over a write that started from the content counter `before`, unless the codes are behind or do not exist."""
     if counter(connection, _stamp(of)) != before or not exist(connection, of):
         return
@@ -265,15 +265,15 @@ def _make_all(connection: Database, of: VectorSet, epoch: int, vectors: int) -> 
 
 def _encoded(
     connection: Database, of: VectorSet, means: NDArray[np.float32], statement: str, values: tuple[str | int, ...]
-) -> Iterator[Codes]:
+) -> Iterator[BinaryCodes]:
     """Codes of what a statement over (chunk id, vector's id, key, checksum, vector) finds, a segment at a time."""
     import numpy as np
 
     cursor = connection.execute(statement, values)
     while found := cast("list[_cache.Stored]", list(islice(cursor, LARGEST))):
         ids, places = [row[0] for row in found], [row[1] for row in found]
-        bits, factors = _bits.encode(_cache.checked(found, of), means)
-        codes = Codes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
+        bits, factors = _binary_quantization.encode(_cache.checked(found, of), means)
+        codes = BinaryCodes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
         yield codes.at(np.argsort(codes.ids))
 
 
@@ -286,7 +286,7 @@ def _add(connection: Database, of: VectorSet, ids: Sequence[int]) -> None:
         _put(connection, of, part)
 
 
-def _put(connection: Database, of: VectorSet, part: Codes) -> None:
+def _put(connection: Database, of: VectorSet, part: BinaryCodes) -> None:
     while part.ids.size:
         statement = "SELECT id FROM code_segments WHERE set_id = ? AND size <= ? ORDER BY size LIMIT 1"
         smaller = connection.execute(statement, (of.id, min(part.ids.size, LARGEST - part.ids.size))).get
@@ -296,7 +296,7 @@ def _put(connection: Database, of: VectorSet, part: Codes) -> None:
         part = joined((part, _taken(connection, of, int(smaller))))
 
 
-def _write(connection: Database, of: VectorSet, part: Codes) -> None:
+def _write(connection: Database, of: VectorSet, part: BinaryCodes) -> None:
     blobs = [value.tobytes() for value in (part.ids, part.places, part.factors, part.bits)]
     connection.execute(
         "INSERT INTO code_segments(set_id, size, first, last, ids, places, factors, codes, sum)"
@@ -323,7 +323,7 @@ def _bury(connection: Database, of: VectorSet, gone: NDArray[np.int64]) -> None:
             _put(connection, of, _taken(connection, of, segment))
 
 
-def _taken(connection: Database, of: VectorSet, segment: int) -> Codes:
+def _taken(connection: Database, of: VectorSet, segment: int) -> BinaryCodes:
     """Remove a segment and return what lives in it."""
     codes = read(connection, of, segment)
     alive = codes.without(ids_of(_dead(connection, segment)))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._cache import VectorSet
+    from memoriter.index._chunk_scripts import StandardizedCosines
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
-    from memoriter.index._scripts import Levelled
     from memoriter.types import Filters
 
 _LARGEST_K = 4096
@@ -41,7 +41,7 @@ class SqliteVecEngine:
         self._stamp = f"vec:{of.id}"
         self._version = -1
 
-    def follow(self, change: _files.Change, *, before: int) -> None:
+    def follow(self, change: _files.StoredChange, *, before: int) -> None:
         if not self._exists() or counter(self._connection, self._stamp) != before:
             return
         self._delete(change.gone)
@@ -57,7 +57,7 @@ class SqliteVecEngine:
         self._version = version
 
     def candidates(
-        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: StandardizedCosines | None
     ) -> NDArray[np.int64]:
         import numpy as np
 

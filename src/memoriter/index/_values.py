@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChunkRecord:
     """A chunk, ready to be stored: with its analysed words and the key of its vector."""
 
     chunk: Chunk
@@ -20,7 +20,7 @@ class Entry:
     """Analysed tokens in order, duplicates kept, joined by single spaces."""
     length: int
     """Number of tokens."""
-    bag: bytes
+    term_counts: bytes
     """Packed term counts, made and read by the search room."""
     day: int
     """`date.toordinal()` of the chunk."""
@@ -45,7 +45,7 @@ class IndexedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredChunk:
     """A stored chunk with its place."""
 
     id: int
@@ -54,7 +54,7 @@ class Row:
     ordinal: int
     """0-based position in its file."""
     chunk: Chunk
-    bag: bytes
+    term_counts: bytes
     length: int
     day: int
     script: str
@@ -62,14 +62,14 @@ class Row:
     """`ids.vector_key` of the chunk, as it was stored."""
 
 
-class Brief(NamedTuple):
+class ScoringRow(NamedTuple):
     """What ranking needs of a stored chunk, without its text. A tuple, since a question looks at hundreds."""
 
     id: int
     path: str
     source: SourceKind
     length: int
-    bag: bytes
+    term_counts: bytes
     day: int
     script: str
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import EmbeddingError
 from memoriter.index import _cache, _files, _oversampling, _ranking, _segments
-from memoriter.index._codes import CodesEngine, unsettled
-from memoriter.index._connection import advance, transaction
+from memoriter.index._chunk_scripts import ChunkScripts, StandardizedCosines
+from memoriter.index._codes_engine import CodesEngine, unsettled
+from memoriter.index._connection import increment, transaction
 from memoriter.index._engines import LARGEST_MATRIX, MOST_COMPARED, load_sqlite_vec
 from memoriter.index._exact import ExactEngine
 from memoriter.index._oversampling import RECALL, Measured
-from memoriter.index._scripts import Levelled, Scripts
 from memoriter.index._sqlite_vec import SqliteVecEngine
 from memoriter.index._sums import BrokenCodes, BrokenVectors
-from memoriter.types import Filters, Reason
+from memoriter.types import Diagnostic, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName, VectorEngine
-    from memoriter.types import Levels, ModelSpec
+    from memoriter.types import ModelSpec, ScriptBaselines
 
 _T = TypeVar("_T")
 
@@ -35,7 +35,7 @@ _MADE_BY: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorEngine]]
 }
 REPAIRS = 64
 """Times that a question is asked again without what turned out to be damaged: each time names a whole batch."""
-_MISSES = Reason(
+_MISSES = Diagnostic(
     "vector_recall",
     f"Codes tell these vectors apart so badly that less than {RECALL:.0%} of the nearest passages are found.",
     "Set memorySearch.store.vector.engine to exact.",
@@ -45,12 +45,12 @@ _MISSES = Reason(
 class Vectors:
     """Everything about vectors on one connection. Methods that write say so and expect an open transaction."""
 
-    def __init__(self, connection: Database, notice: Callable[[Reason], None]) -> None:
+    def __init__(self, connection: Database, notice: Callable[[Diagnostic], None]) -> None:
         self._connection = connection
         self._notice = notice
         self._set: _cache.VectorSet | None = None
         self._engine: VectorEngine | None = None
-        self._scripts: Scripts | None = None
+        self._scripts: ChunkScripts | None = None
         self._wanted: tuple[EngineName, str | None] = ("exact", None)
         self._chosen: EngineName = "exact"
         self._judged = -1
@@ -113,7 +113,7 @@ class Vectors:
         }
         remedy = f"{remedies[failed]}, or leave it: the answers are the same."
         message = f"{failed} does not work here ({problem}); vectors are searched by the exact engine."
-        self._notice(Reason("vector_engine", message, remedy))
+        self._notice(Diagnostic("vector_engine", message, remedy))
         self._chosen, self._engine = "exact", None
         if failed == "codes":
             self._wanted = "exact", None
@@ -128,7 +128,7 @@ class Vectors:
             raise EmbeddingError("No embedding model is in use", remedy="Call `use_vectors` first.")
         return self._set
 
-    def _centre(self) -> _segments.Centre | None:
+    def _centre(self) -> _segments.CodeMeans | None:
         """How the codes of the active set were made; None where there are none, or none that can be used."""
         try:
             return _segments.centre(self._connection, self._set) if self._set else None
@@ -163,12 +163,12 @@ class Vectors:
         return self._counted[1:]
 
     def nearest(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: Levels | None, version: int
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None, version: int
     ) -> list[tuple[int, float]]:
         if self._set is None or limit <= 0:
             return []
         unit = _ranking.unit_query(query, self._set.dimensions)
-        levelled = Levelled(self._known_scripts(), levels) if levels else None
+        levelled = StandardizedCosines(self._known_scripts(), levels) if levels else None
         ids, rows = self._asked(
             version, lambda engine: engine.take(engine.candidates(unit, limit, filters, levelled).tolist())
         )
@@ -256,9 +256,9 @@ class Vectors:
             self._engine = _MADE_BY[self._chosen](self._connection, self.active())
         return self._engine
 
-    def _known_scripts(self) -> Scripts:
+    def _known_scripts(self) -> ChunkScripts:
         if self._scripts is None:
-            self._scripts = Scripts(self._connection)
+            self._scripts = ChunkScripts(self._connection)
         return self._scripts
 
     # writing
@@ -272,9 +272,9 @@ class Vectors:
         if self._chosen == "codes" and unsettled(self._connection, self._set):
             self._asked(version, lambda _: None)
 
-    def follow(self, change: _files.Change) -> None:
+    def follow(self, change: _files.StoredChange) -> None:
         """Count a change of chunks, and let the engine's table go along with it."""
-        before = advance(self._connection, "content")
+        before = increment(self._connection, "content")
         if self._set is None:
             return
         _segments.follow(self._connection, self._set, change, before=before)
@@ -288,4 +288,4 @@ class Vectors:
         replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)
         followed = self._chosen == "sqlite-vec" or _segments.exist(self._connection, self.active())
         ids = _cache.chunks_with(self._connection, keys) if followed else []
-        self.follow(_files.Change(ids if replaced else [], ids))
+        self.follow(_files.StoredChange(ids if replaced else [], ids))

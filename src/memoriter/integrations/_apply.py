@@ -19,7 +19,7 @@ from memoriter.workspace import replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.integrations._clients import Change
+    from memoriter.integrations._clients import FileEdit
 
 MARK = "\ufeff"
 BACKUP = ".memoriter-backup"
@@ -53,7 +53,7 @@ class _Planned:
     outcome: Outcome
 
 
-def apply(changes: Sequence[Change], *, dry_run: bool) -> list[Outcome]:
+def apply(changes: Sequence[FileEdit], *, dry_run: bool) -> list[Outcome]:
     """Write what changes, or only say it.
 
     Raises:
@@ -69,7 +69,7 @@ def apply(changes: Sequence[Change], *, dry_run: bool) -> list[Outcome]:
     return [each.outcome for each in planned]
 
 
-def _plan(change: Change) -> _Planned:
+def _plan(change: FileEdit) -> _Planned:
     target = Path(os.path.realpath(change.file))  # it may be a link to where somebody keeps all of theirs
     try:
         content = read_plain(target, LONGEST)

@@ -48,7 +48,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class HttpServer:
     """A server over HTTP, which a client connects to instead of starting one of its own."""
 
     url: str
@@ -65,7 +65,7 @@ class Launch:
     """Global options: which workspace, which configuration."""
     environ: Mapping[str, str] | None = None
     """What the client may not pass on by itself."""
-    remote: Remote | None = None
+    remote: HttpServer | None = None
     """None: the client starts the program; hooks are started in either case."""
 
     @property
@@ -82,7 +82,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileEdit:
     """What installing or removing makes of one file."""
 
     file: Path
@@ -94,7 +94,7 @@ class Change:
 
 def changes(
     client: ClientName, launch: Launch, machine: Machine, *, scope: Scope, install: bool, hooks: bool
-) -> list[Change]:
+) -> list[FileEdit]:
     """The files of a client, with what becomes of each.
 
     Args:
@@ -112,12 +112,12 @@ def changes(
     entry = _entry(client, launch, scope) if install else None
     holds_token = install and launch.remote is not None and scope == "user"
     edit = _codex if client == "codex" else _server
-    made = [Change(file, lambda text: edit(text, str(file), entry), holds_token)]
+    made = [FileEdit(file, lambda text: edit(text, str(file), entry), holds_token)]
     settings = _hooks_place(client, machine, scope)
     if settings is not None and (hooks or not install):
         windows = machine.platform == "win32"
         lines = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()} if install else {}
-        made.append(Change(settings, lambda text: _hooks(text, str(settings), lines)))
+        made.append(FileEdit(settings, lambda text: _hooks(text, str(settings), lines)))
     return made
 
 

@@ -22,7 +22,7 @@ EMPTY = {"{": "{}", "[": "[]"}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JsonMember:
     """A member of an object or an item of an array, by offsets."""
 
     key: str | int
@@ -101,7 +101,7 @@ def _find(text: str, path: Path) -> tuple[int, int] | None:
     return start, end
 
 
-def _entries(text: str, start: int) -> Iterator[Entry]:
+def _entries(text: str, start: int) -> Iterator[JsonMember]:
     """The entries of the object or array that starts there; of anything else none."""
     if text[start] not in EMPTY:
         return
@@ -113,7 +113,7 @@ def _entries(text: str, start: int) -> Iterator[Entry]:
             at = _after_blank(text, _after_blank(text, at) + 1)
         value = at
         at = _DECODER.raw_decode(text, value)[1]
-        yield Entry(key, begin, value, at)
+        yield JsonMember(key, begin, value, at)
         at, position = _after_blank(text, at), position + 1
         if text[at] == ",":
             at = _after_blank(text, at + 1)

@@ -72,7 +72,7 @@ PAIR = "value"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValueContext:
     """What stands around a value that a name announces."""
 
     text: str
@@ -136,7 +136,7 @@ def is_argument(value: str, following: str) -> bool:
     return not _WORD.fullmatch(value) or (len(value) >= 4 and not value.isupper() and not in_sentence)
 
 
-def is_chosen(value: str, place: Place) -> bool:
+def is_chosen(value: str, place: ValueContext) -> bool:
     """Could it be a secret that somebody thought of, such as `hunter2` or `correcthorsebattery`?"""
     if len(value) < 3 or not value.isascii() or is_ordinary(value) or place.between == "," or "(" in value:
         return False
@@ -147,7 +147,7 @@ def is_chosen(value: str, place: Place) -> bool:
     return False if place.prose and not place.opened else _is_word(value, place)
 
 
-def _is_typed(value: str, place: Place) -> bool:
+def _is_typed(value: str, place: ValueContext) -> bool:
     """A word with a digit or two, or a sign."""
     if not (_TYPED.fullmatch(value) or is_password(value, shortest=5)) or not any(map(str.isalnum, value)):
         return False
@@ -157,7 +157,7 @@ def _is_typed(value: str, place: Place) -> bool:
     return place.environment and place.between == "=" and len(value) >= 5
 
 
-def _is_word(value: str, place: Place) -> bool:
+def _is_word(value: str, place: ValueContext) -> bool:
     """Letters alone."""
     if place.opened or place.between == ">":
         return _is_quoted_word(value, place)
@@ -175,7 +175,7 @@ def _is_word(value: str, place: Place) -> bool:
     return len(value) >= least and labelled and not value.endswith("ed")
 
 
-def _is_quoted_word(value: str, place: Place) -> bool:
+def _is_quoted_word(value: str, place: ValueContext) -> bool:
     lowered = place.name.lower()
     if place.personal:
         return len(value) >= 3

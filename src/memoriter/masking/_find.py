@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.masking import _formats as formats
-from memoriter.masking._chosen import PAIR, Place, is_argument, is_chosen, is_ordinary
+from memoriter.masking._chosen import PAIR, ValueContext, is_argument, is_chosen, is_ordinary
 from memoriter.masking._looks import (
     is_identifier,
     is_password,
@@ -231,7 +231,7 @@ def _is_value(value: str, match: re.Match[str], text: str, *, opened: bool, pros
     """Is it a secret, or a word that explains one, a count, a variable?"""
     name, between = match["name"].lower(), match["between"]
     chosen = name.startswith(_CHOSEN_NAMES)
-    place = Place(
+    place = ValueContext(
         text,
         *match.span("name"),
         match.end("open"),

@@ -17,7 +17,7 @@ from memoriter.mcp_server._auth import PROVEN_DIGEST
 from memoriter.mcp_server._shared import Cancelled
 from memoriter.mcp_server._tools import wire_text
 from memoriter.tools import health_json
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,9 +114,11 @@ class Hooks:
                 session = memory.session(given.session, audience="shared" if shared else "private")
                 return answer_hook(given, session, interactive=interactive)
             except MemoriterError as error:
-                return HookAnswer(None, (Reason(error.code, error.message, error.remedy),))
+                return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
             except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
-                return HookAnswer(None, (Reason("internal", f"{type(error).__name__}: {error}", "Please report it."),))
+                return HookAnswer(
+                    None, (Diagnostic("internal", f"{type(error).__name__}: {error}", "Please report it."),)
+                )
 
         return work
 

@@ -17,7 +17,7 @@ from mcp.types import (
     TextContent,
 )
 
-from memoriter.agent import Passage, is_owned, quote
+from memoriter.agent import RecallPassage, is_owned, quote
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server._addresses import words_of
 from memoriter.mcp_server._tools import wire_text
@@ -26,7 +26,7 @@ from memoriter.workspace import neutral
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from memoriter.mcp_server._shared import SharedMemory, Told
+    from memoriter.mcp_server._shared import ProgressMemory, SharedMemory
 
 RECALL = Prompt(
     name="recall",
@@ -79,11 +79,11 @@ class Prompts:
         return _prompt(RECALL, f"{passages}\n\n{ASK.format(question=question)}")
 
 
-def _passages(memory: Told, question: str) -> str:
+def _passages(memory: ProgressMemory, question: str) -> str:
     """What was found, quoted as before a turn, or why nothing was."""
     try:
         result = memory.search(question)
-        found = [Passage(hit.snippet, hit.citation, hit.score, is_owned(memory, hit)) for hit in result.hits]
+        found = [RecallPassage(hit.snippet, hit.citation, hit.score, is_owned(memory, hit)) for hit in result.hits]
     except MemoriterError as error:
         return neutral(f"The notes could not be searched: {words_of(error)}")
     quoted = quote(found, LONGEST)

@@ -35,7 +35,7 @@ class Cancelled(BaseException):
     """The client has taken its request back; no failure, so nothing on the way catches it."""
 
 
-class Told:
+class ProgressMemory:
     """A memory as one request sees it: its searches tell the client how far a first index is."""
 
     def __init__(self, memory: Memory, progress: Callable[[Progress], None], client: str = "") -> None:
@@ -90,7 +90,7 @@ class SharedMemory:
         self._warmed = False
 
     async def ask(
-        self, session: ServerSession, act: Callable[[Told], _T], *, alone: bool = False, quick: bool = False
+        self, session: ServerSession, act: Callable[[ProgressMemory], _T], *, alone: bool = False, quick: bool = False
     ) -> _T:
         """Do something with the memory in a worker thread; the client hears of progress and may cancel.
 
@@ -117,7 +117,7 @@ class SharedMemory:
         def work() -> _T:
             with self._working(self._turn if alone else None):
                 check()
-                return act(Told(self.memory, hear, client))
+                return act(ProgressMemory(self.memory, hear, client))
 
         limiter = self._quick if quick else self._slow
         try:

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.search._background import Background, measure
-from memoriter.search._bag import pack
+from memoriter.search._cosine_baseline import CosineBaseline, measure
 from memoriter.search._dates import terms_of_day
 from memoriter.search._deadline import Deadline
 from memoriter.search._decay import path_date
@@ -12,15 +11,16 @@ from memoriter.search._ports import Reader
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._script import script_of
 from memoriter.search._settings import Scoring, SearchSettings
+from memoriter.search._term_counts import pack
 from memoriter.search._terms import analyse, classic_terms, query_terms
 
 if TYPE_CHECKING:
-    from memoriter.search._nothing import look_again, why_nothing
+    from memoriter.search._empty_result import diagnose_empty, search_without_limits
 
 __all__ = [
     "MATCH",
     "WEAK",
-    "Background",
+    "CosineBaseline",
     "Deadline",
     "Reader",
     "Scoring",
@@ -28,7 +28,7 @@ __all__ = [
     "analyse",
     "classic_terms",
     "clean_query",
-    "look_again",
+    "diagnose_empty",
     "measure",
     "outcome_of",
     "pack",
@@ -36,15 +36,15 @@ __all__ = [
     "query_terms",
     "rank",
     "script_of",
+    "search_without_limits",
     "terms_of_day",
-    "why_nothing",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Load what explains an empty answer when there is one."""
-    if name in {"look_again", "why_nothing"}:
-        from memoriter.search import _nothing
+    if name in {"search_without_limits", "diagnose_empty"}:
+        from memoriter.search import _empty_result
 
-        return getattr(_nothing, name)
+        return getattr(_empty_result, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._background import Background
-    from memoriter.search._ports import Brief, Reader
+    from memoriter.search._cosine_baseline import CosineBaseline
+    from memoriter.search._ports import Reader, ScoringRowLike
     from memoriter.search._score import Saturations, WeighedTerms
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters
@@ -29,7 +29,7 @@ FEWEST_CANDIDATES = 24
 class Candidates:
     """Chunks with what both legs have to say about each."""
 
-    briefs: Mapping[int, Brief]
+    briefs: Mapping[int, ScoringRowLike]
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
     """v of each candidate that has a vector."""
@@ -50,7 +50,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuery:
     """A question in the forms that the legs need."""
 
     text: str
@@ -60,7 +60,7 @@ class Question:
 
 
 def gather_kinds(
-    reader: Reader, question: Question, settings: SearchSettings, *, filters: Filters, words: bool
+    reader: Reader, question: ParsedQuery, settings: SearchSettings, *, filters: Filters, words: bool
 ) -> Candidates:
     """The candidates of each kind of source that shares the hits, so that none takes the places of another.
 
@@ -89,7 +89,13 @@ def _both(one: Candidates, other: Candidates) -> Candidates:
 
 
 def gather(
-    reader: Reader, question: Question, background: Background, *, limit: int, filters: Filters, words: bool = True
+    reader: Reader,
+    question: ParsedQuery,
+    background: CosineBaseline,
+    *,
+    limit: int,
+    filters: Filters,
+    words: bool = True,
 ) -> Candidates:
     """Ask both legs for their best and let both judge all; `words` False leaves the keyword leg out."""
     limit = max(limit, FEWEST_CANDIDATES)
@@ -108,7 +114,7 @@ def gather(
     alike = filters.since is None and filters.until is None and filters.path is None
     """Whether the neighbour of a chunk, in the same file, passes the filters as it does."""
     near_words = {row + step for row in keyword_leg[: limit // 2] for step in (-1, 1)} if alike else set[int]()
-    known = reader.briefs({row + step for row in proposed for step in (-1, 0, 1)} | near_words)
+    known = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_words)
     chosen = {row: known[row] for row in known if row in proposed or _beside(known, row, keyword_leg, near_words)}
     cosines, scores = _vector_scores(reader, question, background, chosen)
     return Candidates(
@@ -123,7 +129,9 @@ def gather(
     )
 
 
-def _beside(known: Mapping[int, Brief], row: int, keyword_leg: Sequence[int], near_words: AbstractSet[int]) -> bool:
+def _beside(
+    known: Mapping[int, ScoringRowLike], row: int, keyword_leg: Sequence[int], near_words: AbstractSet[int]
+) -> bool:
     """Whether a chunk lies next to one that the keyword leg proposed, in the same source."""
     if row not in near_words:
         return False
@@ -133,7 +141,7 @@ def _beside(known: Mapping[int, Brief], row: int, keyword_leg: Sequence[int], ne
 
 
 def _nearest(
-    reader: Reader, vector: NDArray[np.float32] | None, background: Background, *, limit: int, filters: Filters
+    reader: Reader, vector: NDArray[np.float32] | None, background: CosineBaseline, *, limit: int, filters: Filters
 ) -> list[int]:
     """The chunks that stand out most, best first."""
     if vector is None:
@@ -143,7 +151,7 @@ def _nearest(
 
 
 def _vector_scores(
-    reader: Reader, question: Question, background: Background, chosen: Mapping[int, Brief]
+    reader: Reader, question: ParsedQuery, background: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """The plain cosine and the score above the background of each candidate that has a vector."""
     if question.vector is None or not chosen:
@@ -156,11 +164,11 @@ def _vector_scores(
 
 
 def _word_scores(
-    chosen: Mapping[int, Brief], known: Mapping[int, Brief], weighed: WeighedTerms
+    chosen: Mapping[int, ScoringRowLike], known: Mapping[int, ScoringRowLike], weighed: WeighedTerms
 ) -> dict[int, KeywordScore]:
     """What the words say of the candidates, with the chunks beside them; of the others they say nothing."""
     rows = list(known)
-    shares = saturations([(brief.bag, brief.length) for brief in known.values()], weighed)
+    shares = saturations([(brief.term_counts, brief.length) for brief in known.values()], weighed)
     held = {rows[position]: share for position, share in shares.items()}
 
     def beside(row: int, step: int) -> Saturations:

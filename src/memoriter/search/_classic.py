@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._ports import Passage, Reader
+    from memoriter.search._ports import Reader, StoredChunkLike
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters
 
@@ -54,7 +54,7 @@ def classic_ranking(
     *,
     filters: Filters,
     now: float,
-) -> list[tuple[Passage, float]]:
+) -> list[tuple[StoredChunkLike, float]]:
     """Passages with their scores, best first, before the floor and the cut."""
     near = {} if vector is None else dict(reader.vector_search(vector, limit=settings.candidates, filters=filters))
     phrases = [" ".join(terms) for word in query_words(text) if (terms := classic_terms(word))]
@@ -69,7 +69,7 @@ def classic_ranking(
     return _spread(pairs, settings)
 
 
-def _faded(passage: Passage, score: float, settings: SearchSettings, now: float) -> float:
+def _faded(passage: StoredChunkLike, score: float, settings: SearchSettings, now: float) -> float:
     if settings.half_life_days is None or not settings.hybrid:
         return score
     changed = None if passage.source == "sessions" else start_of(date.fromordinal(passage.day))
@@ -77,7 +77,9 @@ def _faded(passage: Passage, score: float, settings: SearchSettings, now: float)
     return score if start is None else score * decay(age_in_days(start, now), settings.half_life_days)
 
 
-def _spread(pairs: list[tuple[Passage, float]], settings: SearchSettings) -> list[tuple[Passage, float]]:
+def _spread(
+    pairs: list[tuple[StoredChunkLike, float]], settings: SearchSettings
+) -> list[tuple[StoredChunkLike, float]]:
     if settings.mmr_lambda is None or not settings.hybrid:
         return pairs
     contents = [classic_tokens(snippet(passage.chunk.text)) for passage, _ in pairs]

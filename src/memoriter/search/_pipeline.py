@@ -7,14 +7,14 @@ from datetime import date
 from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import InvalidQuery
-from memoriter.search._bag import members
-from memoriter.search._candidates import Candidates, Question, gather_kinds
+from memoriter.search._candidates import Candidates, ParsedQuery, gather_kinds
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
+from memoriter.search._interleave import interleave
 from memoriter.search._mmr import mmr_order
-from memoriter.search._quota import shared_slots
 from memoriter.search._score import BOTH_LEGS, MATCH, NOTHING, WORDS_ALONE, blend, related_at_most
 from memoriter.search._snippet import snippet
+from memoriter.search._term_counts import members
 from memoriter.search._terms import query_terms
 from memoriter.types import Explanation, Hit
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._ports import Brief, Passage, Reader
+    from memoriter.search._ports import Reader, ScoringRowLike, StoredChunkLike
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters, Outcome
 
@@ -81,20 +81,20 @@ def rank(
             return tuple(_hit(passage, score, None) for passage, score in kept[: max(settings.max_results, 0)])
         case "calibrated" | "rrf":
             terms = query_terms(text)[:MOST_TERMS]
-            return _rank(reader, Question(text, terms, vector), settings, filters=filters, now=now)
+            return _rank(reader, ParsedQuery(text, terms, vector), settings, filters=filters, now=now)
         case _:
             assert_never(settings.scoring)
 
 
 def _rank(
-    reader: Reader, question: Question, settings: SearchSettings, *, filters: Filters, now: float
+    reader: Reader, question: ParsedQuery, settings: SearchSettings, *, filters: Filters, now: float
 ) -> tuple[Hit, ...]:
     words = settings.hybrid or question.vector is None
     found = gather_kinds(reader, question, settings, filters=filters, words=words)
     scores = calibrated(found, settings) if settings.scoring == "calibrated" else _fused(found)
     ranked = _spread(_ordered(found, _decayed(found, scores, settings, now)), found, settings)
     good = [item for item in ranked if item.score >= settings.min_score]
-    kept = shared_slots(good, [found.briefs[item.row].source for item in good], settings.max_results)
+    kept = interleave(good, [found.briefs[item.row].source for item in good], settings.max_results)
     passages = reader.rows([item.row for item in kept])
     explained = settings.scoring == "calibrated"
     return tuple(
@@ -147,7 +147,7 @@ def _decayed(found: Candidates, scores: Mapping[int, float], settings: SearchSet
     return [Ranked(row, score * factors[row], factors[row]) for row, score in scores.items()]
 
 
-def _fading(brief: Brief, half_life_days: float, now: float) -> float:
+def _fading(brief: ScoringRowLike, half_life_days: float, now: float) -> float:
     if brief.source == "memory" and is_evergreen(brief.path):
         return 1.0
     return decay(age_in_days(start_of(date.fromordinal(brief.day)), now), half_life_days)
@@ -161,7 +161,7 @@ def _ordered(found: Candidates, ranked: list[Ranked]) -> list[Ranked]:
 def _spread(ranked: list[Ranked], found: Candidates, settings: SearchSettings) -> list[Ranked]:
     if settings.mmr_lambda is None:
         return ranked
-    bags = [members(found.briefs[item.row].bag) for item in ranked]
+    bags = [members(found.briefs[item.row].term_counts) for item in ranked]
     order = mmr_order([item.score for item in ranked], bags, lambda_=settings.mmr_lambda)
     return [ranked[position] for position in order]
 
@@ -184,7 +184,7 @@ def _explanation(found: Candidates, item: Ranked, settings: SearchSettings) -> E
     )
 
 
-def _hit(passage: Passage, score: float, explanation: Explanation | None) -> Hit:
+def _hit(passage: StoredChunkLike, score: float, explanation: Explanation | None) -> Hit:
     return Hit(
         path=passage.path,
         start_line=passage.chunk.start_line,

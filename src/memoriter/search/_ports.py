@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.types import Chunk, Filters, Levels, SourceKind
+    from memoriter.types import Chunk, Filters, ScriptBaselines, SourceKind
 
 
-class Corpus(Protocol):
+class CorpusLike(Protocol):
     """Counts over everything indexed."""
 
     @property
@@ -22,7 +22,7 @@ class Corpus(Protocol):
     def mean_length(self) -> float: ...
 
 
-class Brief(Protocol):
+class ScoringRowLike(Protocol):
     """What ranking needs of a stored chunk."""
 
     @property
@@ -34,14 +34,14 @@ class Brief(Protocol):
     @property
     def length(self) -> int: ...
     @property
-    def bag(self) -> bytes: ...
+    def term_counts(self) -> bytes: ...
     @property
     def day(self) -> int: ...
     @property
     def script(self) -> str: ...
 
 
-class Passage(Protocol):
+class StoredChunkLike(Protocol):
     """A stored chunk, with its text."""
 
     @property
@@ -57,7 +57,7 @@ class Passage(Protocol):
 class Reader(Protocol):
     """Read access to the two legs. Chunk ids of one file are consecutive, in the order of the file."""
 
-    def corpus(self) -> Corpus: ...
+    def corpus(self) -> CorpusLike: ...
     def count(self, filters: Filters) -> int: ...
     def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]: ...
     def keyword_search(
@@ -73,8 +73,8 @@ class Reader(Protocol):
         self, terms: Sequence[str], *, limit: int, filters: Filters
     ) -> Sequence[tuple[int, float]]: ...
     def vector_search(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: Levels | None = None
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
     ) -> Sequence[tuple[int, float]]: ...
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]: ...
-    def rows(self, ids: Collection[int]) -> Mapping[int, Passage]: ...
-    def briefs(self, ids: Collection[int]) -> Mapping[int, Brief]: ...
+    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunkLike]: ...
+    def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRowLike]: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.search._background import Background
+from memoriter.search._cosine_baseline import CosineBaseline
 from memoriter.search._score import VECTOR_WEIGHT
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SearchSettings:
     """`None`: off."""
     half_life_days: float | None = None
     """`None`: no decay."""
-    background: Background = field(default_factory=lambda: Background.of_model((0.0, 0.1)))
+    background: CosineBaseline = field(default_factory=lambda: CosineBaseline.of_model((0.0, 0.1)))
     """What unrelated chunks look like."""
     kinds: tuple[SourceKind, ...] = ()
     """The kinds of sources that share the hits, where there are several."""

@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
+from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of
 from memoriter.sync._apply import Sync
-from memoriter.sync._background import background_of, learn_background
-from memoriter.sync._entries import Cutting, chunks_of, entries_of, entry_of
+from memoriter.sync._cosine_baseline import background_of, learn_background
 from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
-from memoriter.sync._left_out import LEFT_OUT, left_out
 from memoriter.sync._plan import UNSURE, Plan, make_plan, may_change_unseen
 from memoriter.sync._read import undecoded_of
-from memoriter.sync._task import Look, Progress, SessionRules, SyncSettings, Task
+from memoriter.sync._skipped import LEFT_OUT, left_out
+from memoriter.sync._task import ChangeSet, Progress, SessionRules, SyncSettings, Task
 
 if TYPE_CHECKING:
-    from memoriter.sync._look import Round, Seen, look_for, still_to_do
+    from memoriter.sync._changes import ScanResult, WatchRun, look_for, still_to_do
     from memoriter.sync._passages import at_lines
-    from memoriter.sync._schedule import EVERYTHING, Job, Schedule
+    from memoriter.sync._schedule import EVERYTHING, IndexJob, Schedule
     from memoriter.sync._sessions import due, new_chunks, skipped_in
     from memoriter.sync._watch import Watch, WatchEvent, WatchRules
 
@@ -25,14 +25,13 @@ __all__ = [
     "STORING_SECONDS",
     "UNSURE",
     "WORTH_A_BATCH",
-    "Cutting",
-    "Job",
-    "Look",
+    "ChangeSet",
+    "ChunkingSettings",
+    "IndexJob",
     "Plan",
     "Progress",
-    "Round",
+    "ScanResult",
     "Schedule",
-    "Seen",
     "SessionRules",
     "Sync",
     "SyncSettings",
@@ -40,11 +39,12 @@ __all__ = [
     "Watch",
     "WatchEvent",
     "WatchRules",
+    "WatchRun",
+    "analyze_file",
     "at_lines",
     "background_of",
     "chunks_of",
     "due",
-    "entries_of",
     "entry_of",
     "learn_background",
     "left_out",
@@ -61,9 +61,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what follows changes and reads transcripts when it is first asked for: most processes do neither."""
     late = {
-        "_look": {"Round", "Seen", "look_for", "still_to_do"},
+        "_changes": {"WatchRun", "ScanResult", "look_for", "still_to_do"},
         "_passages": {"at_lines"},
-        "_schedule": {"EVERYTHING", "Job", "Schedule"},
+        "_schedule": {"EVERYTHING", "IndexJob", "Schedule"},
         "_sessions": {"due", "new_chunks", "skipped_in"},
         "_watch": {"Watch", "WatchEvent", "WatchRules"},
     }

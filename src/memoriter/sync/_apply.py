@@ -8,13 +8,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy
-from memoriter.sync._background import background_key, learn_background
+from memoriter.sync._cosine_baseline import background_key, learn_background
 from memoriter.sync._fill import fill
-from memoriter.sync._left_out import left_out
 from memoriter.sync._order import OUTDATED, QUICK_CHUNKS
 from memoriter.sync._plan import make_plan
 from memoriter.sync._read import changes_of, read
-from memoriter.sync._task import Look, Progress, Tally, Task
+from memoriter.sync._skipped import left_out
+from memoriter.sync._task import ChangeSet, Progress, Tally, Task
 from memoriter.types import SyncReport
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.embed import EmbeddingProvider
     from memoriter.index import Index, IndexedFile
     from memoriter.search import Deadline
-    from memoriter.sync._task import Batches, SyncSettings
+    from memoriter.sync._task import BatchQueue, SyncSettings
     from memoriter.types import Source
     from memoriter.workspace import Workspace
 
@@ -41,7 +41,7 @@ class Sync:
     settings: SyncSettings
     monotonic: Callable[[], float]
     progress: Callable[[Progress], None] = lambda _: None
-    batches: Callable[[EmbeddingProvider], Batches | None] = lambda _: None
+    batches: Callable[[EmbeddingProvider], BatchQueue | None] = lambda _: None
     """The batch interface of an opened provider, where it is to be used."""
     tally: Tally = field(default_factory=Tally)
     wall: Callable[[], float] = lambda: inf
@@ -72,7 +72,7 @@ class Sync:
             report = self._read(task)
             self.tally.take(report)
             self._evict()
-        return replace(self.tally.told(report), seconds=self.monotonic() - started)
+        return replace(self.tally.totals(report), seconds=self.monotonic() - started)
 
     def embed(self, provider: Callable[[], EmbeddingProvider], report: SyncReport, task: Task) -> SyncReport:
         """Embed what has no vector, until `task.embed_by`, while others may search and index words.
@@ -96,7 +96,7 @@ class Sync:
                 learn_background(self.index, spec)
                 self._evict()
         seconds = report.seconds + self.monotonic() - started
-        return replace(self.tally.told(report), pending=self.index.pending(), seconds=seconds)
+        return replace(self.tally.totals(report), pending=self.index.pending(), seconds=seconds)
 
     def _evict(self) -> None:
         self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
@@ -105,9 +105,9 @@ class Sync:
     def outdated(self) -> bool:
         """Whether the index holds text that was cut in another way, so that all of it must be cut anew."""
         known = self.index.get_meta(CUTTING)
-        return known != self.settings.cutting.fingerprint and (known is not None or bool(self.index.files()))
+        return known != self.settings.chunking.fingerprint and (known is not None or bool(self.index.files()))
 
-    def look(self, *, vectors: bool = True) -> Look:
+    def look(self, *, vectors: bool = True) -> ChangeSet:
         """Whether there is anything to read or to embed: cheap, and without the right to write.
 
         Args:
@@ -115,12 +115,12 @@ class Sync:
         """
         version = self.index.version()
         if self.outdated:
-            return Look(version, needed=True)
+            return ChangeSet(version, needed=True)
         waiting = vectors and self.index.pending() > 0
         scan, known = self.workspace.scan(), self.index.files()
         plan = make_plan(scan.sources, known, self.due)
         needed = waiting or not plan.empty
-        return Look(version, needed=needed, plan=plan, known=known, left_out=left_out(scan.skipped))
+        return ChangeSet(version, needed=needed, plan=plan, known=known, left_out=left_out(scan.skipped))
 
     def due(self, source: Source, known: IndexedFile) -> bool:
         """Whether a changed file is to be read before anybody asks for all of them."""
@@ -135,14 +135,14 @@ class Sync:
         """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
         if not task.force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
-                self.index.set_meta(CUTTING, self.settings.cutting.fingerprint)
+                self.index.set_meta(CUTTING, self.settings.chunking.fingerprint)
             return self._read_into(self.index, task)
         if task.read_by is not None and self.index.corpus().chunks > QUICK_CHUNKS:
             corpus = self.index.corpus()
             return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
         before = self.index.files().keys()
         with self.index.rebuild(vectors=not task.vectors) as fresh:
-            fresh.set_meta(CUTTING, self.settings.cutting.fingerprint)
+            fresh.set_meta(CUTTING, self.settings.chunking.fingerprint)
             if fresh.spec is not None:
                 fresh.clear_failures()
             report = self._read_into(fresh, Task())
@@ -151,7 +151,7 @@ class Sync:
 
     def _read_into(self, index: Index, task: Task) -> SyncReport:
         changes = changes_of(task, index, self.workspace, self.due)
-        cutting = self.settings.cutting
+        cutting = self.settings.chunking
         return read(changes, index, self.workspace, cutting, task=task, progress=self.progress, wall=self.wall)
 
     def _embed(self, opened: EmbeddingProvider, deadline: Deadline | None) -> None:
@@ -159,11 +159,11 @@ class Sync:
         if (spec := opened.spec) != self.index.spec:
             self.index.use_vectors(spec)
         total = self.index.pending()
-        opened.expect(total)
+        opened.hint_batch_size(total)
         for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline):
             self.tally.embedded += vectors
             self.tally.failed += failures
             self.progress(Progress("embed", total - self.index.pending(), total))
             if deadline and deadline.passed:
                 break
-        opened.expect(0)
+        opened.hint_batch_size(0)

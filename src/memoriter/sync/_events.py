@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -38,7 +38,7 @@ class Events:
         self._folders: dict[str, int] = {}
         self._heard: Generator[set[tuple[Any, str]]] | None = None
         self._refused_at: float | None = None
-        self.problem: Reason | None = None
+        self.problem: Diagnostic | None = None
         """Why there are no events."""
 
     @property
@@ -62,7 +62,7 @@ class Events:
         self._folders = dict(folders)
         if any(self._remote(folder) for folder in _tops(folders)):
             message = "The notes are on a network file system, which does not tell of changes."
-            self._refuse(Reason("polling", message, "Nothing: the notes are looked at every few seconds."))
+            self._refuse(Diagnostic("polling", message, "Nothing: the notes are looked at every few seconds."))
             return False
         try:
             self._open()
@@ -127,14 +127,14 @@ class Events:
             self._heard.close()
             self._heard = None
 
-    def _refuse(self, problem: Reason) -> None:
+    def _refuse(self, problem: Diagnostic) -> None:
         self._refused_at, self.problem = self._monotonic(), problem
 
 
-def _refusal(error: Exception) -> Reason:
+def _refusal(error: Exception) -> Diagnostic:
     message = f"The system does not tell of changes, so the notes are looked at every few seconds: {error}"
     remedy = "Raise its limits, on Linux: sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512"
-    return Reason("polling", message, remedy)
+    return Diagnostic("polling", message, remedy)
 
 
 def _tops(folders: Mapping[str, int]) -> list[str]:

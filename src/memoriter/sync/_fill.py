@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memoriter.embed import EmbeddingProvider
     from memoriter.index import Index
     from memoriter.search import Deadline
-    from memoriter.sync._task import Batches
+    from memoriter.sync._task import BatchQueue
 
 BATCH_TOKENS = 8_000
 FETCH = 512
@@ -27,7 +27,7 @@ WORTH_A_BATCH = 64
 
 
 def fill(
-    index: Index, provider: EmbeddingProvider, batches: Batches | None, *, deadline: Deadline | None
+    index: Index, provider: EmbeddingProvider, batches: BatchQueue | None, *, deadline: Deadline | None
 ) -> Iterator[tuple[int, int]]:
     """Everything that waits; yields how many vectors and how many failures each step brought."""
     if batches is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 QUICK_CHUNKS = 2_000
 """So many are cut anew while somebody waits for an answer; a larger index keeps serving as it is."""
-OUTDATED = Reason(
+OUTDATED = Diagnostic(
     "index_outdated", "The index was made with other settings and serves as it is.", "Run: memoriter index"
 )
 
@@ -23,9 +23,9 @@ def newest_first(sources: Iterable[Source], first: Collection[str]) -> tuple[Sou
     return tuple(sorted(sources, key=lambda source: (source.path not in first, -source.mtime_ns, source.path)))
 
 
-def unread_reason(count: int) -> tuple[Reason, ...]:
+def unread_reason(count: int) -> tuple[Diagnostic, ...]:
     """What a person is told about changed files that are left for later; nothing where there are none."""
     if not count:
         return ()
     files = "1 changed file is" if count == 1 else f"{count} changed files are"
-    return (Reason("files_pending", f"{files} not indexed yet; the next searches go on.", "Run: memoriter index"),)
+    return (Diagnostic("files_pending", f"{files} not indexed yet; the next searches go on.", "Run: memoriter index"),)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from memoriter.sync._entries import chunks_of, entry_of
+from memoriter.sync._analyze import chunks_of, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    from memoriter.index import Entry
-    from memoriter.sync._entries import Cutting
+    from memoriter.index import ChunkRecord
+    from memoriter.sync._analyze import ChunkingSettings
     from memoriter.types import Chunk
 
 SEGMENT = {"analysed": 8_192, "classic": 262_144}
@@ -43,17 +43,17 @@ class Segment:
         self.messages.append(message)
         self.size += len(message.text) + 1
 
-    def full(self, cutting: Cutting) -> bool:
+    def full(self, cutting: ChunkingSettings) -> bool:
         return self.size >= SEGMENT[cutting.words]
 
-    def entries(self, cutting: Cutting, undated: int) -> list[Entry]:
+    def entries(self, cutting: ChunkingSettings, undated: int) -> list[ChunkRecord]:
         """What the index stores; `undated` is the day of messages without a time, as `date.toordinal()`."""
         if not self.messages:
             return []
         found = chunks_of("\n".join(message.text for message in self.messages), cutting)
         return [self._entry(chunk, cutting, undated) for chunk in found]
 
-    def _entry(self, chunk: Chunk, cutting: Cutting, undated: int) -> Entry:
+    def _entry(self, chunk: Chunk, cutting: ChunkingSettings, undated: int) -> ChunkRecord:
         held = self.messages[chunk.start_line - 1 : chunk.end_line]
         day = next((day_at(message.time) for message in reversed(held) if message.time is not None), None)
         placed = at_lines(chunk, [message.line for message in self.messages])

@@ -8,18 +8,18 @@ from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
-from memoriter.sync._entries import entries_of
-from memoriter.sync._left_out import UNDECODED, left_out, undecoded
+from memoriter.sync._analyze import analyze_file
 from memoriter.sync._order import newest_first, unread_reason
 from memoriter.sync._plan import UNSURE, make_plan, may_change_unseen, same_stat
+from memoriter.sync._skipped import UNDECODED, left_out, undecoded
 from memoriter.sync._task import Progress
-from memoriter.types import Reason, SyncReport
+from memoriter.types import Diagnostic, SyncReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memoriter.index import Index, IndexedFile
-    from memoriter.sync._entries import Cutting
+    from memoriter.sync._analyze import ChunkingSettings
     from memoriter.sync._plan import Plan
     from memoriter.sync._task import Task
     from memoriter.types import Source
@@ -32,7 +32,7 @@ class Changes:
 
     plan: Plan
     known: Mapping[str, IndexedFile]
-    left_out: tuple[Reason, ...] = ()
+    left_out: tuple[Diagnostic, ...] = ()
     """What cannot be read."""
     patient: bool = False
     """Whether a file that is not there when it is read stays in the index."""
@@ -55,7 +55,7 @@ def read(
     changes: Changes,
     index: Index,
     workspace: Workspace,
-    cutting: Cutting,
+    cutting: ChunkingSettings,
     *,
     task: Task,
     progress: Callable[[Progress], None],
@@ -100,7 +100,7 @@ def _looks_new(source: Source, known: IndexedFile | None) -> bool:
 def _index_file(
     index: Index,
     workspace: Workspace,
-    cutting: Cutting,
+    cutting: ChunkingSettings,
     source: Source,
     known: IndexedFile | None,
     *,
@@ -118,7 +118,7 @@ def _index_file(
             return _Change("same", 0)
         if known:
             index.remove_files([source.path])
-        return _Change("refused", 0, Reason("unreadable", error.message, error.remedy))
+        return _Change("refused", 0, Diagnostic("unreadable", error.message, error.remedy))
     if known and known.hash == loaded.hash:
         if not same_stat(loaded.source, known):
             index.touch_file(loaded.source)
@@ -127,13 +127,13 @@ def _index_file(
         index.set_meta(UNDECODED + source.path, loaded.hash)
     elif known and index.get_meta(UNDECODED + source.path):
         index.drop_meta(UNDECODED + source.path)
-    entries = entries_of(loaded.source, loaded.text, cutting)
+    entries = analyze_file(loaded.source, loaded.text, cutting)
     index.put_file(loaded.source, loaded.hash, entries)
     return _Change("changed" if known else "added", len(entries))
 
 
 def _index_transcript(
-    index: Index, workspace: Workspace, cutting: Cutting, source: Source, known: IndexedFile | None
+    index: Index, workspace: Workspace, cutting: ChunkingSettings, source: Source, known: IndexedFile | None
 ) -> _Change:
     transcripts = workspace.transcripts
     if transcripts is None:
@@ -146,7 +146,7 @@ def _index_transcript(
     return _Change("changed" if known else "added", written, trouble)
 
 
-def undecoded_of(index: Index) -> tuple[Reason, ...]:
+def undecoded_of(index: Index) -> tuple[Diagnostic, ...]:
     """What is to be said of files with bytes that are not UTF-8, as they were when they were indexed."""
     known = index.files() if (noted := index.metas(UNDECODED)) else {}
     return undecoded([path for key in noted if (path := key.removeprefix(UNDECODED)) in known])
@@ -158,4 +158,4 @@ class _Change:
 
     kind: Literal["added", "changed", "same", "refused"]
     chunks: int
-    reason: Reason | None = None
+    reason: Diagnostic | None = None

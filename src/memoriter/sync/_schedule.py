@@ -25,7 +25,7 @@ FIRST_RETRY, LAST_RETRY = 1.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class IndexJob:
     """What one run is to look at."""
 
     paths: frozenset[str] = frozenset()
@@ -64,7 +64,7 @@ class Schedule:
         self._quiet = quiet
         self._interval = interval or inf
         self._groups: dict[float, _Group] = {}
-        self._running: tuple[Job, dict[str, tuple[float, float]]] | None = None
+        self._running: tuple[IndexJob, dict[str, tuple[float, float]]] | None = None
         self._look_at = now
         self._retry_at = inf
         self._not_before = now
@@ -98,7 +98,7 @@ class Schedule:
         times = [self._look_at, self._retry_at, *(_due(group, quiet) for quiet, group in self._groups.items())]
         return max(min(times), self._not_before, now) - now
 
-    def next(self, now: float) -> Job | None:
+    def next(self, now: float) -> IndexJob | None:
         """What is to be run now, which then counts as running until `done` or `failed`."""
         if self.due_in(now) > 0:
             return None
@@ -109,7 +109,7 @@ class Schedule:
             del self._groups[quiet]
         paths = frozenset(heard) - {EVERYTHING}
         settled = frozenset(path for path in paths if heard[path][0] + heard[path][1] <= now)
-        job = Job(paths, settled, whole)
+        job = IndexJob(paths, settled, whole)
         self._running = job, heard
         self._retry_at = inf
         if whole:
@@ -162,7 +162,7 @@ class Schedule:
         if not job.paths and not job.whole:
             self._retry_at = now
 
-    def _ended(self) -> tuple[Job, dict[str, tuple[float, float]]]:
+    def _ended(self) -> tuple[IndexJob, dict[str, tuple[float, float]]]:
         assert self._running is not None, "nothing runs"
         ended, self._running = self._running, None
         return ended

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import PathRefused
 from memoriter.sync._passages import Segment, Spoken, day_at
-from memoriter.types import Reason, Skipped, Source
+from memoriter.types import Diagnostic, Skipped, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from memoriter.index import Entry, Index, IndexedFile
-    from memoriter.sync._entries import Cutting
+    from memoriter.index import ChunkRecord, Index, IndexedFile
+    from memoriter.sync._analyze import ChunkingSettings
     from memoriter.sync._task import SessionRules
     from memoriter.types import Chunk
     from memoriter.workspace import OpenTranscript, Transcripts, Workspace
@@ -80,13 +80,13 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SessionSlice:
     """Chunks that take the place of all after the first `keep` ones."""
 
     source: Source
     """With the size and time of the file, once all of it was read; with others before."""
     keep: int
-    entries: list[Entry]
+    entries: list[ChunkRecord]
     tail: Tail
     done: bool
 
@@ -96,15 +96,15 @@ class Reading:
     """One pass through a transcript, from its beginning or from where the last one ended."""
 
     transcript: OpenTranscript
-    cutting: Cutting
+    cutting: ChunkingSettings
     tail: Tail = field(default_factory=Tail)
     _segment: Segment = field(default_factory=Segment)
-    _ready: list[Entry] = field(default_factory=list["Entry"])
+    _ready: list[ChunkRecord] = field(default_factory=list["ChunkRecord"])
     _stored: int = 0
     news: int = 0
     """Messages that were not there when it was read before."""
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[SessionSlice]:
         """What is to be stored, in order; nothing but a last part without entries where nothing new was said."""
         began, tail = self.tail, self.tail
         time, self._stored = tail.time, tail.keep
@@ -142,12 +142,12 @@ class Reading:
         self.tail = replace(self.tail, offset=offset, line=line, keep=keep, time=time)
         self._segment = Segment()
 
-    def _part(self, read: int, began: Tail, *, done: bool) -> Part:
+    def _part(self, read: int, began: Tail, *, done: bool) -> SessionSlice:
         fresh = self.transcript.source
         read = max(read, began.read)
         self.tail = replace(self.tail, read=read, mark=self.transcript.mark(read), said=began.said + self.news)
         source = fresh if done else Source(fresh.path, fresh.kind, fresh.file, read, 0)
-        part = Part(source, self._stored, self._ready, self.tail, done)
+        part = SessionSlice(source, self._stored, self._ready, self.tail, done)
         self._stored, self._ready = self._stored + len(self._ready), []
         return part
 
@@ -172,7 +172,7 @@ def tail_of(transcript: OpenTranscript, known: IndexedFile | None) -> Tail:
 
 
 def new_chunks(
-    transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: Cutting
+    transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: ChunkingSettings
 ) -> list[Chunk] | None:
     """What indexing would cut out of a transcript; None where nothing new was said, or it cannot be read."""
     try:
@@ -185,8 +185,8 @@ def new_chunks(
 
 
 def index_transcript(
-    index: Index, transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: Cutting
-) -> tuple[int | None, Reason | None]:
+    index: Index, transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: ChunkingSettings
+) -> tuple[int | None, Diagnostic | None]:
     """Bring the index up to what a transcript says now.
 
     Returns how many chunks were written (None: nothing new was said), and what is wrong with it.
@@ -207,12 +207,12 @@ def index_transcript(
         return written, _trouble(source.path, reading.tail, began)
 
 
-def _trouble(path: str, tail: Tail, began: Tail) -> Reason | None:
+def _trouble(path: str, tail: Tail, began: Tail) -> Diagnostic | None:
     left_out = _left_out(path, tail) if tail != began else None
     if left_out is None:
         return None
     remedy = "Name it in no memorySearch.sessionPaths, or leave it: memoriter status -v lists what is left out."
-    return Reason("transcript_left_out", f"{path!r}: {left_out.message}.", remedy)
+    return Diagnostic("transcript_left_out", f"{path!r}: {left_out.message}.", remedy)
 
 
 def _left_out(path: str, tail: Tail) -> Skipped | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from memoriter.sync._entries import Cutting
+from memoriter.sync._analyze import ChunkingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memoriter.index import IndexedFile
     from memoriter.search import Deadline
     from memoriter.sync._plan import Plan
-    from memoriter.types import Reason, SyncReport
+    from memoriter.types import Diagnostic, SyncReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Progress:
     total: int
 
 
-class Batches(Protocol):
+class BatchQueue(Protocol):
     """A service's batch interface; texts go by the hex of their keys."""
 
     @property
@@ -47,14 +47,14 @@ class SessionRules:
 class SyncSettings:
     """How to index."""
 
-    cutting: Cutting = field(default_factory=Cutting)
+    chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     max_entries: int = 50_000
     max_bytes: int = 2**31
     sessions: SessionRules = field(default_factory=SessionRules)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ChangeSet:
     """What a look at the files found."""
 
     version: int
@@ -69,7 +69,7 @@ class Look:
     not there when it is read stays in the index: the next look tells whether it is gone."""
     first: frozenset[str] = frozenset()
     """Cited paths that are read before all others, and whatever the time."""
-    left_out: tuple[Reason, ...] = ()
+    left_out: tuple[Diagnostic, ...] = ()
     """What cannot be read."""
 
 
@@ -83,7 +83,7 @@ class Task:
     """With `force`, do not keep those of the model in use either."""
     everything: bool = True
     """Also transcripts that are being written just now, of which little is new."""
-    look: Look | None = None
+    look: ChangeSet | None = None
     """What was just seen, so that the files are not looked at twice."""
     read_by: Deadline | None = None
     """For reading: the files that changed last come first, and the report tells how many are left."""
@@ -110,6 +110,6 @@ class Tally:
         self.removed += report.removed
         self.cached += report.cached
 
-    def told(self, report: SyncReport) -> SyncReport:
+    def totals(self, report: SyncReport) -> SyncReport:
         """The report of the last run, as one of all of them."""
         return replace(report, **asdict(self))

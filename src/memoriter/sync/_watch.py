@@ -12,15 +12,15 @@ from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound
 from memoriter.sync._events import Events
 from memoriter.sync._schedule import EVERYTHING, Schedule
 from memoriter.sync._sessions import DEBOUNCE_SECONDS
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from threading import Event
 
-    from memoriter.sync._look import Round
-    from memoriter.sync._schedule import Job
+    from memoriter.sync._changes import WatchRun
+    from memoriter.sync._schedule import IndexJob
     from memoriter.types import SyncReport
     from memoriter.workspace import Workspace
 
@@ -42,24 +42,24 @@ class WatchEvent:
     """Seconds since 1970."""
     report: SyncReport | None = None
     """What was `indexed`."""
-    reason: Reason | None = None
+    reason: Diagnostic | None = None
     """Why it is `waiting`, `polling`, `missing` its workspace or in `trouble`."""
     folders: int = 0
     """How many are looked at, when it begins."""
 
 
-class Followed(Protocol):
+class WatchTarget(Protocol):
     """What is kept true to the files."""
 
     def watch_lease(self) -> AbstractContextManager[None]: ...
-    def follow(self, job: Job, clock: Callable[[], float]) -> Round: ...
+    def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun: ...
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRules:
     """When to act, in seconds."""
 
-    quiet: float = 1.5
+    debounce: float = 1.5
     interval: float = 0.0
     """Look at all files at least so often; 0: as often as is cheap."""
 
@@ -68,7 +68,7 @@ class WatchRules:
 class Watch:
     """Keeps one workspace indexed while it runs; in one thread, which is all its own."""
 
-    followed: Followed
+    followed: WatchTarget
     workspace: Workspace
     stop: Event
     wall: Callable[[], float]
@@ -104,7 +104,7 @@ class Watch:
     def _active(self) -> None:
         self._troubled, self._announced = frozenset(), None
         events = Events(self.stop, monotonic=self.monotonic, remote=lambda folder: self.remote(Path(folder)))
-        schedule = Schedule(self.monotonic(), quiet=self.rules.quiet, interval=self.rules.interval)
+        schedule = Schedule(self.monotonic(), quiet=self.rules.debounce, interval=self.rules.interval)
         self._events, self._schedule = events, schedule
         try:
             while not self.stop.is_set():
@@ -137,7 +137,7 @@ class Watch:
         """Leaps ahead when it is time to stop, so that every deadline has passed."""
         return inf if self.stop.is_set() else self.monotonic()
 
-    def _ended(self, result: Round, events: Events, schedule: Schedule) -> None:
+    def _ended(self, result: WatchRun, events: Events, schedule: Schedule) -> None:
         missed = result.folders is not None and events.follow(result.folders)
         now = self.monotonic()
         if result.unfinished:
@@ -187,7 +187,7 @@ class Watch:
             self._announced = state
             self._tell("polling" if events.polled else "watching", reason=events.problem, folders=events.folders)
 
-    def _trouble(self, reasons: tuple[Reason, ...]) -> None:
+    def _trouble(self, reasons: tuple[Diagnostic, ...]) -> None:
         """Say each kind of trouble once, and when there is none any more."""
         troubles = {reason.code: reason for reason in reversed(reasons) if reason.code != "files_pending"}
         for code in troubles.keys() - self._troubled:
@@ -203,12 +203,12 @@ class Watch:
             self._tell(kind, reason=reason)
 
     def _tell(
-        self, kind: WatchKind, *, report: SyncReport | None = None, reason: Reason | None = None, folders: int = 0
+        self, kind: WatchKind, *, report: SyncReport | None = None, reason: Diagnostic | None = None, folders: int = 0
     ) -> None:
         self.told(WatchEvent(kind, self.wall(), report, reason, folders))
 
 
-def _reason(error: MemoriterError | OSError) -> Reason:
+def _reason(error: MemoriterError | OSError) -> Diagnostic:
     if isinstance(error, MemoriterError):
-        return Reason(error.code, error.message, error.remedy)
-    return Reason("system", str(error), "Look at the path, its permissions and the free space.")
+        return Diagnostic(error.code, error.message, error.remedy)
+    return Diagnostic("system", str(error), "Look at the path, its permissions and the free space.")

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from memoriter.types import (
         Attempt,
         CompactReport,
+        Diagnostic,
         Estimate,
         Excerpt,
         Explanation,
         Health,
         Hit,
-        Reason,
         SearchResult,
         Skipped,
         Spending,
@@ -41,7 +41,7 @@ class DayLimits(Protocol):
     def dollars_per_day(self) -> float: ...
 
 
-class Happening(Protocol):
+class WatchEventLike(Protocol):
     """One thing that a watcher did."""
 
     @property
@@ -51,16 +51,16 @@ class Happening(Protocol):
     @property
     def report(self) -> SyncReport | None: ...
     @property
-    def reason(self) -> Reason | None: ...
+    def reason(self) -> Diagnostic | None: ...
     @property
     def folders(self) -> int: ...
 
 
-class Written(Protocol):
+class WrittenLines(Protocol):
     """Lines that were added to a file."""
 
     @property
-    def reasons(self) -> tuple[Reason, ...]: ...
+    def reasons(self) -> tuple[Diagnostic, ...]: ...
     @property
     def path(self) -> Path: ...
     @property
@@ -137,7 +137,7 @@ def health_json(health: Health) -> dict[str, Any]:
     }
 
 
-def reason_json(reason: Reason) -> dict[str, str]:
+def reason_json(reason: Diagnostic) -> dict[str, str]:
     return {"code": reason.code, "message": reason.message, "remedy": reason.remedy}
 
 
@@ -189,7 +189,7 @@ def sync_json(report: SyncReport) -> dict[str, Any]:
     return answer if report.health is None else answer | {"health": health_json(report.health)}
 
 
-def watch_json(event: Happening) -> dict[str, Any]:
+def watch_json(event: WatchEventLike) -> dict[str, Any]:
     """One thing that a watcher did; the time as ISO 8601 in UTC, `report` and `reason` where there is one."""
     answer: dict[str, Any] = {"kind": event.kind, "time": _time(event.at)}
     if event.folders:
@@ -352,7 +352,7 @@ def _background_json(background: tuple[float, float] | None) -> dict[str, float]
     return None if background is None else {"mean": background[0], "deviation": background[1]}
 
 
-def appended_json(written: Written, *, workspace: Path) -> dict[str, Any]:
+def appended_json(written: WrittenLines, *, workspace: Path) -> dict[str, Any]:
     """Where an entry was written, the path as it is cited; `health` is good where the next search finds it."""
     path = written.path
     cited = path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else path.as_posix()

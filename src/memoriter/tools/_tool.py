@@ -46,7 +46,7 @@ class MemoryLike(Protocol):
     ) -> Remembered: ...
 
 
-class Run(Protocol):
+class ToolFunction(Protocol):
     """How a tool is called. It answers with JSON, and with JSON that says so when it cannot; it raises nothing."""
 
     def __call__(
@@ -63,7 +63,7 @@ class Tool:
     """For the agent: when to call it, and what comes back."""
     input_schema: Mapping[str, Any]
     """A JSON schema; an object."""
-    run: Run
+    run: ToolFunction
     """`run(memory, params, session_key=...)`: the answer as JSON. The session's key decides about citations."""
     title: str = ""
     """For people."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._blocks import scan_blocks
     from memoriter.workspace._chunk import MERGE_TOKENS, chunk_markdown
     from memoriter.workspace._folded import folded, skeleton, without_digits
-    from memoriter.workspace._forget import Passage, Removal, all_of, blocks_with, holds, lines_of, take_out
+    from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out
     from memoriter.workspace._hidden import HIDDEN, TERMINAL
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
@@ -34,9 +34,9 @@ __all__ = [
     "ExtraPath",
     "Loaded",
     "OpenTranscript",
-    "Passage",
     "Raw",
     "Removal",
+    "RemovedPassage",
     "Scan",
     "TranscriptFolder",
     "Transcripts",
@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:
         "_blocks": {"scan_blocks"},
         "_chunk": {"MERGE_TOKENS", "chunk_markdown"},
         "_folded": {"folded", "skeleton", "without_digits"},
-        "_forget": {"Passage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
+        "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
         "_injected": {"injected", "without_injected"},
         "_lines": {"chunk_lines"},
         "_hidden": {"HIDDEN", "TERMINAL"},

@@ -61,7 +61,7 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadablePath:
     """A path that may be read: where to open it and how to cite it."""
 
     base: str
@@ -104,7 +104,7 @@ def rebase(root: str, path: str) -> str:
     return path if names is None else os.path.join(root, *names)
 
 
-def admit(areas: Sequence[Area], root: str, path: str) -> Place | Skipped:
+def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped:
     """Where the cited or absolute `path` may be read, or why it may not. Looks at names and ignore files only."""
     clean = path.strip()
     if wrong := paths.misnamed(clean, windows=os.name == "nt"):
@@ -116,13 +116,13 @@ def admit(areas: Sequence[Area], root: str, path: str) -> Place | Skipped:
         if names is None or (names and area.single):
             continue
         verdict = _within(area, names)
-        if isinstance(verdict, Place):
+        if isinstance(verdict, ReadablePath):
             return verdict
         refusal = refusal or verdict
     return refusal or Skipped(path, "outside", "it is not one of the memory files")
 
 
-def _within(area: Area, names: tuple[str, ...]) -> Place | Skipped:
+def _within(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
     cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
     if not cited.endswith(paths.SUFFIX):
         return Skipped(cited, "not_markdown", "only files that end in .md are memory")
@@ -133,7 +133,7 @@ def _within(area: Area, names: tuple[str, ...]) -> Place | Skipped:
             return Skipped(cited, "ignored", why)
     if ignored(area, names):
         return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
-    return Place(area.base, (*area.start, *names), cited)
+    return ReadablePath(area.base, (*area.start, *names), cited)
 
 
 def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:

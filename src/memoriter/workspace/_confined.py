@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from typing import BinaryIO
 
-    from memoriter.workspace._areas import Place
+    from memoriter.workspace._areas import ReadablePath
 
 BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -31,7 +31,7 @@ def refused(path: str, why: str) -> PathRefused:
     return PathRefused(f"{shown!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
 
 
-def read_bytes(place: Place, limit: int) -> tuple[bytes, os.stat_result]:
+def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
     """The content of a plain file and its stat.
 
     Raises:
@@ -54,7 +54,7 @@ def read_bytes(place: Place, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 @contextmanager
-def open_plain(place: Place) -> Generator[tuple[BinaryIO, os.stat_result]]:
+def open_plain(place: ReadablePath) -> Generator[tuple[BinaryIO, os.stat_result]]:
     """A plain file of any size, opened for reading, and its stat.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 from memoriter.workspace._cut import boundary
 
 
@@ -23,17 +23,19 @@ def cut_to(text: str, length: int) -> tuple[str, bool]:
     return text[: end if end > 0 else boundary(text, 0, length)], True
 
 
-def not_there(path: str) -> Reason:
+def not_there(path: str) -> Diagnostic:
     """That a note does not exist, which is no fault: the day's log has not begun, or the name is another one."""
-    return Reason("no_such_note", f"There is no note {path!r} yet.", "Look for its text with: memoriter search WORDS")
+    return Diagnostic(
+        "no_such_note", f"There is no note {path!r} yet.", "Look for its text with: memoriter search WORDS"
+    )
 
 
-def nothing_there(path: str, text: str, start: int | None) -> Reason:
+def nothing_there(path: str, text: str, start: int | None) -> Diagnostic:
     """Why a note that exists has no text to show from line `start` on."""
     rows = text.count("\n") + (not text.endswith("\n"))
     if text and start and start > rows:
         message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was asked for."
-        return Reason("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
+        return Diagnostic("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
     if not text.strip():
-        return Reason("no_text", f"{path!r} is empty.", "Run: memoriter remember TEXT")
-    return Reason("no_text", f"{path!r} has no text there.", f"Read all of it with: memoriter get {path}")
+        return Diagnostic("no_text", f"{path!r} is empty.", "Run: memoriter remember TEXT")
+    return Diagnostic("no_text", f"{path!r} has no text there.", f"Read all of it with: memoriter get {path}")

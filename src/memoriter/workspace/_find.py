@@ -12,10 +12,10 @@ from memoriter.types import Source
 from memoriter.workspace._confined import changed_ns, stamp_of
 
 if TYPE_CHECKING:
-    from memoriter.workspace._areas import Place
+    from memoriter.workspace._areas import ReadablePath
 
 
-def found_at(place: Place, max_bytes: int) -> Source | None:
+def found_at(place: ReadablePath, max_bytes: int) -> Source | None:
     """The source at an admitted place: a plain file that is not too large, reached without a link, or `None`."""
     path = place.base
     try:

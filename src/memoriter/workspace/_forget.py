@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RemovedPassage:
     """Lines of a note, 1-based and inclusive, as they read now."""
 
     start_line: int
@@ -37,18 +37,18 @@ class Removal:
     file: Path
     hash: str
     """`ids.bytes_hash` of the note that was looked at; any other note is left alone."""
-    passages: tuple[Passage, ...]
+    passages: tuple[RemovedPassage, ...]
     whole: bool = False
     """The file itself goes."""
 
 
-def all_of(content: bytes) -> tuple[Passage, ...]:
+def all_of(content: bytes) -> tuple[RemovedPassage, ...]:
     """The whole note as one passage."""
     lines = _read(content)
     return (_passage(lines, 0, len(lines)),) if lines else ()
 
 
-def lines_of(content: bytes, first: int, last: int) -> tuple[Passage, ...]:
+def lines_of(content: bytes, first: int, last: int) -> tuple[RemovedPassage, ...]:
     """The lines from `first` to `last`. Raises UsageError where the note has no such lines."""
     lines = _read(content)
     if not 1 <= first <= last <= len(lines):
@@ -57,7 +57,7 @@ def lines_of(content: bytes, first: int, last: int) -> tuple[Passage, ...]:
     return (_passage(lines, first - 1, last),)
 
 
-def blocks_with(content: bytes, text: str) -> tuple[Passage, ...]:
+def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
     """Every block that holds the text: a paragraph, a fence, a list item with all below it.
 
     Upper and lower case differ; composed and decomposed letters do not, and any white space stands for any other. Of a
@@ -78,7 +78,7 @@ def holds(content: str, text: str) -> bool:
     return next(_hits(_words([content]), text), None) is not None
 
 
-def without(content: bytes, passages: Iterable[Passage]) -> bytes:
+def without(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
     """The note without the lines of the passages; every other byte is as it was."""
     gone = {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
     return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
@@ -113,8 +113,8 @@ def _read(content: bytes) -> list[str]:
     ]
 
 
-def _passage(lines: Sequence[str], start: int, end: int) -> Passage:
-    return Passage(start + 1, end, "\n".join(lines[start:end]))
+def _passage(lines: Sequence[str], start: int, end: int) -> RemovedPassage:
+    return RemovedPassage(start + 1, end, "\n".join(lines[start:end]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
-from memoriter.workspace._areas import Place
+from memoriter.workspace._areas import ReadablePath
 from memoriter.workspace._confined import changed_ns, open_plain, refused
 from memoriter.workspace._paths import below, name_fault, shown_name
 from memoriter.workspace._scan import Scan
@@ -66,7 +66,7 @@ class Transcripts:
 
     def scan(self) -> Scan:
         """All transcripts, and all that looked like one: one listing of each folder, one stat of each file."""
-        look = _Look()
+        look = _TranscriptScan()
         for folder in self.folders:
             if self._of_another(folder.at):
                 look.skip(folder.cited, "other_agent", f"{str(folder.at)!r} belongs to another agent")
@@ -129,7 +129,7 @@ class Transcripts:
                 length += len(line) + 1
         return Excerpt(found.path, "\n".join(kept))
 
-    def _folder(self, folder: TranscriptFolder, look: _Look) -> None:
+    def _folder(self, folder: TranscriptFolder, look: _TranscriptScan) -> None:
         at = str(folder.at)
         try:
             found = os.stat(at)
@@ -155,7 +155,7 @@ class Transcripts:
                 elif entry.name.endswith(SUFFIX) and entry.name.startswith(folder.prefix):
                     self._entry(folder, entry, inner, look)
 
-    def _entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, look: _Look) -> None:
+    def _entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, look: _TranscriptScan) -> None:
         if fault := name_fault(entry.name):
             look.skip(cited, "unreadable", fault)
         elif entry.is_symlink():
@@ -168,7 +168,9 @@ class Transcripts:
             except OSError as error:
                 look.skip(cited, "unreadable", error.strerror or str(error))
 
-    def _file(self, folder: TranscriptFolder, path: str, cited: str, found: os.stat_result, look: _Look) -> None:
+    def _file(
+        self, folder: TranscriptFolder, path: str, cited: str, found: os.stat_result, look: _TranscriptScan
+    ) -> None:
         if not stat.S_ISREG(found.st_mode):
             look.skip(cited, "special", "it is a device, pipe or socket")
         elif not path.endswith(SUFFIX):
@@ -196,19 +198,19 @@ class Transcripts:
         inside = (below(os.path.realpath(agents), real) for agents in self.agents)
         return any(names and names[0] != self.agent for names in inside)
 
-    def _place(self, source: Source) -> Place:
+    def _place(self, source: Source) -> ReadablePath:
         for folder in self.folders:
             names = below(str(folder.at), str(source.file))
             if names is not None and not self._of_another(source.file.parent):
                 if names:
-                    return Place(str(folder.at), names, source.path)
+                    return ReadablePath(str(folder.at), names, source.path)
                 real = Path(os.path.realpath(folder.at))
-                return Place(str(real.parent), (real.name,), source.path)
+                return ReadablePath(str(real.parent), (real.name,), source.path)
         raise refused(source.path, "it is not one of this agent's transcripts")
 
 
 @dataclass(slots=True)
-class _Look:
+class _TranscriptScan:
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
     skipped: dict[str, Skipped] = field(default_factory=dict[str, Skipped])
     folders: dict[str, int] = field(default_factory=dict[str, int])
@@ -226,7 +228,7 @@ class _Look:
         return f"{cited.removesuffix(SUFFIX)}-{digest}{SUFFIX}"
 
 
-def _entries(place: str, cited: str, look: _Look) -> list[os.DirEntry[str]]:
+def _entries(place: str, cited: str, look: _TranscriptScan) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(place) as listing:
             return sorted(listing, key=lambda entry: entry.name)

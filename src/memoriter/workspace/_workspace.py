@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
 from memoriter.types import Excerpt, Skipped, Source
-from memoriter.workspace._areas import Area, ExtraPath, Place, admit, areas_of, may_hold
+from memoriter.workspace._areas import Area, ExtraPath, ReadablePath, admit, areas_of, may_hold
 from memoriter.workspace._confined import changed_ns, read_bytes, refused, stamp_of
 from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice_lines
 from memoriter.workspace._find import found_at
@@ -152,9 +152,9 @@ class Workspace:
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
-            from memoriter.workspace._spelling import spelt_on_disk
+            from memoriter.workspace._unicode_paths import find_normalized
 
-            spelt = None if path.isascii() else spelt_on_disk(place)
+            spelt = None if path.isascii() else find_normalized(place)
             if spelt is None:
                 return Excerpt(place.cited, "", reason=not_there(place.cited))
             return self.read(spelt, start=start, lines=lines, max_chars=max_chars)
@@ -261,16 +261,16 @@ class Workspace:
     def _areas(self) -> tuple[Area, ...]:
         return areas_of(str(self.root), self._extra_paths)
 
-    def _writable(self, path: str) -> Place:
+    def _writable(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
-        if isinstance(verdict, Place):
+        if isinstance(verdict, ReadablePath):
             return verdict
         names = below(str(self.root), absolute(str(self.root), verdict.path))
         if verdict.reason != "ignored" or not names:
             raise refused(path, verdict.message)
-        return Place(str(self.root), names, verdict.path)
+        return ReadablePath(str(self.root), names, verdict.path)
 
-    def _place(self, path: str) -> Place:
+    def _place(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
         if isinstance(verdict, Skipped):
             raise refused(path, verdict.message)

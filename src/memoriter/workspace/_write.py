@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
-from memoriter.workspace._areas import Place
+from memoriter.workspace._areas import ReadablePath
 from memoriter.workspace._drafts import drafted, sweep
 from memoriter.workspace._exchange import TakenBackError, put_in_place, take_away
 from memoriter.workspace._folder import open_folder
@@ -48,7 +48,7 @@ class Appended:
     end_line: int
 
 
-def append(file: Path | Place, text: str, *, limit: int | None = None) -> Appended:
+def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) -> Appended:
     """Put the text on lines of its own at the end of the file; the file and its folders are made if they are missing.
 
     The lock is on the file itself, the text goes out in one write and is on the disk before this returns, and so is the
@@ -81,7 +81,7 @@ def append(file: Path | Place, text: str, *, limit: int | None = None) -> Append
     return Appended(_path(where), start, start + body.count("\n") - 1)
 
 
-def replace(file: Path | Place, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
+def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
     """Put the text in the place of the whole file, in one step that is seen by others as before or after.
 
     What a program without our lock appends meanwhile is added to the new content. If it saves the file, its version
@@ -112,7 +112,7 @@ def replace(file: Path | Place, text: str | bytes, *, expected: str | None, mode
         folder.sync()
 
 
-def remove(file: Path | Place, *, expected: str) -> None:
+def remove(file: Path | ReadablePath, *, expected: str) -> None:
     """Delete the file, if it still is what was read.
 
     Args:
@@ -132,16 +132,16 @@ def remove(file: Path | Place, *, expected: str) -> None:
         folder.sync()
 
 
-def _place(file: Path | Place) -> Place:
-    return file if isinstance(file, Place) else Place(str(file.parent), (file.name,), str(file))
+def _place(file: Path | ReadablePath) -> ReadablePath:
+    return file if isinstance(file, ReadablePath) else ReadablePath(str(file.parent), (file.name,), str(file))
 
 
-def _path(where: Place) -> Path:
+def _path(where: ReadablePath) -> Path:
     return Path(where.base, *where.names)
 
 
 @contextmanager
-def _writing(where: Place, *, make: bool = False) -> Generator[tuple[Folder, str]]:
+def _writing(where: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
     """Open the file's folder, and let every failure below be one of ours."""
     with _translated(where):
         try:
@@ -156,7 +156,7 @@ def _writing(where: Place, *, make: bool = False) -> Generator[tuple[Folder, str
 
 
 @contextmanager
-def _expected(folder: Folder, name: str, where: Place, expected: str) -> Generator[tuple[int, bytes]]:
+def _expected(folder: Folder, name: str, where: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
     """Hold the lock of a file that may be written and has this content."""
     with locked(folder, name) as descriptor:
         os.close(folder.open(name, os.O_WRONLY))  # a file that may not be written is not replaced either
@@ -167,13 +167,13 @@ def _expected(folder: Folder, name: str, where: Place, expected: str) -> Generat
         yield descriptor, before
 
 
-def _still(folder: Folder, name: str, where: Place, descriptor: int, before: bytes) -> None:
+def _still(folder: Folder, name: str, where: ReadablePath, descriptor: int, before: bytes) -> None:
     """Look at the file once more: writing the draft took a while."""
     if not is_at(folder, name, descriptor) or read_all(descriptor) != before:
         raise _conflict(where, "has changed since it was read")
 
 
-def _create(folder: Folder, name: str, where: Place, content: bytes, mode: int) -> None:
+def _create(folder: Folder, name: str, where: ReadablePath, content: bytes, mode: int) -> None:
     """Make the file, complete from its first moment, unless there is one."""
     if folder.look(name) is not None:
         raise _conflict(where, "already exists")
@@ -187,11 +187,11 @@ def _create(folder: Folder, name: str, where: Place, content: bytes, mode: int) 
         folder.sync(above=True)
 
 
-def _conflict(where: Place, why: str) -> WriteConflict:
+def _conflict(where: ReadablePath, why: str) -> WriteConflict:
     return WriteConflict(f"{str(_path(where))!r} {why}", remedy="Read it again and repeat the change.")
 
 
-def _fits(where: Place, size: int, limit: int | None) -> None:
+def _fits(where: ReadablePath, size: int, limit: int | None) -> None:
     if limit is not None and size > limit:
         message = (
             f"{str(_path(where))!r} would have {size:,} bytes, and no search reads a note of more than {limit:,};"
@@ -201,7 +201,7 @@ def _fits(where: Place, size: int, limit: int | None) -> None:
 
 
 @contextmanager
-def _translated(where: Place) -> Generator[None]:
+def _translated(where: ReadablePath) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError) as error:

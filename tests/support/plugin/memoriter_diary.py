@@ -10,8 +10,8 @@ from memoriter.hookspecs import (
     Captured,
     Listener,
     MemoryLike,
-    Passage,
     PluginContext,
+    RecallPassage,
     Tool,
     hookimpl,
 )
@@ -38,9 +38,11 @@ class Diary:
             diary.writelines(f"{text}\n" for text in texts)
         return Captured(texts)
 
-    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[Passage]:
+    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
         words = set(prompt.lower().split())
-        return [Passage(line, f"diary#{n}") for n, line in enumerate(self.lines(), 1) if words & set(line.split())]
+        return [
+            RecallPassage(line, f"diary#{n}") for n, line in enumerate(self.lines(), 1) if words & set(line.split())
+        ]
 
     def look_up(
         self, memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None

@@ -107,7 +107,7 @@ class BundledProvider:
         # Beyond what cleaning keeps, go on at the same rate.
         return tokens if len(text) <= MOST_CHARACTERS else max(tokens, tokens * len(text) // MOST_CHARACTERS)
 
-    def expect(self, chunks: int) -> None:
+    def hint_batch_size(self, chunks: int) -> None:
         """Choose the bulk engine from 40 documents on; 0 lets go of it (it holds some 150 MB)."""
         with self._lock:
             self._many = chunks >= _BULK_PAYS_FROM or (self._many and chunks > 0)

@@ -15,7 +15,7 @@ from memoriter.embed.bundled._artefact import write_whole
 from memoriter.embed.bundled._weights import sha256_of
 from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
 from memoriter.embed.local._hub import HUB, HubModel, chosen_from, file_url, listing_url, parse_model_uri, place_of
-from memoriter.embed.local._stream import Interrupted, Reply, opened
+from memoriter.embed.local._stream import HttpReply, Interrupted, opened
 from memoriter.errors import ProviderUnavailable
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
 
@@ -204,7 +204,7 @@ class _Download:
         self._finish(facts, have, resumed=start > 0)
         return True
 
-    def _received(self, reply: Reply, start: int, facts: _Facts, most: int) -> tuple[int, str]:
+    def _received(self, reply: HttpReply, start: int, facts: _Facts, most: int) -> tuple[int, str]:
         """How long the part is at the end of the answer, and what broke it, if anything."""
         have = start
         try:
@@ -228,7 +228,7 @@ class _Download:
                 remedy="try again; if it stays so, set local.modelPath to a GGUF file",
             )
 
-    def _written(self, reply: Reply, start: int) -> Iterator[int]:
+    def _written(self, reply: HttpReply, start: int) -> Iterator[int]:
         """Append the pieces to the part, each with its size once it is written."""
         with open(self._part, "r+b" if start else "wb", opener=open_private) as stream:
             stream.seek(start)
@@ -295,7 +295,7 @@ class _Download:
         self._note.unlink(missing_ok=True)
 
 
-def _refuse(reply: Reply, model: HubModel) -> None:
+def _refuse(reply: HttpReply, model: HubModel) -> None:
     """Raise what an answer means that is not the file."""
     status = reply.status
     if status in {200, 206}:
@@ -312,7 +312,7 @@ def _refuse(reply: Reply, model: HubModel) -> None:
     )
 
 
-def _facts(reply: Reply) -> _Facts:
+def _facts(reply: HttpReply) -> _Facts:
     headers = reply.headers
     linked, etag = (headers.get(name, "").strip() for name in ("x-linked-etag", "etag"))
     hashes = [text.strip('"').lower() for text in (linked, etag)]
@@ -326,7 +326,7 @@ def _facts(reply: Reply) -> _Facts:
     )
 
 
-def _start(reply: Reply) -> int:
+def _start(reply: HttpReply) -> int:
     """At which byte of the file the content begins."""
     found = re.match(r"bytes ([0-9]{1,18})-", reply.headers.get("content-range", ""))
     return int(found[1]) if reply.status == 206 and found else 0

@@ -56,7 +56,7 @@ def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
         )
     if header.pooling == "rank":
         raise ProviderUnavailable(f"the model ranks texts, it makes no vectors: {path}", remedy=_CHOOSE_ANOTHER)
-    family = family_of(header.architecture, header.name, header.kin, path.stem)
+    family = family_of(header.architecture, header.name, header.base_model, path.stem)
     pooling = header.pooling if header.pooling in _POOLINGS else family.pooling
     # llama.cpp wants one place more where it reads a text piece by piece.
     most = (header.context_length or _UNKNOWN_CONTEXT) - (pooling == "last")

@@ -77,7 +77,7 @@ class GgufHeader:
     architecture: str
     name: str
     """What the model calls itself."""
-    kin: str
+    base_model: str
     """The other names in the file: of what it is based on, and what it was tuned for."""
     context_length: int
     """Tokens that the model was trained to read."""
@@ -239,7 +239,7 @@ def _header(values: dict[str, Scalar]) -> GgufHeader:
     return GgufHeader(
         architecture=architecture,
         name=_word(values, "general.name"),
-        kin=" ".join(_word(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
+        base_model=" ".join(_word(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
         context_length=_whole(values, f"{architecture}.context_length"),
         embedding_length=_whole(values, f"{architecture}.embedding_length_out")
         or _whole(values, f"{architecture}.embedding_length"),

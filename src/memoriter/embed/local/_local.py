@@ -87,7 +87,7 @@ class LocalProvider:
         tokens = self._loaded().count(self._as_read(text, "document"))
         return counted(tokens, text, self.spec.max_tokens)
 
-    def expect(self, chunks: int) -> None:
+    def hint_batch_size(self, chunks: int) -> None:
         """The model is the same for one text and for many."""
 
     def close(self) -> None:

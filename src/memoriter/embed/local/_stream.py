@@ -31,7 +31,7 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """What a server answers."""
 
     status: int
@@ -71,7 +71,7 @@ class _Pace:
 @contextmanager
 def opened(
     url: str, headers: Mapping[str, str], *, seconds: float, clock: Callable[[], float] = time.monotonic
-) -> Generator[Reply]:
+) -> Generator[HttpReply]:
     """GET an address and follow where it leads.
 
     What authorises at the first address is sent nowhere else.
@@ -94,7 +94,7 @@ def opened(
             said |= {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)}
             target = answer.headers.get("location") if answer.status_code in _REDIRECTS else None
             if target is None:
-                yield Reply(answer.status_code, {**answer.headers, **said}, _pieces(answer, pace))
+                yield HttpReply(answer.status_code, {**answer.headers, **said}, _pieces(answer, pace))
                 return
         url, before = _target(url, target), url
         if _origin(url) != _origin(before):
@@ -107,7 +107,7 @@ def _answer(url: str, headers: Mapping[str, str], pace: _Pace) -> Generator[http
     """The answer of one server, whose connection lasts as long as the context."""
     import memoriter.embed._network as network
 
-    host, limits = urlsplit(url).hostname, network.Limits()
+    host, limits = urlsplit(url).hostname, network.ExchangeLimits()
     try:
         # No proxy may come between this machine and itself.
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))

@@ -7,13 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.remote._batch_state import Progress, Row
+from memoriter.embed.remote._batch_state import BatchProgress, BatchRow
 from memoriter.embed.remote._remote_settings import headers_for
 from memoriter.embed.remote._wire import (
     JSON_TYPE,
     Request,
-    heard,
-    heard_value,
+    error_text,
+    error_value_text,
     json_body,
     json_object,
     json_post,
@@ -52,11 +52,11 @@ class BatchApi:
     id_field: str
     """Where the answer has the job's number."""
     poll: Callable[[RemoteSettings, str], Request]
-    progress: Callable[[bytes, str], Progress]
+    progress: Callable[[bytes, str], BatchProgress]
     """Of an answer, and who gave it (see `Vendor.called`)."""
     results: Callable[[RemoteSettings, BatchJob, str], Request]
     """One of a job's outputs."""
-    rows: Callable[[bytes, BatchJob], list[Row]]
+    rows: Callable[[bytes, BatchJob], list[BatchRow]]
     cancel: Callable[[RemoteSettings, str], Request]
     find: Callable[[RemoteSettings], Request]
     """The latest jobs."""
@@ -79,7 +79,7 @@ def id_of(body: bytes, who: str, name: str = "id") -> str:
     """
     value = json_object(body, who).get(name)
     if not isinstance(value, str) or not value:
-        raise TransientFailure(f"{who} answered without {name!r}: {heard(body)!r}")
+        raise TransientFailure(f"{who} answered without {name!r}: {error_text(body)!r}")
     return value
 
 
@@ -152,7 +152,7 @@ def get_request(url: str, headers: Mapping[str, str]) -> Request:
     return Request(url, headers, method="GET")
 
 
-def progress_of(body: bytes, who: str) -> Progress:
+def progress_of(body: bytes, who: str) -> BatchProgress:
     """How far a job of OpenAI's kind is: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
     job = json_object(body, who)
     status = word_of(job.get("status"))
@@ -161,13 +161,13 @@ def progress_of(body: bytes, who: str) -> Progress:
     if job.get("errors"):
         errors: Any = job["errors"]
         listed = cast("dict[str, Any]", errors).get("data") if isinstance(errors, dict) else errors
-        reason = f"{status}: {heard_value(listed)}"
-    return Progress(status in _ENDED, files, reason if status in _ENDED else "")
+        reason = f"{status}: {error_value_text(listed)}"
+    return BatchProgress(status in _ENDED, files, reason if status in _ENDED else "")
 
 
-def rows_of(body: bytes) -> list[Row]:
+def rows_of(body: bytes) -> list[BatchRow]:
     """Lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; what is no such line says nothing."""
-    rows: list[Row] = []
+    rows: list[BatchRow] = []
     for line in body.splitlines():
         try:
             entry: Any = json.loads(line)
@@ -178,15 +178,15 @@ def rows_of(body: bytes) -> list[Row]:
     return rows
 
 
-def _row(key: str, entry: dict[str, Any]) -> Row:
+def _row(key: str, entry: dict[str, Any]) -> BatchRow:
     response = _object(entry.get("response"))
     body = _object(response.get("body"))
     entries = body.get("data")
     first = _object(cast("list[Any]", entries)[0]) if isinstance(entries, list) and entries else {}
     status = response.get("status_code", 200 if first else 500)
     if first.get("embedding") and status == 200:
-        return Row(key, first["embedding"])
-    return Row(key, None, status if isinstance(status, int) else 500, heard_value(entry.get("error") or body))
+        return BatchRow(key, first["embedding"])
+    return BatchRow(key, None, status if isinstance(status, int) else 500, error_value_text(entry.get("error") or body))
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed.remote._batch_api import BatchApi, get_request
-from memoriter.embed.remote._batch_state import Progress, Row
+from memoriter.embed.remote._batch_state import BatchProgress, BatchRow
 from memoriter.embed.remote._gemini import VENDOR, entry, headers_of, model_path, url_of, values_of
-from memoriter.embed.remote._wire import Request, heard_value, json_object, json_post, word_of
+from memoriter.embed.remote._wire import Request, error_value_text, json_object, json_post, word_of
 
 if TYPE_CHECKING:
     from memoriter.embed.remote._batch_api import Items
@@ -39,19 +39,19 @@ def _poll(settings: RemoteSettings, job_id: str) -> Request:
     return get_request(f"{_base(settings)}/{job_id}", headers_of(settings))
 
 
-def _progress(body: bytes, who: str) -> Progress:
+def _progress(body: bytes, who: str) -> BatchProgress:
     operation = json_object(body, who)
     state = word_of(_object(operation.get("metadata")).get("state") or operation.get("state"))
     ended = bool(operation.get("done")) or state.endswith(_ENDED)
     if not ended:
-        return Progress(ended=False)
+        return BatchProgress(ended=False)
     output = _output(operation)
     file = word_of(output.get("responsesFile"))
     outputs = (file,) if file else (_INLINE,) if _responses(output) else ()
     reason = "" if state.endswith("SUCCEEDED") or outputs else state
     if operation.get("error"):
-        reason = heard_value(operation["error"])
-    return Progress(ended=True, outputs=outputs, reason=reason)
+        reason = error_value_text(operation["error"])
+    return BatchProgress(ended=True, outputs=outputs, reason=reason)
 
 
 def _results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
@@ -61,7 +61,7 @@ def _results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
     return get_request(f"{root}/download/{version}/{output}:download?alt=media", headers_of(settings))
 
 
-def _rows(body: bytes, job: BatchJob) -> list[Row]:
+def _rows(body: bytes, job: BatchJob) -> list[BatchRow]:
     """Answers in the order of the requests, in the operation or one a line; each may carry its key."""
     try:
         whole = _object(json.loads(body))
@@ -71,14 +71,14 @@ def _rows(body: bytes, job: BatchJob) -> list[Row]:
     return [_row(_object(item), job, place) for place, item in enumerate(entries) if place < len(job.keys)]
 
 
-def _row(item: dict[str, Any], job: BatchJob, place: int) -> Row:
+def _row(item: dict[str, Any], job: BatchJob, place: int) -> BatchRow:
     key = word_of(_object(item.get("metadata")).get("key") or item.get("key")) or job.keys[place]
     values = values_of(_object(item.get("response")).get("embedding"))
     if values:
-        return Row(key, values)
+        return BatchRow(key, values)
     error = _object(item.get("error"))
     # google.rpc codes: 3 is INVALID_ARGUMENT.
-    return Row(key, None, 400 if word_of(error.get("code")) in {"3", "400"} else 500, heard_value(error))
+    return BatchRow(key, None, 400 if word_of(error.get("code")) in {"3", "400"} else 500, error_value_text(error))
 
 
 def _output(operation: dict[str, Any]) -> dict[str, Any]:

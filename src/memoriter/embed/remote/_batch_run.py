@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.embed.remote._batch_api import BatchApi
-    from memoriter.embed.remote._batch_state import Row
+    from memoriter.embed.remote._batch_state import BatchRow
     from memoriter.embed.remote._http import HttpClient
-    from memoriter.embed.remote._remote import Account, RemoteProvider
+    from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder
     from memoriter.embed.remote._wire import Request, Response
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class BatchRun:
         wall: Callable[[], float],
         sleep: Callable[[float], object],
         rules: BatchRules = BatchRules(),  # noqa: B008 - frozen
-        account: Account | None = None,
+        account: UsageRecorder | None = None,
     ) -> None:
         """`wall` gives seconds since 1970. `account` is asked before each job, and hears of it when it is sent.
 
@@ -190,7 +190,7 @@ class BatchRun:
             self._account.check(tokens)
         job = BatchJob(job_name(keys, now), keys, now, tokens=tokens, tries=tries)
         self._store.save(job)
-        items = [(key, self._provider.framed(texts[key], "document")) for key in keys]
+        items = [(key, self._provider.apply_template(texts[key], "document")) for key in keys]
         api, settings, who = self._api, self._provider.settings, self._provider.who
         try:
             if api.upload is not None:
@@ -259,7 +259,7 @@ class BatchRun:
 
     def _collected(self, job: BatchJob) -> tuple[Collected, tuple[str, ...]]:
         """What a job gave, and the keys that it gave nothing for."""
-        rows: list[Row] = []
+        rows: list[BatchRow] = []
         for output in job.outputs:
             request = self._api.results(self._provider.settings, job, output)
             with suppress(_Gone):
@@ -276,7 +276,7 @@ class BatchRun:
         whole = self._stacked([vectors[key] for key in keys])
         return Collected(keys, whole, failures, ()), outcome.again
 
-    def _vectors(self, rows: Sequence[Row], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
+    def _vectors(self, rows: Sequence[BatchRow], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
         """The unit vector of each row; what has none goes to the failures."""
         who, dimensions = self._provider.who, self._provider.spec.dimensions
         vectors: dict[str, NDArray[np.float32]] = {}

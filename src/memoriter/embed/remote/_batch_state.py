@@ -28,7 +28,7 @@ class BatchRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     """What a service says of a job."""
 
     ended: bool
@@ -81,7 +81,7 @@ class BatchJob:
     def submitted(self, job_id: str) -> BatchJob:
         return replace(self, stage="running", job_id=job_id)
 
-    def after_poll(self, progress: Progress, now: float) -> BatchJob:
+    def after_poll(self, progress: BatchProgress, now: float) -> BatchJob:
         """After an answer about the job."""
         stage: Stage = "ended" if progress.ended else self.stage
         return replace(self, stage=stage, outputs=progress.outputs, reason=progress.reason, polled=now)
@@ -113,7 +113,7 @@ class BatchJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BatchRow:
     """What a job says of one text."""
 
     key: str
@@ -127,16 +127,16 @@ class Row:
 class Applied:
     """The texts of a job after it has ended: each is in one of the three."""
 
-    rows: tuple[Row, ...]
-    failed: tuple[Row, ...]
+    rows: tuple[BatchRow, ...]
+    failed: tuple[BatchRow, ...]
     """The service refuses these for what they are."""
     again: tuple[str, ...]
     """Without an answer, through no fault of theirs."""
 
 
-def applied(job: BatchJob, rows: list[Row]) -> Applied:
+def applied(job: BatchJob, rows: list[BatchRow]) -> Applied:
     """Sort the texts of a job by what came back. Rows that are not of this job, or there twice, count once or not."""
-    found: dict[str, Row] = {}
+    found: dict[str, BatchRow] = {}
     for row in rows:
         if row.key not in found or found[row.key].embedding is None:
             found[row.key] = row

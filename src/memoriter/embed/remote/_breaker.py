@@ -18,7 +18,7 @@ _REASONS = {error.code: error for error in (OutOfQuota, Unauthorised)}
 
 
 @dataclass(frozen=True, slots=True)
-class Breaker:
+class BreakerState:
     """Closed while `reason` is empty. Open, it lets a trial through now and then; a success closes it.
 
     Times are seconds since 1970, so that they mean the same in the next process.
@@ -51,21 +51,21 @@ class Breaker:
             waits.append(recent[-MOST_CALLS] + HOUR + 1 - now)
         return max(*waits, 0.0)
 
-    def begun(self, now: float) -> Breaker:
+    def begun(self, now: float) -> BreakerState:
         """After a trial was let through; to be kept before the call, since a process may end in the middle of it."""
         return replace(self, calls=(*self._recent(now), now)) if self.is_open else self
 
-    def after(self, outcome: EmbeddingError | None, now: float, *, trial: bool = False) -> Breaker:
+    def after(self, outcome: EmbeddingError | None, now: float, *, trial: bool = False) -> BreakerState:
         """After a call; `outcome` is None for a success, `trial` says that `begun` has counted it.
 
         Errors that say nothing about quota and rights change nothing.
         """
         if outcome is None:
-            return Breaker(self.owner)
+            return BreakerState(self.owner)
         if not isinstance(outcome, OutOfQuota | Unauthorised):
             return self
         calls = self._recent(now) if trial else (*self._recent(now), now)
-        return Breaker(self.owner, outcome.code, outcome.message, outcome.remedy, calls)
+        return BreakerState(self.owner, outcome.code, outcome.message, outcome.remedy, calls)
 
     def refusal(self, now: float) -> EmbeddingError:
         """The error that stands for a call which was not made."""
@@ -75,9 +75,9 @@ class Breaker:
         error.attempted = False
         return error
 
-    def of(self, owner: str) -> Breaker:
+    def of(self, owner: str) -> BreakerState:
         """This breaker if it is about the same service and key, otherwise a closed one."""
-        return self if self.owner == owner else Breaker(owner)
+        return self if self.owner == owner else BreakerState(owner)
 
     def to_json(self) -> str:
         """For keeping; without anything secret."""
@@ -92,7 +92,7 @@ class Breaker:
         )
 
     @classmethod
-    def from_json(cls, text: str) -> Breaker:
+    def from_json(cls, text: str) -> BreakerState:
         """What was kept; a closed breaker for anything else."""
         try:
             kept: Any = json.loads(text)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
-from memoriter.embed.remote._wire import heard
+from memoriter.embed.remote._wire import error_text
 from memoriter.errors import (
     InputRejected,
     InputTooLarge,
@@ -50,7 +50,7 @@ _SETTING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorResponse:
     """An answer that is not a success."""
 
     who: str
@@ -62,15 +62,15 @@ class Refusal:
     @property
     def words(self) -> str:
         """The service's own message, safe to show."""
-        return heard(self.body, secrets=self.secrets)
+        return error_text(self.body, secrets=self.secrets)
 
     @property
     def whole(self) -> str:
         """The message without a cut, to judge by."""
-        return heard(self.body, most=_MOST_JUDGED)
+        return error_text(self.body, most=_MOST_JUDGED)
 
 
-def usual_kind(status: int, words: str) -> Kind:
+def classify(status: int, words: str) -> Kind:
     """What most services mean by a status and a message."""
     if status in {400, 413, 422, 500} and _TOO_LARGE.search(words):
         return "too_large"
@@ -89,7 +89,9 @@ def usual_kind(status: int, words: str) -> Kind:
     return "unavailable"
 
 
-def error_for(refusal: Refusal, kind: Kind, *, remedy: str = "", retry_after: float | None = None) -> EmbeddingError:
+def to_exception(
+    refusal: ErrorResponse, kind: Kind, *, remedy: str = "", retry_after: float | None = None
+) -> EmbeddingError:
     """The error, which says who refused, with which status and in which words."""
     said = f"{refusal.who} answered {refusal.status}: {refusal.words or 'nothing'}"
     wait = retry_after if retry_after is not None else retry_after_of(refusal.headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.remote._faults import Refusal, error_for, error_object, usual_kind
+from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
@@ -113,21 +113,21 @@ def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
     """What a refusal means. "You exceeded your current quota" is said of a minute and of a day: `details` tell."""
-    refusal = Refusal(who, status, headers, body, secrets)
+    refusal = ErrorResponse(who, status, headers, body, secrets)
     details = _details(body)
     waits = [match for detail in details if (match := _DURATION.fullmatch(word_of(detail.get("retryDelay"))))]
     wait = float(waits[0][1]) if waits else None
-    return error_for(refusal, _kind(refusal, details), retry_after=wait)
+    return to_exception(refusal, _kind(refusal, details), retry_after=wait)
 
 
-def _kind(refusal: Refusal, details: Sequence[Mapping[str, Any]]) -> Kind:
+def _kind(refusal: ErrorResponse, details: Sequence[Mapping[str, Any]]) -> Kind:
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or "API key" in refusal.whole:
         return "unauthorised"
     if refusal.status == 429:
         violated = b" ".join(_written(detail.get("violations")) for detail in details)
         spent = b"PerDay" in violated or "credits are depleted" in refusal.whole
         return "quota" if spent else "throttled"
-    return usual_kind(refusal.status, refusal.whole)
+    return classify(refusal.status, refusal.whole)
 
 
 def _details(body: bytes) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ VENDOR = Vendor(
     base_url="https://generativelanguage.googleapis.com/v1beta",
     default_model="gemini-embedding-001",
     models=_MODELS,
-    others=_others,
+    unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,
     error_of=error_of,

@@ -6,8 +6,8 @@ import hashlib
 import threading
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memoriter.embed.remote._breaker import Breaker
-from memoriter.embed.remote._wire import masked
+from memoriter.embed.remote._breaker import BreakerState
+from memoriter.embed.remote._wire import redact
 from memoriter.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ T = TypeVar("T")
 class BreakerStore(Protocol):
     """Where a breaker is kept between calls and processes."""
 
-    def load(self) -> Breaker: ...
-    def save(self, breaker: Breaker) -> None: ...
-    def swap(self, old: Breaker, new: Breaker) -> bool:
+    def load(self) -> BreakerState: ...
+    def save(self, breaker: BreakerState) -> None: ...
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
         """Save the new one if the old one is still what is kept; whether it was."""
         ...
 
@@ -30,15 +30,15 @@ class _Memory:
     """A breaker for this process alone."""
 
     def __init__(self) -> None:
-        self._breaker = Breaker()
+        self._breaker = BreakerState()
 
-    def load(self) -> Breaker:
+    def load(self) -> BreakerState:
         return self._breaker
 
-    def save(self, breaker: Breaker) -> None:
+    def save(self, breaker: BreakerState) -> None:
         self._breaker = breaker
 
-    def swap(self, old: Breaker, new: Breaker) -> bool:
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
         same, self._breaker = self._breaker == old, new
         return same
 
@@ -48,7 +48,7 @@ def owner_of(identity: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
 
 
-class Guard:
+class CircuitBreaker:
     """Lets calls through while that makes sense. Threads may share it."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Guard:
         try:
             answer = call()
         except EmbeddingError as error:
-            error.message = masked(error.message, self._secrets)
+            error.message = redact(error.message, self._secrets)
             error.args = (error.message,)
             self._note(error, trial=trial)
             raise

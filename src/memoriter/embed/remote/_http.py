@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 from urllib.parse import urljoin, urlsplit
 
 from memoriter.embed.remote._remote_settings import is_loopback
-from memoriter.embed.remote._wire import Response, shown
+from memoriter.embed.remote._wire import Response, redact_line
 from memoriter.errors import BadVector, EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from memoriter.embed._network import Limits
+    from memoriter.embed._network import ExchangeLimits
     from memoriter.embed.remote._wire import Request
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class HttpClient:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._clients: dict[str | None, httpx2.Client] = {}
-        self._own_limits: Limits | None = None
+        self._own_limits: ExchangeLimits | None = None
 
     def send(
         self,
@@ -120,12 +120,12 @@ class HttpClient:
         return wait * (1 + JITTER * self._random())
 
     @property
-    def _limits(self) -> Limits:
+    def _limits(self) -> ExchangeLimits:
         with self._lock:
             if self._own_limits is None:
-                from memoriter.embed._network import Limits
+                from memoriter.embed._network import ExchangeLimits
 
-                self._own_limits = Limits()
+                self._own_limits = ExchangeLimits()
             return self._own_limits
 
     def _followed(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
@@ -162,7 +162,7 @@ class HttpClient:
             raise _unreachable(request.url, error) from error
         except network.BROKEN as error:
             raise TransientFailure(
-                f"the connection to {_host(request.url)} broke: {shown(str(error)) or type(error).__name__}",
+                f"the connection to {_host(request.url)} broke: {redact_line(str(error)) or type(error).__name__}",
                 remedy="try again later",
             ) from error
 
@@ -203,7 +203,7 @@ class HttpClient:
         codings = [each for each in codings if each not in {"", "identity"}]
         if len(codings) > 1 or not _CODINGS.issuperset(codings):
             raise TransientFailure(
-                f"{_host(url)} answered in an encoding that was not asked for: {shown(', '.join(codings))!r}",
+                f"{_host(url)} answered in an encoding that was not asked for: {redact_line(', '.join(codings))!r}",
                 remedy="check remote.baseUrl, or what stands between here and the service",
             )
         most = most if answer.is_success else min(most, _MOST_REFUSAL_BYTES)
@@ -236,7 +236,7 @@ class HttpClient:
                 except (ImportError, ValueError, *network.BROKEN) as error:
                     where = urlsplit(proxy or "").hostname
                     raise ProviderUnavailable(
-                        f"the proxy {where!r} cannot be used: {shown(str(error))}",
+                        f"the proxy {where!r} cannot be used: {redact_line(str(error))}",
                         remedy="correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY",
                     ) from error
             return self._clients[proxy]
@@ -255,7 +255,7 @@ def _target(url: str, location: str) -> str:
             return target
     except ValueError:
         pass
-    message = f"{_host(url)} redirects to an address that is none: {shown(location)!r}"
+    message = f"{_host(url)} redirects to an address that is none: {redact_line(location)!r}"
     raise ProviderUnavailable(message, remedy=_ADDRESS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import Refusal, error_for, error_object, usual_kind
+from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
@@ -69,9 +69,9 @@ def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
     """What a refusal means."""
-    refusal = Refusal(who, status, headers, body, secrets)
+    refusal = ErrorResponse(who, status, headers, body, secrets)
     too_much = word_of(error_object(body).get("code")) == _TOO_MUCH
-    return error_for(refusal, "too_large" if too_much else usual_kind(status, refusal.whole))
+    return to_exception(refusal, "too_large" if too_much else classify(status, refusal.whole))
 
 
 def _others(settings: RemoteSettings) -> RemoteModel:
@@ -85,7 +85,7 @@ VENDOR = Vendor(
     base_url="https://api.mistral.ai/v1",
     default_model="mistral-embed",
     models=_MODELS,
-    others=_others,
+    unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,
     error_of=error_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import Refusal, error_for, usual_kind
+from memoriter.embed.remote._faults import ErrorResponse, classify, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel, open_model
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
@@ -54,9 +54,9 @@ def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
     """What a refusal means; most come as `{"error": words}` with status 500 or 400."""
-    refusal = Refusal(who, status, headers, body, secrets)
+    refusal = ErrorResponse(who, status, headers, body, secrets)
     remedy = "ollama pull the model, or set memorySearch.model to one that `ollama list` shows" if status == 404 else ""
-    return error_for(refusal, _kind(status, refusal.whole.lower()), remedy=remedy)
+    return to_exception(refusal, _kind(status, refusal.whole.lower()), remedy=remedy)
 
 
 def _kind(status: int, words: str) -> Kind:
@@ -64,7 +64,7 @@ def _kind(status: int, words: str) -> Kind:
         return "rejected"
     if "does not support embed" in words:
         return "unavailable"
-    return usual_kind(status, words)
+    return classify(status, words)
 
 
 def _others(settings: RemoteSettings) -> RemoteModel:
@@ -77,7 +77,7 @@ VENDOR = Vendor(
     base_url="http://127.0.0.1:11434",
     default_model="",
     models={},
-    others=_others,
+    unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,
     error_of=error_of,

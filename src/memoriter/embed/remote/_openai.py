@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import Refusal, error_for, error_object, usual_kind
+from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel, open_model
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
@@ -91,18 +91,18 @@ def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
     """What a refusal means: `error.code`, `error.type` and `error.param` first, then the status."""
-    refusal = Refusal(who, status, headers, body, secrets)
-    return error_for(refusal, _kind(refusal))
+    refusal = ErrorResponse(who, status, headers, body, secrets)
+    return to_exception(refusal, _kind(refusal))
 
 
-def _kind(refusal: Refusal) -> Kind:
+def _kind(refusal: ErrorResponse) -> Kind:
     error = error_object(refusal.body)
     codes = {word_of(error.get("code")), word_of(error.get("type"))}
     if codes & _QUOTA_CODES:
         return "quota"
     if "invalid_api_key" in codes:
         return "unauthorised"
-    kind = usual_kind(refusal.status, refusal.whole)
+    kind = classify(refusal.status, refusal.whole)
     if kind == "rejected" and ("model_not_found" in codes or word_of(error.get("param")) in _SETTING_PARAMS):
         return "unavailable"
     return kind
@@ -120,7 +120,7 @@ VENDOR = Vendor(
     base_url=_BASE_URL,
     default_model="text-embedding-3-small",
     models=_MODELS,
-    others=_others,
+    unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,
     error_of=error_of,

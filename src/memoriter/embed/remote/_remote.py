@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 from memoriter.embed._limits import split_within
 from memoriter.embed._vectors import normalise
 from memoriter.embed.remote import _gemini, _mistral, _ollama, _openai, _voyage
-from memoriter.embed.remote._guard import BreakerStore, Guard
+from memoriter.embed.remote._guard import BreakerStore, CircuitBreaker
 from memoriter.embed.remote._probe import PROBE, background_of
-from memoriter.embed.remote._remote_settings import RemoteSettings, is_near
+from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network
 from memoriter.embed.remote._threads import in_threads
-from memoriter.embed.remote._wire import sendable
+from memoriter.embed.remote._wire import sanitize
 from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.types import ModelSpec
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-__all__ = ["Account", "BreakerStore", "RemoteProvider", "RemoteSettings", "Resolved", "remote_names", "vendor_of"]
+__all__ = ["BreakerStore", "RemoteProvider", "RemoteSettings", "Resolved", "UsageRecorder", "remote_names", "vendor_of"]
 
 _VENDORS = {vendor.VENDOR.name: vendor.VENDOR for vendor in (_gemini, _mistral, _ollama, _openai, _voyage)}
 
@@ -61,7 +61,7 @@ _WIDE = re.compile(r"[\u1100-\uffff]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 
 
-class Account(Protocol):
+class UsageRecorder(Protocol):
     """Who pays."""
 
     def check(self, tokens: int) -> None:
@@ -107,7 +107,7 @@ class RemoteProvider:
         *,
         wall: Callable[[], float],
         breakers: BreakerStore | None = None,
-        account: Account | None = None,
+        account: UsageRecorder | None = None,
         left: Callable[[], float] | None = None,
     ) -> None:
         """`wall` gives seconds since 1970; `breakers` keeps what a next process must know. Nothing is sent yet.
@@ -139,7 +139,7 @@ class RemoteProvider:
         """Whether a table of ours has the model."""
         self._account = account
         self._left = left or (lambda: inf)
-        self.guard = Guard((vendor.name, self._endpoint), settings.secrets, wall=wall, store=breakers)
+        self.guard = CircuitBreaker((vendor.name, self._endpoint), settings.secrets, wall=wall, store=breakers)
         """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
         self._asking = threading.Lock()
@@ -168,7 +168,7 @@ class RemoteProvider:
         with _held(self._asking, self._seconds("query"), self.who):
             spec, background = self._spec, self._settings.background
             if spec is None or background is None:
-                texts = [self.framed(text, "document") for text in PROBE]
+                texts = [self.apply_template(text, "document") for text in PROBE]
                 vectors = self._fetched(texts, "document", seconds=self._seconds("document"))
                 background = background_of(vectors)
                 self._spec = spec = self._spec_with(vectors.shape[1], background)
@@ -191,7 +191,7 @@ class RemoteProvider:
         if not texts:
             return np.empty((0, self.spec.dimensions), np.float32)
         _ = self.spec
-        framed = [self.framed(text, role) for text in texts]
+        framed = [self.apply_template(text, role) for text in texts]
         groups = request_groups(
             [self.count_tokens(text) for text in framed], self._model.max_inputs, self._model.max_request_tokens
         )
@@ -210,7 +210,7 @@ class RemoteProvider:
         wide = 0 if text.isascii() else len(_WIDE.findall(text)) // 2 + 3 * len(_ASTRAL.findall(text))
         return len(_PIECES.findall(text)) + wide + 1
 
-    def expect(self, chunks: int) -> None:
+    def hint_batch_size(self, chunks: int) -> None:
         """Nothing is heavy here."""
 
     def close(self) -> None:
@@ -245,12 +245,12 @@ class RemoteProvider:
 
         return mask_outgoing(text)
 
-    def framed(self, text: str, role: Role) -> str:
+    def apply_template(self, text: str, role: Role) -> str:
         """The text as it is sent: without secrets, cleaned, cut at the limit, with the model's words around it."""
         limit = self._model.max_tokens - self._overhead
         text = self.outgoing(text)
         # No character is more than four tokens here, nor a token more than three characters and the space before them.
-        text = sendable(text[: 8 * limit])
+        text = sanitize(text[: 8 * limit])
         if len(text) * 4 > limit and self.count_tokens(text) > limit:
             text = next(split_within(text, limit, size=self.count_tokens))
         if self._model.tasks[0]:
@@ -285,7 +285,7 @@ class RemoteProvider:
         if self._answered:
             return
         try:
-            self._asked([self.framed(PROBE[0], role)], role, self._seconds(role))
+            self._asked([self.apply_template(PROBE[0], role)], role, self._seconds(role))
         except InputRejected:
             raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
         self._answered = True
@@ -324,7 +324,7 @@ class RemoteProvider:
             return self.guard.call(call)
 
     def _seconds(self, role: Role) -> float:
-        near = is_near(self._endpoint)
+        near = is_local_network(self._endpoint)
         if role == "query":
             most = self._settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
         else:

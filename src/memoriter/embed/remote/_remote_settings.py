@@ -108,7 +108,7 @@ def is_loopback(url: str) -> bool:
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def is_near(url: str) -> bool:
+def is_local_network(url: str) -> bool:
     """Whether the address is this machine or one of this network, where models are slow and cost nothing."""
     host = (urlsplit(url).hostname or "").lower()
     address = _address(host)

@@ -37,10 +37,10 @@ class Vendor:
     default_model: str
     """Empty where there is none: which models a server has is its owner's choice."""
     models: Mapping[str, RemoteModel]
-    others: Callable[[RemoteSettings], RemoteModel]
+    unlisted_model: Callable[[RemoteSettings], RemoteModel]
     """What to assume of a model that is not in the table."""
     build_request: Build
-    """Texts, role, resolved settings. Texts are `sendable`, and templates are already around them."""
+    """Texts, role, resolved settings. Texts are sanitized, and templates are already around them."""
     parse_response: Parse
     """Body of a success, number of texts, dimensions if they are known, and who answered (see `called`).
 
@@ -83,7 +83,7 @@ class Vendor:
         """
         row = self.models.get(settings.model)
         if row is None or (self.own_models_only_at_home and self.address(settings.base_url) != self.base_url):
-            return replace(self.others(settings), dimensions=settings.dimensions)
+            return replace(self.unlisted_model(settings), dimensions=settings.dimensions)
         wanted = settings.dimensions
         if wanted is None or wanted == row.dimensions:
             return row

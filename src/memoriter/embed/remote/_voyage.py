@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import Refusal, error_for, usual_kind
+from memoriter.embed.remote._faults import ErrorResponse, classify, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
 from memoriter.embed.remote._vendor import Vendor
@@ -94,12 +94,12 @@ def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
     """What a refusal means. An account without a payment method is throttled, in words that speak of billing."""
-    refusal = Refusal(who, status, headers, body, secrets)
-    kind = usual_kind(status, refusal.whole)
+    refusal = ErrorResponse(who, status, headers, body, secrets)
+    kind = classify(status, refusal.whole)
     if status == 429:
         slow = "rate limit" in refusal.whole.lower()
         kind = "quota" if _SPENT.search(refusal.whole) and not slow else "throttled"
-    return error_for(refusal, kind)
+    return to_exception(refusal, kind)
 
 
 def _others(settings: RemoteSettings) -> RemoteModel:
@@ -113,7 +113,7 @@ VENDOR = Vendor(
     base_url="https://api.voyageai.com/v1",
     default_model="voyage-4-large",
     models=_MODELS,
-    others=_others,
+    unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,
     error_of=error_of,

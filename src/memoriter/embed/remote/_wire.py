@@ -55,7 +55,7 @@ class Response:
     body: bytes = field(repr=False)
 
 
-def sendable(text: str) -> str:
+def sanitize(text: str) -> str:
     """The text as any service takes it: no control characters, no lone surrogates, not empty."""
     text = _UNSENT.sub(" ", text)
     if not text.isascii():
@@ -83,7 +83,7 @@ def json_object(body: bytes, who: str) -> dict[str, Any]:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise TransientFailure(
-            f"{who} answered with something that is not JSON: {heard(body)!r}",
+            f"{who} answered with something that is not JSON: {error_text(body)!r}",
             remedy="try again; if it stays, check the address in remote.baseUrl",
         ) from error
     if not isinstance(value, dict):
@@ -100,7 +100,7 @@ def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
     value = answer.get(name)
     if not isinstance(value, list):
         raise BadVector(
-            f"{who} answered without the list {name!r}: {heard_value(answer)!r}",
+            f"{who} answered without the list {name!r}: {error_value_text(answer)!r}",
             remedy="check remote.baseUrl and the model's name: this may not be an embedding service",
         )
     return cast("list[Any]", value)
@@ -164,7 +164,7 @@ def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
         numbers = cast("list[Any]", row)
         return np.array([np.nan if number is None else _number(number) for number in numbers], np.float64)
     except (TypeError, ValueError, OverflowError, binascii.Error) as error:
-        raise BadVector(f"{who} gave something that is not a vector: {heard_value(row)!r}") from error
+        raise BadVector(f"{who} gave something that is not a vector: {error_value_text(row)!r}") from error
 
 
 def _number(value: Any) -> float:
@@ -173,7 +173,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def heard(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
+def error_text(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
     """What a service says, as one short line that is safe to show: without markup, control characters and keys."""
     text = body[:_MOST_HEARD].decode("utf-8", "replace")
     try:
@@ -183,13 +183,13 @@ def heard(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -
 
         title = _TITLE.search(text)
         spoken = html.unescape(_MARKUP.sub(" ", title[1] if title else text))
-    return shown(spoken or text, secrets=secrets, most=most)
+    return redact_line(spoken or text, secrets=secrets, most=most)
 
 
-def heard_value(value: object) -> str:
+def error_value_text(value: object) -> str:
     """What a part of an answer says, as `heard` shows it."""
     try:
-        return heard(json_body(value))
+        return error_text(json_body(value))
     except (RecursionError, TypeError, ValueError):
         return f"a JSON {type(value).__name__}"
 
@@ -199,14 +199,14 @@ def word_of(value: Any) -> str:
     return str(value) if isinstance(value, str | int | float) else ""
 
 
-def shown(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
+def redact_line(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
     """One short line without anything that looks like a key, or like one of these secrets or its beginning."""
     text = text.encode("utf-8", "replace").decode()  # JSON can hold half of a character, which nothing can print
-    text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, masked(text, secrets))).strip()
+    text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, redact(text, secrets))).strip()
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def masked(text: str, secrets: Sequence[str]) -> str:
+def redact(text: str, secrets: Sequence[str]) -> str:
     """The text without these secrets, or what begins like one of them."""
     for secret in secrets:
         if len(secret) >= 4:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.types import Levels
+    from memoriter.types import ScriptBaselines
 
 PAIRS = 8_000
 PRIOR_CHUNKS = 10.0
@@ -55,7 +55,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Background:
+class CosineBaseline:
     """Unrelated chunks under one model: measured on the corpus, and the model's own figures where it has too few."""
 
     cosine: float
@@ -70,7 +70,7 @@ class Background:
         return self.cosine, self.spread
 
     @classmethod
-    def of_model(cls, figures: tuple[float, float]) -> Background:
+    def of_model(cls, figures: tuple[float, float]) -> CosineBaseline:
         """The background before any chunk is known, from the model's mean cosine and its deviation."""
         mean, deviation = figures
         return cls(mean, max(deviation, 1e-6), {})
@@ -121,7 +121,7 @@ class Background:
         from_chunks = self._centre_dot(own, vectors) - self._between(own, group)
         return np.asarray(raw - from_query - QUERY_SHARE * from_chunks, dtype=np.float64)
 
-    def levels(self, query: NDArray[np.float32]) -> Levels | None:
+    def levels(self, query: NDArray[np.float32]) -> ScriptBaselines | None:
         """What the question's cosines mean in each script; None where chunks in one script only were measured."""
         if len(self.groups) < 2:
             return None
@@ -149,7 +149,7 @@ class Background:
         return json.dumps({"cosine": self.cosine, "spread": self.spread, "groups": groups})
 
     @classmethod
-    def loads(cls, text: str) -> Background:
+    def loads(cls, text: str) -> CosineBaseline:
         """What `dumps` wrote."""
         import numpy as np
 
@@ -163,7 +163,7 @@ class Background:
 
 def measure(
     texts: Sequence[str], vectors: NDArray[np.float32], figures: tuple[float, float], *, seed: int = 0
-) -> Background:
+) -> CosineBaseline:
     """The background of a corpus, from a sample of its chunks.
 
     Args:
@@ -175,20 +175,20 @@ def measure(
     import numpy as np
 
     if len(vectors) < 2:
-        return Background.of_model(figures)
+        return CosineBaseline.of_model(figures)
     scripts = [script_of(text) for text in texts]
     left, right = _pairs(len(vectors), seed)
     cosines = np.einsum("ij,ij->i", vectors[left], vectors[right]).astype(np.float64)
     kept = cosines <= np.quantile(cosines, 1 - NEAR_DUPLICATES)
     left, right = left[kept], right[kept]
     share = len(vectors) / (len(vectors) + PRIOR_CHUNKS)
-    start = Background.of_model((share * float(cosines[kept].mean()) + (1 - share) * figures[0], figures[1]))
-    rough = Background(start.cosine, start.spread, _groups(scripts, vectors, start.spread))
+    start = CosineBaseline.of_model((share * float(cosines[kept].mean()) + (1 - share) * figures[0], figures[1]))
+    rough = CosineBaseline(start.cosine, start.spread, _groups(scripts, vectors, start.spread))
     products = _products(rough, scripts, vectors, left, right)
     overall = _shrunk(products, start.spread)
     spreads = {name: _shrunk(products[[scripts[row] == name for row in right]], overall) for name in rough.groups}
     groups = {name: Group(group.mean, group.chunks, spreads[name]) for name, group in rough.groups.items()}
-    return Background(start.cosine, overall, groups)
+    return CosineBaseline(start.cosine, overall, groups)
 
 
 def _dots(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -217,7 +217,7 @@ def _groups(scripts: Sequence[str], vectors: NDArray[np.float32], spread: float)
 
 
 def _products(
-    background: Background,
+    background: CosineBaseline,
     scripts: Sequence[str],
     vectors: NDArray[np.float32],
     left: NDArray[np.int64],

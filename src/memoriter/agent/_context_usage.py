@@ -23,7 +23,7 @@ USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Fullness:
+class ContextUsage:
     """What a conversation holds, in tokens."""
 
     tokens: int
@@ -33,7 +33,7 @@ class Fullness:
     """How far below the window it is compacted."""
 
 
-def fullness(transcript: str) -> Fullness | None:
+def context_usage(transcript: str) -> ContextUsage | None:
     """Return how full the conversation is; None: it is not known, or nothing was said since the last compaction.
 
     Args:
@@ -81,18 +81,18 @@ def _entries(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
             yield cast("dict[str, Any]", entry)
 
 
-def _claude(entry: dict[str, Any]) -> Fullness | None:
+def _claude(entry: dict[str, Any]) -> ContextUsage | None:
     usage = _table(_table(entry.get("message")).get("usage"))
     tokens = sum(_count(usage.get(name)) for name in USAGE)
     if entry.get("isSidechain") or not tokens:
         return None
-    return Fullness(tokens, LARGE_WINDOW if tokens > USUAL_WINDOW else None, CLAUDE_RESERVE)
+    return ContextUsage(tokens, LARGE_WINDOW if tokens > USUAL_WINDOW else None, CLAUDE_RESERVE)
 
 
-def _codex(entry: dict[str, Any]) -> Fullness | None:
+def _codex(entry: dict[str, Any]) -> ContextUsage | None:
     told = _table(_table(entry.get("payload")).get("info"))
     tokens = _count(_table(told.get("last_token_usage")).get("total_tokens"))
-    return Fullness(tokens, _count(told.get("model_context_window")) or None) if tokens else None
+    return ContextUsage(tokens, _count(told.get("model_context_window")) or None) if tokens else None
 
 
 def _table(value: object) -> dict[str, Any]:

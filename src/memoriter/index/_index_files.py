@@ -36,7 +36,7 @@ def index_files(path: Path) -> list[Path]:
     return []
 
 
-class Home:
+class IndexFiles:
     """Where one index lives."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:

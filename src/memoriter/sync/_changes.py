@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import WorkspaceNotFound
 from memoriter.sync._plan import Plan, make_plan, same_stat
-from memoriter.sync._task import Look
+from memoriter.sync._task import ChangeSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from memoriter.index import Index, IndexedFile
-    from memoriter.sync._schedule import Job
-    from memoriter.types import Reason, Source, SyncReport
+    from memoriter.sync._schedule import IndexJob
+    from memoriter.types import Diagnostic, Source, SyncReport
     from memoriter.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ScanResult:
     """What is to be done at once, and what must be looked at again first."""
 
-    look: Look
+    look: ChangeSet
     again: frozenset[str] = frozenset()
     """Cited paths of files that are missing, or were written to a moment ago."""
     folders: Mapping[str, int] | None = field(default=None)
@@ -30,7 +30,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class WatchRun:
     """What one run for a watcher did and found."""
 
     report: SyncReport | None = None
@@ -45,18 +45,18 @@ class Round:
     """Whether chunks wait for a vector that could not be had now."""
     seconds: float = 0.0
     """Of the look at the files."""
-    troubles: tuple[Reason, ...] = ()
+    troubles: tuple[Diagnostic, ...] = ()
     """What is wrong with the provider, whether or not anything was to be done."""
 
 
 def look_for(
-    job: Job,
+    job: IndexJob,
     workspace: Workspace,
     index: Index,
     *,
     young: tuple[float, float],
     due: Callable[[Source, IndexedFile], bool],
-) -> Seen:
+) -> ScanResult:
     """Compare what a job asks for with the index.
 
     Args:
@@ -94,14 +94,16 @@ def look_for(
         raise WorkspaceNotFound(f"{str(workspace.root)!r} is not there now.", remedy="Bring it back; the index waits.")
     again.update(path for path in plan.removed if path not in settled)
     plan = replace(plan, removed=tuple(path for path in plan.removed if path in settled))
-    return Seen(Look(version, needed=not plan.empty, plan=plan, known=known, held=True), frozenset(again), folders)
+    return ScanResult(
+        ChangeSet(version, needed=not plan.empty, plan=plan, known=known, held=True), frozenset(again), folders
+    )
 
 
 def _same(source: Source, known: IndexedFile | None) -> bool:
     return known is not None and same_stat(source, known)
 
 
-def still_to_do(look: Look, index: Index) -> Look:
+def still_to_do(look: ChangeSet, index: Index) -> ChangeSet:
     """A look that holds, without what was done since."""
     if look.plan is None:
         return look

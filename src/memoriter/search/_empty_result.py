@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.search._pipeline import rank
 from memoriter.search._terms import query_terms
-from memoriter.types import Filters, Reason
+from memoriter.types import Diagnostic, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ OTHER_WORDS = "Ask with other words, a name or a date."
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class EmptyResult:
     """What a search that found nothing has looked at."""
 
     chunks: int
@@ -46,7 +46,7 @@ class Nothing:
     """Whether a chunk had to hold all words of the question."""
 
 
-def look_again(
+def search_without_limits(
     reader: Reader,
     text: str,
     vector: NDArray[np.float32] | None,
@@ -54,14 +54,14 @@ def look_again(
     *,
     filters: Filters,
     now: float,
-) -> Nothing:
+) -> EmptyResult:
     """Ask once more what `rank` found nothing for, without the lowest score, then without the filters."""
     floorless = replace(settings, min_score=-inf)
     hits = rank(reader, text, vector, floorless, filters=filters, now=now)
     anywhere = hits if filters.empty else rank(reader, text, vector, floorless, filters=Filters(), now=now)
     chunks = reader.corpus().chunks
     searched = chunks if filters.empty else reader.count(filters)
-    return Nothing(
+    return EmptyResult(
         chunks=chunks,
         searched=searched,
         min_score=settings.min_score,
@@ -75,35 +75,35 @@ def look_again(
     )
 
 
-def why_nothing(nothing: Nothing) -> tuple[Reason, ...]:
+def diagnose_empty(nothing: EmptyResult) -> tuple[Diagnostic, ...]:
     """The reasons, the one that most likely matters first; none only for an index without a chunk."""
     return tuple(_reasons(nothing)) if nothing.chunks else ()
 
 
-def _reasons(nothing: Nothing) -> Iterator[Reason]:
+def _reasons(nothing: EmptyResult) -> Iterator[Diagnostic]:
     best, beyond = nothing.best, nothing.beyond
     outside = beyond is not None and (best is None or beyond >= nothing.min_score)
     if not nothing.filters.empty and (outside or not nothing.searched):
-        yield Reason("filtered_out", _left_out(nothing), _without_filters(nothing))
+        yield Diagnostic("filtered_out", _left_out(nothing), _without_filters(nothing))
     if best is not None:
         message = (
             f"{_chunks(nothing.searched)} could answer; the best scores {_down(best, 3)},"
             f" and the lowest score that counts is {nothing.min_score:g}."
         )
-        yield Reason("below_min_score", message, f"{OTHER_WORDS}{_lower(best)}")
+        yield Diagnostic("below_min_score", message, f"{OTHER_WORDS}{_lower(best)}")
     elif beyond is None and not nothing.words:
         message = "The question has no word to look for, and its meaning could not be searched for."
-        yield Reason("no_words", message, OTHER_WORDS)
+        yield Diagnostic("no_words", message, OTHER_WORDS)
     elif beyond is None and nothing.classic:
         message = f"None of {_chunks(nothing.chunks)} has every word of the question, as classic scoring wants."
         remedy = 'Ask with fewer words, or set memorySearch.query.scoring to "calibrated".'
-        yield Reason("words_apart", message, remedy)
+        yield Diagnostic("words_apart", message, remedy)
     elif beyond is None:
         message = f"None of {_chunks(nothing.chunks)} has a word of the question; words alone were searched."
-        yield Reason("no_term_known", message, OTHER_WORDS)
+        yield Diagnostic("no_term_known", message, OTHER_WORDS)
 
 
-def _left_out(nothing: Nothing) -> str:
+def _left_out(nothing: EmptyResult) -> str:
     if not nothing.searched:
         alone = ", ".join(f"{name} alone leaves {count}" for name, count in nothing.passing.items())
         return f"The filters leave none of {_chunks(nothing.chunks)}: {alone}."
@@ -115,7 +115,7 @@ def _left_out(nothing: Nothing) -> str:
     return f"The filters ({given}) leave out what answers better: without them the best scores {best}."
 
 
-def _without_filters(nothing: Nothing) -> str:
+def _without_filters(nothing: EmptyResult) -> str:
     """What is promised here is what the same question then finds."""
     filters, given = nothing.filters, list[str]()
     if filters.since is not None and filters.since == filters.until:

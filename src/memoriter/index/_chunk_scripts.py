@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._database import Database
-    from memoriter.types import Levels
+    from memoriter.types import ScriptBaselines
 
 _ROOM = 1024
 _Float = TypeVar("_Float", "np.float32", "np.float64")
 
 
-class Scripts:
+class ChunkScripts:
     """One byte for each chunk id that was ever given; only new ids are read, since no chunk ever changes."""
 
     def __init__(self, connection: Database) -> None:
@@ -56,10 +56,10 @@ class Scripts:
         self._known = newest
 
 
-class Levelled:
+class StandardizedCosines:
     """How far cosines with one question stand out in the script of their chunk, in deviations: higher is better."""
 
-    def __init__(self, scripts: Scripts, levels: Levels) -> None:
+    def __init__(self, scripts: ChunkScripts, levels: ScriptBaselines) -> None:
         self._scripts = scripts
         self._levels = levels
 

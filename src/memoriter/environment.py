@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What a process is told by the machine."""
 
     environ: Mapping[str, str]
@@ -33,9 +33,9 @@ class Surroundings:
         return home_of(self.environ, self.user_home)
 
 
-def surroundings(home: str | Path | None = None) -> Surroundings:
+def read_environment(home: str | Path | None = None) -> Environment:
     """This process' environment and clocks; `home` stands in for `MEMORITER_HOME`."""
     environ = dict(os.environ)
     if home is not None:
         environ["MEMORITER_HOME"] = str(home)
-    return Surroundings(environ, Path.home(), Path.cwd(), time.time, time.monotonic)
+    return Environment(environ, Path.home(), Path.cwd(), time.time, time.monotonic)

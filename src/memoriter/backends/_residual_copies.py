@@ -11,7 +11,7 @@ from unicodedata import normalize
 from memoriter.backends._forget import wanted_of
 from memoriter.backends._kept import kept_with
 from memoriter.plain_file import open_plain
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,9 @@ _TELLING = 12
 _COPIES = ("{0}~", "{0}.bak", "{0}.orig", "{0}.tmp", "#{0}#", ".#{0}", ".{0}.swp", ".{0}.swo", ".{0}.un~", ".trash/{0}")
 
 
-def unreached(plan: ForgetPlan, *, root: Path, index: Path, sessions: Path | None, providers: set[str]) -> list[Reason]:
+def residual_copies(
+    plan: ForgetPlan, *, root: Path, index: Path, sessions: Path | None, providers: set[str]
+) -> list[Diagnostic]:
     """What a person has to look after, for this plan."""
     files = [removal.file for removal in plan.notes]
     found = [*_history(files), *_copies(files, root), *_services(providers), *_other_indexes(plan, index)]
@@ -38,14 +40,14 @@ def unreached(plan: ForgetPlan, *, root: Path, index: Path, sessions: Path | Non
         found += _transcripts(plan.request.match, sessions)
     found += _other_sessions(plan, sessions)
     elsewhere = "Backups, snapshots and synchronised copies of the folder are not looked at."
-    return [*found, Reason("elsewhere", elsewhere, "Delete it there as well, where you have any.")]
+    return [*found, Diagnostic("elsewhere", elsewhere, "Delete it there as well, where you have any.")]
 
 
-def _history(files: Sequence[Path]) -> Iterator[Reason]:
+def _history(files: Sequence[Path]) -> Iterator[Diagnostic]:
     """Notes that git has a history of."""
     if known := [file.name for file in files if _tracked(file)]:
         message = f"git keeps earlier versions of {_listed(known)}."
-        yield Reason("git_history", message, "Commit the change, then rewrite the history with: git filter-repo")
+        yield Diagnostic("git_history", message, "Commit the change, then rewrite the history with: git filter-repo")
 
 
 def _tracked(file: Path) -> bool:
@@ -67,24 +69,24 @@ def _tracked(file: Path) -> bool:
         return True
 
 
-def _copies(files: Iterable[Path], root: Path) -> Iterator[Reason]:
+def _copies(files: Iterable[Path], root: Path) -> Iterator[Diagnostic]:
     """What editors and Obsidian keep beside a note."""
     beside = [folder / form.format(file.name) for file in files for folder in (file.parent, root) for form in _COPIES]
     if there := sorted({str(copy) for copy in beside if copy.is_file()}):
-        yield Reason(
+        yield Diagnostic(
             "copies", f"There are copies of the note: {_listed(there)}.", "Delete them if you do not need them."
         )
 
 
-def _services(providers: set[str]) -> Iterator[Reason]:
+def _services(providers: set[str]) -> Iterator[Diagnostic]:
     if asked := sorted(providers - AT_HOME):
         message = (
             f"Text of your notes was sent to {', '.join(asked)} for vectors; what is kept there is not known here."
         )
-        yield Reason("sent", message, "Ask the service to delete it.")
+        yield Diagnostic("sent", message, "Ask the service to delete it.")
 
 
-def _other_indexes(plan: ForgetPlan, index: Path) -> Iterator[Reason]:
+def _other_indexes(plan: ForgetPlan, index: Path) -> Iterator[Diagnostic]:
     """Indexes of other agents in the same folder: each belongs to its agent."""
     known = sorted(index.parent.glob("*.sqlite")) if index.parent.is_dir() else []
     mine = {index.name, LEDGER}
@@ -93,7 +95,7 @@ def _other_indexes(plan: ForgetPlan, index: Path) -> Iterator[Reason]:
     others = [name for name in others if any(held_in(index.parent / name, text) for text in needles)]
     if others:
         message = f"Indexes of other agents or workspaces hold it: {_listed(others)}."
-        yield Reason("other_indexes", message, "Run the same with --agent, or with -w, for each of them.")
+        yield Diagnostic("other_indexes", message, "Run the same with --agent, or with -w, for each of them.")
 
 
 def _needles(plan: ForgetPlan) -> Iterator[str]:
@@ -107,18 +109,18 @@ def _needles(plan: ForgetPlan) -> Iterator[str]:
             yield longest
 
 
-def _transcripts(text: str, sessions: Path | None) -> Iterator[Reason]:
+def _transcripts(text: str, sessions: Path | None) -> Iterator[Diagnostic]:
     if sessions is None or not sessions.is_dir():
         return
     for file in sorted(sessions.iterdir()):
         if ".jsonl" in file.name and file.is_file() and held_in(file, text):
             session = file.name.partition(".jsonl")[0]
-            yield Reason(
+            yield Diagnostic(
                 "transcript", f"The transcript {file.name!r} holds it.", f"Run: memoriter forget --session {session}"
             )
 
 
-def _other_sessions(plan: ForgetPlan, sessions: Path | None) -> Iterator[Reason]:
+def _other_sessions(plan: ForgetPlan, sessions: Path | None) -> Iterator[Diagnostic]:
     """What sessions of other agents keep of notes."""
     agents = sessions.parent.parent if sessions is not None else None
     if sessions is None or agents is None or not agents.is_dir():
@@ -127,7 +129,9 @@ def _other_sessions(plan: ForgetPlan, sessions: Path | None) -> Iterator[Reason]
     others = sorted(agent / sessions.name for agent in agents.iterdir() if agent != sessions.parent)
     if files := [str(file) for other in others for file in kept_with(wanted, other)]:
         message = f"Copies that are kept for sessions of other agents hold it: {_listed(files)}."
-        yield Reason("other_sessions", message, "Delete these files: they are copies, and are made anew when needed.")
+        yield Diagnostic(
+            "other_sessions", message, "Delete these files: they are copies, and are made anew when needed."
+        )
 
 
 def held_in(file: Path, text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -19,7 +19,7 @@ _FAULTS = {"special", "unreadable", "too_large", "hard_link"}
 _NAMED = 3
 
 
-def left_out(skipped: Iterable[Skipped]) -> tuple[Reason, ...]:
+def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
     """The reason that names the notes which cannot be read, if there are any."""
     faulty = [skip for skip in skipped if skip.reason in _FAULTS]
     if not faulty:
@@ -28,13 +28,13 @@ def left_out(skipped: Iterable[Skipped]) -> tuple[Reason, ...]:
     more = f"; and {len(faulty) - _NAMED} more" if len(faulty) > _NAMED else ""
     count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
     remedy = "Mend it, move it away, or name it in .memoryignore; memoriter status -v lists all."
-    return (Reason("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
+    return (Diagnostic("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
 
 
-def undecoded(paths: Collection[str]) -> tuple[Reason, ...]:
+def undecoded(paths: Collection[str]) -> tuple[Diagnostic, ...]:
     """The reason that names the files with bytes that are not UTF-8, if there are any."""
     if not paths:
         return ()
     named = ", ".join(sorted(paths)[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
     message = f"Bytes that are not UTF-8 are read as U+FFFD in: {named}."
-    return (Reason("not_utf8", message, "Save it as UTF-8, in an editor or with iconv."),)
+    return (Diagnostic("not_utf8", message, "Save it as UTF-8, in an editor or with iconv."),)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused
 from memoriter.sync import UNSURE, Plan, make_plan
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAMED = 3
 
 
-def glance(workspace: Workspace, known: Mapping[str, IndexedFile]) -> Plan:
+def quick_scan(workspace: Workspace, known: Mapping[str, IndexedFile]) -> Plan:
     """Return how the notes differ from what is indexed."""
     return confirmed(make_plan(workspace.scan().sources, known), workspace, known)
 
@@ -38,7 +38,7 @@ def _same(source: Source, workspace: Workspace, indexed: IndexedFile) -> bool:
     return False
 
 
-def stale(plan: Plan, *, busy: bool = False) -> list[Reason]:
+def staleness(plan: Plan, *, busy: bool = False) -> list[Diagnostic]:
     """That an answer does not know the newest of the notes; nothing where it does.
 
     Args:
@@ -51,10 +51,10 @@ def stale(plan: Plan, *, busy: bool = False) -> list[Reason]:
     more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
     changed = f"{plan.size} note{'' if plan.size == 1 else 's'} changed since the index was made"
     message = f"{changed}, which is not in this answer: {', '.join(paths[:NAMED])}{more}."
-    return [Reason("stale", message, "Ask again when it is done." if busy else "Run: memoriter index")]
+    return [Diagnostic("stale", message, "Ask again when it is done." if busy else "Run: memoriter index")]
 
 
-def unindexed(plan: Plan) -> Reason:
+def unindexed(plan: Plan) -> Diagnostic:
     """That there are notes, and that nobody has indexed them."""
     notes = f"{len(plan.added)} note{' is' if len(plan.added) == 1 else 's are'}"
-    return Reason("not_indexed", f"{notes} there, and none is indexed yet.", "Run: memoriter index, or search.")
+    return Diagnostic("not_indexed", f"{notes} there, and none is indexed yet.", "Run: memoriter index, or search.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from memoriter.index import _bits, _segments
+from memoriter.index import _binary_quantization, _segments
 from memoriter.index._connection import counter
-from memoriter.index._rough import Rough
+from memoriter.index._quarter_precision import QuarterPrecision
 from memoriter.index._segments import among, ids_of
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from memoriter.index._cache import VectorSet
     from memoriter.index._database import Database
-    from memoriter.index._segments import Codes
+    from memoriter.index._segments import BinaryCodes
 
 _ROOM = 1024
 """Codes for which room is kept at least, so that what is added later moves nothing."""
 
 
-class Held:
+class CodeCache:
     """Ids ascend. What has gone stays in its place, excluded, until it is a quarter of all."""
 
     def __init__(self, connection: Database, of: VectorSet) -> None:
@@ -32,7 +32,7 @@ class Held:
         self._connection = connection
         self._set = of
         self._made: tuple[int, int] | None = None
-        self.rough = Rough(of.dimensions)
+        self.rough = QuarterPrecision(of.dimensions)
         """What was read of the vectors, by their places."""
         self._segments = dict[int, "NDArray[np.int64]"]()
         self._tomb = 0
@@ -83,7 +83,7 @@ class Held:
         present = _segments.segments(self._connection, self._set)
         if made != self._made:
             self._segments, self._tomb, self._made = {}, 0, made
-            self.rough = Rough(self._set.dimensions)
+            self.rough = QuarterPrecision(self._set.dimensions)
             self._put_aside(_segments.count(self._connection, self._set))
         tombs = _segments.tombs(self._connection, after=self._tomb)
         gone = self._segments.keys() - set(present)
@@ -101,7 +101,9 @@ class Held:
         self._segments |= {segment: part.ids for segment, part in came.items()}
         self.state += 1
 
-    def _exchange(self, gone: Sequence[NDArray[np.int64]], came: Sequence[Codes], dead: NDArray[np.int64]) -> None:
+    def _exchange(
+        self, gone: Sequence[NDArray[np.int64]], came: Sequence[BinaryCodes], dead: NDArray[np.int64]
+    ) -> None:
         """Let segments come for others: a chunk that is in both has not changed."""
         import numpy as np
 
@@ -118,7 +120,7 @@ class Held:
         if self._dead * 4 > self._size:
             self._squeeze()
 
-    def _append(self, codes: Codes) -> None:
+    def _append(self, codes: BinaryCodes) -> None:
         import numpy as np
 
         start = int(np.searchsorted(self.ids, codes.ids[:1])[0])
@@ -162,13 +164,13 @@ class Held:
             np.empty(capacity, dtype=np.int64),
             np.empty(capacity, dtype=np.bool_),
             np.empty((2, capacity), dtype="<f2"),
-            np.empty((_bits.columns(self._set.dimensions), capacity), dtype="<u8"),
+            np.empty((_binary_quantization.columns(self._set.dimensions), capacity), dtype="<u8"),
         )
         self._size = self._dead = 0
         self.state += 1
 
 
-def _ascending(parts: Sequence[Codes]) -> Sequence[Codes]:
+def _ascending(parts: Sequence[BinaryCodes]) -> Sequence[BinaryCodes]:
     """The same codes in parts that follow each other: as they are, which saves a copy, unless they overlap."""
     ordered = sorted(parts, key=lambda part: int(part.ids[0]))
     if all(one.ids[-1] < other.ids[0] for one, other in pairwise(ordered)):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from memoriter.index import _bits, _cache, _files, _oversampling, _ranking, _segments
+from memoriter.index import _binary_quantization, _cache, _files, _oversampling, _ranking, _segments
+from memoriter.index._code_cache import CodeCache
 from memoriter.index._connection import transaction
 from memoriter.index._filters import condition
-from memoriter.index._held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._cache import VectorSet
+    from memoriter.index._chunk_scripts import StandardizedCosines
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
-    from memoriter.index._scripts import Levelled
-    from memoriter.index._segments import Centre
+    from memoriter.index._segments import CodeMeans
     from memoriter.types import Filters
 
 FEW = 2048
@@ -49,8 +49,8 @@ class CodesEngine:
         self._connection = connection
         self._set = of
         self._version = -1
-        self._held = Held(connection, of)
-        self._centre: Centre | None = None
+        self._held = CodeCache(connection, of)
+        self._centre: CodeMeans | None = None
         self._allowed: dict[Filters, tuple[int, NDArray[np.int64]]] = {}
         self._masks: tuple[int, dict[Filters, NDArray[np.bool_]]] = (-1, {})
         self._in_scripts: tuple[int, NDArray[np.uint8], NDArray[np.float64]] | None = None
@@ -72,7 +72,7 @@ class CodesEngine:
         """Whether the codes are those of `version`."""
         return self._version == version
 
-    def follow(self, change: _files.Change, *, before: int) -> None:
+    def follow(self, change: _files.StoredChange, *, before: int) -> None:
         """Nothing to do: whichever engine serves, the segments follow every write."""
 
     def catch_up(self, version: int) -> None:
@@ -87,7 +87,7 @@ class CodesEngine:
         self._version = version
 
     def candidates(
-        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: Levelled | None
+        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: StandardizedCosines | None
     ) -> NDArray[np.int64]:
         import numpy as np
 
@@ -123,10 +123,10 @@ class CodesEngine:
                     self._held.follow(self._centre.epoch)
         except BaseException:
             # Half of a change is worse than none: read all of it again.
-            self._held, self._masks, self._in_scripts = Held(self._connection, self._set), (-1, {}), None
+            self._held, self._masks, self._in_scripts = CodeCache(self._connection, self._set), (-1, {}), None
             raise
 
-    def _measure(self, known: Centre) -> None:
+    def _measure(self, known: CodeMeans) -> None:
         def found(query: NDArray[np.float32], count: int) -> NDArray[np.float64]:
             _, rows = self.take(self._held.ids[self._nearest(known, query, count, self._held.excluded, None)].tolist())
             return _ranking.cosines(rows, query)
@@ -140,23 +140,23 @@ class CodesEngine:
 
     def _nearest(
         self,
-        known: Centre,
+        known: CodeMeans,
         query: NDArray[np.float32],
         count: int,
         excluded: NDArray[np.bool_],
-        levels: Levelled | None,
+        levels: StandardizedCosines | None,
     ) -> NDArray[np.intp]:
         """Positions of the `count` chunks whose estimated cosines are the best."""
         rest, bits = query - known.means, self._held.bits
         groups = None if levels is None else self._groups(known, query, levels)
-        near = _bits.nearest(bits, excluded, rest, count * _BREADTH, groups)
-        scores = _bits.estimates(bits[:, near], self._held.factors[:, near], rest)
+        near = _binary_quantization.nearest(bits, excluded, rest, count * _BREADTH, groups)
+        scores = _binary_quantization.estimates(bits[:, near], self._held.factors[:, near], rest)
         if levels is not None and groups is not None:
             scores = levels.scores(scores + known.means @ query, groups.numbers[near])
         return near[_ranking.first(scores, count)]
 
     def _best(
-        self, query: NDArray[np.float32], near: NDArray[np.intp], limit: int, levels: Levelled | None
+        self, query: NDArray[np.float32], near: NDArray[np.intp], limit: int, levels: StandardizedCosines | None
     ) -> NDArray[np.intp]:
         """Which of the chunks at these positions may belong to the best, told from their vectors."""
         cosines, error = self._held.rough.cosines(
@@ -167,17 +167,19 @@ class CodesEngine:
         scores = levels.scores(cosines, levels.numbers(self._held.ids[near]))
         return _ranking.near_top(scores, limit, slack=2 * error * levels.steepest)
 
-    def _groups(self, known: Centre, query: NDArray[np.float32], levels: Levelled) -> _bits.Groups:
+    def _groups(
+        self, known: CodeMeans, query: NDArray[np.float32], levels: StandardizedCosines
+    ) -> _binary_quantization.Groups:
         """What a distance says in each script of how far a chunk stands out."""
         import numpy as np
 
         if self._in_scripts is None or self._in_scripts[0] != self._held.state:
             numbers = levels.numbers(self._held.ids)
-            self._in_scripts = self._held.state, numbers, _bits.mean_factors(self._held.factors, numbers)
+            self._in_scripts = self._held.state, numbers, _binary_quantization.mean_factors(self._held.factors, numbers)
         _, numbers, factors = self._in_scripts
-        cosines = _bits.expected(factors, query - known.means) + known.means @ query
+        cosines = _binary_quantization.expected(factors, query - known.means) + known.means @ query
         scores = levels.scores(cosines, np.arange(len(cosines), dtype=np.uint8)[:, None])
-        return _bits.Groups(numbers, _bits.ranks(scores))
+        return _binary_quantization.Groups(numbers, _binary_quantization.ranks(scores))
 
     def _excluded(self, filters: Filters) -> NDArray[np.bool_]:
         """What a filter leaves out, by position; remembered until positions change."""

@@ -13,7 +13,7 @@ from memoriter.plain_file import read_plain
 
 if TYPE_CHECKING:
     from memoriter.discovery._announcement import Announcement
-    from memoriter.surroundings import Surroundings
+    from memoriter.environment import Environment
 
 LONGEST = 1 << 20
 """Bytes of a configuration file; a longer one is refused when it is read for its settings."""
@@ -22,7 +22,7 @@ BY_SETTINGS = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class TargetMemory:
     """The memory that a command means."""
 
     workspace: str
@@ -31,7 +31,7 @@ class Meant:
     """Empty: the default one."""
     config: str | None
     """As it was given."""
-    around: Surroundings
+    around: Environment
 
     def is_of(self, server: Announcement) -> bool:
         """Whether the server has this memory open, with the same settings. Raises ConfigError."""
@@ -40,15 +40,15 @@ class Meant:
         return here and mine and settings_digest(self.config, server.workspace, self.around) == server.settings
 
 
-def meant_by(workspace: str | None, config: str | None, agent: str | None, around: Surroundings) -> Meant:
-    """What the options of a command and its surroundings say."""
+def resolve_target(workspace: str | None, config: str | None, agent: str | None, around: Environment) -> TargetMemory:
+    """Return the memory that the options of a command, the environment and the current folder select."""
     flag = Path(workspace) if workspace is not None else None
     place = find_workspace(flag, environ=around.environ, cwd=around.cwd, configured=None, home=around.home)
     found = "" if place.reason == BY_SETTINGS else os.path.realpath(place.workspace)
-    return Meant(found, agent or "", config, around)
+    return TargetMemory(found, agent or "", config, around)
 
 
-def settings_digest(config: str | None, workspace: str, around: Surroundings) -> str:
+def settings_digest(config: str | None, workspace: str, around: Environment) -> str:
     """One string for all that the settings depend on, without understanding any of it. Raises ConfigError."""
     file = chosen_file(Path(config) if config is not None else None, around.home, around.environ)
     digest = hashlib.sha256(around.environ.get("TZ", "").encode("utf-8", "surrogateescape"))

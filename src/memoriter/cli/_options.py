@@ -21,7 +21,7 @@ GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here to
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GlobalOptions:
     """What the global options say."""
 
     workspace: str | None = None
@@ -32,12 +32,12 @@ class Asked:
     verbose: bool = False
 
     @classmethod
-    def now(cls) -> Asked:
+    def now(cls) -> GlobalOptions:
         """As given for the command that is running."""
         return cls.read(given_in(click.get_current_context()), ())
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], words: Sequence[str]) -> Asked:
+    def read(cls, given: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
         """As given, if the words could be parsed; else as far as the words themselves show it."""
         seen = set(words[: words.index("--")] if "--" in words else words)
         found: dict[str, Any] = {"json": "--json" in seen, "verbose": bool({"-v", "--verbose"} & seen)}
@@ -64,7 +64,7 @@ class Asked:
 
     def told(self, memory: Memory) -> Memory:
         """The same memory, after a person was told that its notes leave the machine, if they are about to."""
-        if not self.quiet and (place := memory.leaving()):
+        if not self.quiet and (place := memory.egress_notice()):
             stay = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
             self.screen.note(((f"Text of your notes is now sent to {place}. {stay}", "yellow"),))
         return memory

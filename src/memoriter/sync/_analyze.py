@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.ids import content_hash, vector_key
-from memoriter.index import Entry
+from memoriter.index import ChunkRecord
 from memoriter.search import analyse, classic_terms, pack, path_date, script_of, terms_of_day
 from memoriter.types import ORIGIN
 
@@ -21,7 +21,7 @@ ANALYSIS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class ChunkingSettings:
     """How text becomes chunks and terms: an index holds text of one cutting only."""
 
     strategy: Literal["markdown", "lines"] = "markdown"
@@ -34,7 +34,7 @@ class Cutting:
         return content_hash(f"{ANALYSIS} {sorted(asdict(self).items())}")[:16]
 
 
-def chunks_of(text: str, cutting: Cutting) -> list[Chunk]:
+def chunks_of(text: str, cutting: ChunkingSettings) -> list[Chunk]:
     """The chunks of a text that hold anything."""
     from memoriter.workspace import chunk_lines, chunk_markdown
 
@@ -43,7 +43,7 @@ def chunks_of(text: str, cutting: Cutting) -> list[Chunk]:
     return [chunk for chunk in chunks if ORIGIN.sub("", chunk.text).strip()]
 
 
-def entries_of(source: Source, text: str, cutting: Cutting) -> list[Entry]:
+def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[ChunkRecord]:
     """What the index stores of a source."""
     day = day_of(source)
     named = path_date(source.path)
@@ -56,18 +56,18 @@ def day_of(source: Source) -> int:
     return (named or datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date()).toordinal()
 
 
-def entry_of(chunk: Chunk, day: int, cutting: Cutting, *, named: date | None = None) -> Entry:
+def entry_of(chunk: Chunk, day: int, cutting: ChunkingSettings, *, named: date | None = None) -> ChunkRecord:
     """What the index stores of a ready chunk; `day` as `date.toordinal()`, `named` the day that its path names."""
     if cutting.words == "classic":
         terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:
         terms = analyse(chunk.contextual) + (terms_of_day(named) if named else [])
-    return Entry(
+    return ChunkRecord(
         chunk=chunk,
         key=vector_key(chunk),
         terms=" ".join(terms),
         length=len(terms),
-        bag=pack(terms),
+        term_counts=pack(terms),
         day=day,
         script=script_of(ORIGIN.sub("", chunk.text)),
     )

@@ -14,7 +14,7 @@ MOST = 100
 _T = TypeVar("_T")
 
 
-def until_written(act: Callable[[], _T]) -> _T:
+def retry_on_conflict(act: Callable[[], _T]) -> _T:
     """What `act` gives once nothing comes between its reading and its writing. Raises WriteConflict: it always does."""
     for _ in range(MOST - 1):
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.backends._scope import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.index import Index
-from memoriter.types import Reason
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True)
-class Parts:
+class BackendContext:
     """The notes, the index of them, which is opened when it is first asked for, and who embeds."""
 
     workspace: Workspace
@@ -51,7 +51,7 @@ class Parts:
             return self._index
 
     @property
-    def closed(self) -> Reason | None:
+    def closed(self) -> Diagnostic | None:
         """Return why nothing that is written to notes now can be found; the index is not opened for that."""
         if "memory" not in self.settings.sources:
             return NOTES_ARE_OFF
@@ -63,7 +63,7 @@ class Parts:
         if os.access(there, os.W_OK) and os.access(there if there.is_dir() else there.parent, os.W_OK):
             return None
         message = f"{str(there)!r} cannot be written, so the index does not take up what is new."
-        return Reason("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
+        return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
     def _prepare(self, index: Index) -> None:
         index.choose_engine(self.settings.engine, self.settings.extension_path)
@@ -83,14 +83,14 @@ class Parts:
         able = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
         return self.embedding.spec is not None and able and self.index.vectors() > 0
 
-    def surviving(self, act: Callable[[], _T], tries: int = 2) -> _T:
+    def with_recovery(self, act: Callable[[], _T], tries: int = 2) -> _T:
         """Do it; if the index turns out to be damaged or another one by now, once more with a fresh one."""
         before = self.renewals
         try:
             return act()
         except IndexDamaged as error:
             if not self._recover(error, before) and tries:
-                return self.surviving(act, tries - 1)
+                return self.with_recovery(act, tries - 1)
         except IndexBusy:
             raise
         except IndexUnavailable:

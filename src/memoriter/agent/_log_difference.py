@@ -22,7 +22,7 @@ _HEADING = re.compile(r"#{1,6}[ \t]")
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class LogDifference:
     """How a log differs from what it was."""
 
     new: tuple[str, ...]
@@ -31,7 +31,7 @@ class Growth:
     """Lines that were there before and are not there now, because they were removed or changed."""
 
 
-def growth(before: str, after: str) -> Growth:
+def log_difference(before: str, after: str) -> LogDifference:
     """Return what is new in a log and what is gone from it.
 
     Lines that only moved are neither new nor gone, and an entry that equals an older one is not new.
@@ -41,20 +41,20 @@ def growth(before: str, after: str) -> Growth:
         after: the log now.
     """
     if before == after:
-        return Growth((), ())
+        return LogDifference((), ())
     earlier, later = Counter(_filled(before)), Counter(_filled(after))
-    known = set(entries_of(before))
+    known = set(log_entries(before))
     new = {
         "\n".join(entry): None
-        for entry in entries_of(after)
+        for entry in log_entries(after)
         if not _HEADING.match(entry[0]) and entry not in known and any(later[line] > earlier[line] for line in entry)
     }
     # An append to a last line that had no line ending changes that line, but nothing of it is gone.
     gone = () if after.startswith(before) else tuple((earlier - later).elements())
-    return Growth(tuple(new), gone)
+    return LogDifference(tuple(new), gone)
 
 
-def entries_of(text: str) -> list[Entry]:
+def log_entries(text: str) -> list[Entry]:
     """Return the entries of a log, without the blank lines between them."""
     entries, open_entry = list[list[str]](), False
     for line in _lines(text):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexDamaged
 from memoriter.ids import fingerprint
-from memoriter.search import Background, measure
+from memoriter.search import CosineBaseline, measure
 
 if TYPE_CHECKING:
     from memoriter.index import Index
@@ -16,7 +16,7 @@ BACKGROUND_SAMPLE = 2_000
 """Chunks that say what unrelated chunks look like."""
 
 
-def learn_background(index: Index, spec: ModelSpec) -> Background:
+def learn_background(index: Index, spec: ModelSpec) -> CosineBaseline:
     """Measure what unrelated chunks look like and remember it; the same notes give the same figures."""
     texts, vectors = index.sample(BACKGROUND_SAMPLE)
     background = measure(texts, vectors, spec.background)
@@ -29,13 +29,13 @@ def background_key(spec: ModelSpec) -> str:
     return f"background:{fingerprint(spec)}"
 
 
-def background_of(index: Index, spec: ModelSpec) -> Background:
+def background_of(index: Index, spec: ModelSpec) -> CosineBaseline:
     """The measured background of the active vectors, or the model's own before there are any. Raises IndexDamaged."""
     stored = index.get_meta(background_key(spec))
     if stored is None:
-        return Background.of_model(spec.background)
+        return CosineBaseline.of_model(spec.background)
     try:
-        return Background.loads(stored)
+        return CosineBaseline.loads(stored)
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(
             f"The index {str(index.path)!r} holds a background that cannot be read: {error}",

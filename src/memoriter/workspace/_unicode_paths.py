@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from memoriter.ids import normalize
 
 if TYPE_CHECKING:
-    from memoriter.workspace._areas import Place
+    from memoriter.workspace._areas import ReadablePath
 
 
-def spelt_on_disk(place: Place) -> str | None:
+def find_normalized(place: ReadablePath) -> str | None:
     """The absolute path of the only file whose name is canonically equivalent to the one asked for, if there is one.
 
     Looks at names only: whoever opens the file admits the path as if it had been asked for.

@@ -12,7 +12,7 @@ SHARE = 3
 _T = TypeVar("_T")
 
 
-def shared_slots(ranked: Sequence[_T], kinds: Sequence[Hashable], limit: int) -> list[_T]:
+def interleave(ranked: Sequence[_T], kinds: Sequence[Hashable], limit: int) -> list[_T]:
     """The first `limit` items, but of each kind at least its share, as far as it has any; the order stays.
 
     Args:

@@ -21,7 +21,7 @@ a unit vector, whatever the dimensions."""
 _ROOM = 1024
 
 
-class Rough:
+class QuarterPrecision:
     """One byte a dimension and a scale for each vector, by its number; filled by what is asked for."""
 
     def __init__(self, dimensions: int) -> None:

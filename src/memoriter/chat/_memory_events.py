@@ -22,7 +22,7 @@ _PASSAGE = re.compile(r"\n\n(?=\[[^\]\n]+\]\n)")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MemoryEvent:
     """Something that memory did."""
 
     kind: Kind
@@ -30,33 +30,33 @@ class Seen:
     """One line."""
 
 
-def recalled(text: str) -> list[Seen]:
+def recalled(text: str) -> list[MemoryEvent]:
     """What was put before a turn: a line for each passage."""
     if not text.strip():
-        return [Seen("recalled", "nothing")]
+        return [MemoryEvent("recalled", "nothing")]
     blocks = ["\n".join(row for row in block.splitlines() if not _TAG.match(row)) for block in _PASSAGE.split(text)]
     passages = [block for block in blocks if block.startswith("[")]
-    return [Seen("recalled", in_a_line(each)) for each in passages or blocks if each.strip()]
+    return [MemoryEvent("recalled", in_a_line(each)) for each in passages or blocks if each.strip()]
 
 
-def tool_call(name: str, params: Mapping[str, Any], answer: Mapping[str, Any]) -> Seen:
+def tool_call(name: str, params: Mapping[str, Any], answer: Mapping[str, Any]) -> MemoryEvent:
     """A call of a tool, and what came of it."""
     given = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
-    return Seen("tool", f"{in_a_line(f'{name}({given})')} → {_outcome(answer)}")
+    return MemoryEvent("tool", f"{in_a_line(f'{name}({given})')} → {_outcome(answer)}")
 
 
-def captured(capture: Captured) -> list[Seen]:
+def captured(capture: Captured) -> list[MemoryEvent]:
     """What listeners kept of a turn."""
-    return [Seen("captured", in_a_line(text)) for text in capture.texts] or [Seen("captured", "nothing")]
+    return [MemoryEvent("captured", in_a_line(text)) for text in capture.texts] or [MemoryEvent("captured", "nothing")]
 
 
-def flushed(result: FlushResult | None) -> Seen:
+def flushed(result: FlushResult | None) -> MemoryEvent:
     """What became of a flush."""
     if result is None:
-        return Seen("flushed", "nothing was asked for")
+        return MemoryEvent("flushed", "nothing was asked for")
     if result.step == "written":
-        return Seen("flushed", f"{result.new} new in {result.path}")
-    return Seen("flushed", {"nothing_to_store": "nothing to store"}.get(result.step, result.step))
+        return MemoryEvent("flushed", f"{result.new} new in {result.path}")
+    return MemoryEvent("flushed", {"nothing_to_store": "nothing to store"}.get(result.step, result.step))
 
 
 def in_a_line(text: str) -> str:
