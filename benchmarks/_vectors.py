@@ -61,7 +61,7 @@ class WordVectors:
     def count_tokens(self, text: str) -> int:
         return min(len(text) // 3 + 4, self.spec.max_tokens)
 
-    def expect(self, chunks: int) -> None:
+    def hint_batch_size(self, chunks: int) -> None:
         """Nothing is heavy here."""
 
     def close(self) -> None:

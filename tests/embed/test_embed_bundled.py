@@ -135,7 +135,7 @@ import json, sys
 from pathlib import Path
 from memoriter.embed import open_provider
 provider = open_provider("bundled", cache_dir=Path(sys.argv[1]), threads=1)
-provider.expect(100)
+provider.hint_batch_size(100)
 print(json.dumps([provider.embed(["two at once"], role="document")[0].tolist(), provider._graph is not None]))
 """
 

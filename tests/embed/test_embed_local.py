@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from types import SimpleNamespace
@@ -235,6 +236,15 @@ def test_without_a_place_for_its_socket_there_is_a_reason(model: Path, monkeypat
     with pytest.raises(ProviderUnavailable, match="no place for its socket") as refusal:
         LlamaServer(str(model), pooling="last", most_tokens=64, threads=1)
     assert "TMPDIR" in (refusal.value.remedy or "")
+
+
+def test_a_model_that_is_closed_as_soon_as_it_is_open_ends(model: Path) -> None:
+    code = f"""
+from memoriter.embed.local._llama_server import LlamaServer
+for _ in range(40):
+    LlamaServer({str(model)!r}, pooling="last", most_tokens=64, threads=1).close()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_in_a_folder_of_a_long_name_a_port_serves(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,11 +19,13 @@ def test_a_stored_chunk_comes_back_as_it_was_put(index, make):
     (id_,) = index.all_ids()
     stored = Chunk(7, 8, "We chose PostgreSQL\nfor ACID.", ("Decisions", "2026"))
     day = make.day.toordinal()
-    expected = StoredChunk(id_, "memory/a.md", "memory", 0, stored, chunk.bag, chunk.length, day, "latin", chunk.key)
+    expected = StoredChunk(
+        id_, "memory/a.md", "memory", 0, stored, chunk.term_counts, chunk.length, day, "latin", chunk.key
+    )
     assert index.rows([id_]) == {id_: expected}
-    found = index.briefs([id_, id_ + 1])
-    assert {key: (brief.path, brief.length, brief.bag) for key, brief in found.items()} == {
-        id_: ("memory/a.md", chunk.length, chunk.bag)
+    found = index.scoring_rows([id_, id_ + 1])
+    assert {key: (brief.path, brief.length, brief.term_counts) for key, brief in found.items()} == {
+        id_: ("memory/a.md", chunk.length, chunk.term_counts)
     }
 
 

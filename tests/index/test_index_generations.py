@@ -333,7 +333,7 @@ def exercise(opened, make):
         lambda: index.keyword_search(["word3", "text"], limit=50),
         lambda: index.document_frequency(["text"]),
         lambda: index.rows(range(1, 601)),
-        lambda: index.briefs(range(1, 601)),
+        lambda: index.scoring_rows(range(1, 601)),
         lambda: index.missing(1000),
         index.pending,
         lambda: index.vector_search(make.unit(1, 0, 0, 0), limit=5),

@@ -26,11 +26,11 @@ import sys, time
 from pathlib import Path
 from memoriter.errors import IndexUnavailable
 from memoriter.ids import vector_key
-from memoriter.index import Entry, Index
+from memoriter.index import ChunkRecord, Index
 from memoriter.types import Chunk, Source
 def put(index, path, text):
     chunk = Chunk(1, 1, text)
-    entry = Entry(chunk, vector_key(chunk), text, len(text.split()), b"", 738000)
+    entry = ChunkRecord(chunk, vector_key(chunk), text, len(text.split()), b"", 738000)
     index.put_file(Source(path, "memory", Path("/x"), 1, 1), text, [entry])
 def say(word):
     print(word, flush=True)

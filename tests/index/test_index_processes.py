@@ -24,11 +24,11 @@ import sys, json
 from pathlib import Path
 import numpy as np
 from memoriter.ids import vector_key
-from memoriter.index import Entry, Index
+from memoriter.index import ChunkRecord, Index
 from memoriter.types import Chunk, ModelSpec, Source
 def entry(text):
     chunk = Chunk(1, 1, text)
-    return Entry(chunk, vector_key(chunk), text, len(text.split()), b"", 738000)
+    return ChunkRecord(chunk, vector_key(chunk), text, len(text.split()), b"", 738000)
 def put(index, number, round_):
     texts = [f"round{round_} note{number} part{i} common" for i in range(5)]
     source = Source(f"{number}.md", "memory", Path("/x"), round_, round_)
@@ -73,7 +73,7 @@ while True:
     found = index.keyword_search(["common", "part3"], limit=20)
     rows = index.rows([id_ for id_, _ in found])
     near = index.vector_search(np.eye(1, 4, dtype=np.float32)[0], limit=20)
-    index.briefs([id_ for id_, _ in near]), index.pending(), index.document_frequency(["common"])
+    index.scoring_rows([id_ for id_, _ in near]), index.pending(), index.document_frequency(["common"])
     for row in rows.values():
         assert row.chunk.text.startswith("round"), row
     count += 1

@@ -144,7 +144,8 @@ def __getattr__(name: str) -> Any:
         ),
         "_search": (
             "Batch Cache Chunking DayBudget Engine Experimental ExtraPathSetting Hybrid Local MemorySearch "
-            "Mmr QuerySettings RemoteSection Scoring SessionSync Store Strategy SyncSection TemporalDecay VectorStoreSection "
+            "Mmr QuerySettings RemoteSection Scoring SessionSync Store Strategy SyncSection TemporalDecay "
+            "VectorStoreSection "
         ),
         "_secrets": "expand",
     }

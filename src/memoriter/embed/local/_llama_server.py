@@ -58,6 +58,8 @@ class LlamaServer:
 
             xllamacpp = cast("Any", library)
             self._server: Any = xllamacpp.Server(self._settings(xllamacpp, path, pooling, threads))
+            # A server that ends before its queue has begun waits for the queue for ever, and holds the GIL meanwhile.
+            self._server.handle_embeddings({"input": _NOTHING_TO_READ})
         except Exception as error:
             self._remove_folder()
             raise ProviderUnavailable(

@@ -187,7 +187,7 @@ class HttpClient:
                 answer = opened.enter_context(answering)
             except network.TooMuch as error:
                 what = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
-                raise TransientFailure(what, remedy=_ADDRESS) from error
+                raise ProviderUnavailable(what, remedy=_ADDRESS) from error
             self._limits.allow(most + most // 4)
             body = self._body(answer, request.url, most)
             return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body)
@@ -198,7 +198,7 @@ class HttpClient:
         A quarter more than `most` may be received, since each piece of a body can have a line before it.
         """
         if len(answer.headers) > _MOST_HEADERS:
-            raise TransientFailure(f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_ADDRESS)
+            raise ProviderUnavailable(f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_ADDRESS)
         codings = [each.strip().lower() for each in answer.headers.get("content-encoding", "").split(",")]
         codings = [each for each in codings if each not in {"", "identity"}]
         if len(codings) > 1 or not _CODINGS.issuperset(codings):
