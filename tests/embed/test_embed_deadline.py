@@ -174,7 +174,7 @@ def test_an_answer_over_its_size_is_refused_before_it_takes_memory(http: HttpCli
     with server(act) as url:
         tracemalloc.start()
         try:
-            with pytest.raises(ProviderUnavailable, match="more than (1 MiB|98,304 bytes of headers)"):
+            with pytest.raises(ProviderUnavailable, match=r"more than (1 MiB|98,304 bytes of headers)"):
                 send(http, url, most_bytes=1 << 20, timeout=20)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
