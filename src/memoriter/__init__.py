@@ -1,19 +1,98 @@
-"""A memory for AI agents that its owner can read: Markdown files, searched by meaning and by word, offline."""
+"""A memory for AI agents that its owner can read: Markdown files, searched by meaning and by word, offline.
+
+The names below are stable, and so are `memoriter.errors`, `memoriter.types`, `memoriter.tools` and
+`memoriter.hookspecs`. Every other module is internal and may change with any release.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoriter.codes import DiagnosticCode
+    from memoriter.errors import (
+        ConfigError,
+        EmbeddingError,
+        IndexUnavailable,
+        InvalidQuery,
+        MemoriterError,
+        PathRefused,
+        SearchDisabled,
+        UsageError,
+        WorkspaceNotFound,
+        WriteError,
+    )
     from memoriter.memory import Memory
+    from memoriter.types import (
+        Canary,
+        CompactReport,
+        Diagnostic,
+        Estimate,
+        Excerpt,
+        Explanation,
+        Filters,
+        Health,
+        Hit,
+        Remembered,
+        SearchResult,
+        Skipped,
+        Source,
+        Status,
+        SyncReport,
+    )
 
-__all__ = ["Memory"]
+__all__ = [
+    "Canary",
+    "CompactReport",
+    "ConfigError",
+    "Diagnostic",
+    "DiagnosticCode",
+    "EmbeddingError",
+    "Estimate",
+    "Excerpt",
+    "Explanation",
+    "Filters",
+    "Health",
+    "Hit",
+    "IndexUnavailable",
+    "InvalidQuery",
+    "MemoriterError",
+    "Memory",
+    "PathRefused",
+    "Remembered",
+    "SearchDisabled",
+    "SearchResult",
+    "Skipped",
+    "Source",
+    "Status",
+    "SyncReport",
+    "UsageError",
+    "WorkspaceNotFound",
+    "WriteError",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Load `Memory` when it is first asked for, so that a command which does not need it starts at once."""
-    if name == "Memory":
-        from memoriter.memory import Memory
+    """Import a name when it is first used, so that a command that does not need it starts at once."""
+    from importlib import import_module
 
-        return Memory
-    raise AttributeError(f"module 'memoriter' has no attribute {name!r}")
+    late = {
+        "codes": "DiagnosticCode",
+        "errors": (
+            "ConfigError EmbeddingError IndexUnavailable InvalidQuery MemoriterError PathRefused SearchDisabled "
+            "UsageError WorkspaceNotFound WriteError"
+        ),
+        "memory": "Memory",
+        "types": (
+            "Canary CompactReport Diagnostic Estimate Excerpt Explanation Filters Health Hit Remembered SearchResult "
+            "Skipped Source Status SyncReport"
+        ),
+    }
+    for module, names in late.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

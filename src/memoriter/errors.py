@@ -29,13 +29,16 @@ A leaf says what happened; a base says what a caller can do about it. `remedy` i
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from memoriter.codes import DiagnosticCode
 
 
 class MemoriterError(Exception):
     """Anything that memoriter refuses or fails to do."""
 
-    code: ClassVar[str] = "error"
+    code: ClassVar[DiagnosticCode] = "error"
     usual: ClassVar[str] = "Run: memoriter doctor"
     """The remedy, where whoever raises it knows no better one."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.agent import RecallSource
+    from memoriter.codes import DiagnosticCode
     from memoriter.hookspecs import MemoryLike
 
 CORE = "memory-core"
@@ -100,7 +101,7 @@ class Plugins:
         log.warning("plugin %s failed", name, exc_info=error)
         self._tell("plugin_failed", f"The plugin {name!r} is left out: {type(error).__name__}: {error}")
 
-    def _tell(self, code: str, message: str) -> None:
+    def _tell(self, code: DiagnosticCode, message: str) -> None:
         reason = Diagnostic(code, message, "Update the plugin, or remove its package.")
         if reason not in self.reasons:
             self.reasons.append(reason)

@@ -1,4 +1,4 @@
-"""The values that travel between rooms. All frozen; none knows where it is stored or shown."""
+"""The values that travel between rooms. All are frozen."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
+
+    from memoriter.codes import DiagnosticCode
 
 _LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
 ORIGIN = re.compile(r"[ \t]?<!-- (?:from|end): [^<>\n]{1,200}? -->(?=[ \t\r]*(?:\n|\Z))")
@@ -64,20 +66,19 @@ class Chunk:
 
     @property
     def contextual(self) -> str:
-        """What is embedded: the heading path, then the text without its first headings and marks of origin."""
+        """The text that is embedded: the heading path, then the chunk without its first headings and marks of origin."""
         text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
         return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', text)}" if self.heading else text
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a search may look at; applied before ranking in both legs."""
+    """The chunks that a search may return; applied before ranking in both retrievers."""
 
     sources: frozenset[SourceKind] | None = None
     since: date | None = None
-    """Inclusive."""
     until: date | None = None
-    """Inclusive."""
+    """Both days are included."""
     path: str | None = None
     """A cited path, a folder, or a glob (`memory/work/*`)."""
 
@@ -87,16 +88,15 @@ class Filters:
 
 
 ScriptBaselines = Mapping[str, tuple[float, float]]
-"""What a question's cosines mean in each script: the cosine of an unrelated chunk, and its deviation, which is above 0.
+"""The mean cosine of unrelated chunks in each script, and its standard deviation (above 0); "" stands for the others.
 
-The key "" is for scripts that are not named. Embedding models put texts in one script close together, so across scripts
-only (cosine - unrelated) / deviation can be compared.
+Models put texts of one script close together, so only (cosine - mean) / deviation can be compared across scripts.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question. `None` means: as configured."""
+    """One question; None means as configured."""
 
     text: str
     max_results: int | None = None
@@ -153,9 +153,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Something a person should know, and what to do about it."""
+    """Something that a person should know, and what to do about it."""
 
-    code: str
+    code: DiagnosticCode
     message: str
     remedy: str = ""
 
@@ -376,7 +376,7 @@ class Status:
     notices: tuple[Diagnostic, ...] = ()
     """Files that are not trusted, or that other users could read."""
     last_attempt: Attempt | None = None
-    """The last attempt to reach the provider, by any process; None: none is known, or it is part of this program."""
+    """The last attempt of any process to reach the provider; None if unknown, or if it is part of this program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +394,7 @@ class Spending:
 
 
 class Spent(NamedTuple):
-    """Totals of today (UTC), over all services that are paid."""
+    """Totals of today (UTC) over all paid services."""
 
     tokens: int
     dollars: float

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from memoriter.codes import stored_code
 from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.types import Attempt, Diagnostic
 
@@ -137,6 +138,6 @@ def _from_json(text: str | None) -> Attempt | None:
         if words is None:
             return Attempt(at)
         code, message, remedy = map(str, words)
-        return Attempt(at, Diagnostic(code, message, remedy))
+        return Attempt(at, Diagnostic(stored_code(code), message, remedy))
     except (ValueError, TypeError, KeyError, OverflowError, OSError):
         return None

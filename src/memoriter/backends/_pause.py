@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memoriter.codes import stored_code
 from memoriter.errors import ProviderUnavailable
 from memoriter.types import Diagnostic
 
@@ -45,7 +46,8 @@ class Pause:
         if not 0 < left <= LONGEST_SECONDS:  # a clock that was set back ends the pause
             return None
         message = f"{self.message.rstrip('.')}. Words alone are searched until it is asked again."
-        return Diagnostic(self.code, message, f"Check the service; it is asked again in {max(1, round(left))} s.")
+        remedy = f"Check the service; it is asked again in {max(1, round(left))} s."
+        return Diagnostic(stored_code(self.code), message, remedy)
 
     @classmethod
     def from_json(cls, text: str) -> Pause:
