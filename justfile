@@ -89,6 +89,10 @@ lock *ARGS:
 api:
     {{ python }} tests/test_conventions.py
 
+# write the tables of docs/providers.md anew from the providers of the program
+docs:
+    PYTHONPATH="$PYTHONPATH:tests/support" {{ python }} tests/embed/test_embed_docs.py
+
 # measure against the budgets, into benchmarks/results: just bench --help
 bench *ARGS:
     {{ python }} -m benchmarks --date "$(date +%F)" --results benchmarks/results "$@"

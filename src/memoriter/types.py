@@ -66,7 +66,7 @@ class Chunk:
 
     @property
     def contextual(self) -> str:
-        """The text that is embedded: the heading path, then the chunk without its first headings and marks of origin."""
+        """The text that is embedded: the heading path, then the chunk without its first headings and origin marks."""
         text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
         return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', text)}" if self.heading else text
 

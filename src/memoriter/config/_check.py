@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memoriter.config._resolve import BUILT_IN, ELSEWHERE
+from memoriter.config._resolve import ELSEWHERE
 from memoriter.config._schema import Settings
 from memoriter.config._section import about, dotted, inner, is_list, is_table, leaves, named
+from memoriter.providers import AUTO, BY_NAME, NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -145,11 +146,12 @@ def allowed(text: Doc) -> str:
 
 
 def unknown_provider(key: Key, value: str, own: Mapping[str, object]) -> Iterator[Problem]:
-    names = [*BUILT_IN, *ELSEWHERE, *own]
+    built_in = (AUTO, *BY_NAME, NONE)
+    names = [*built_in, *ELSEWHERE, *own]
     if value in names and (value, key[-1]) != ("auto", "fallback"):
         return
     near = get_close_matches(value, names, n=1, cutoff=0.5)
     hint = (
-        f"; did you mean {near[0]!r}?" if near and near[0] != value else f"; there are {', '.join([*BUILT_IN, *own])}"
+        f"; did you mean {near[0]!r}?" if near and near[0] != value else f"; there are {', '.join([*built_in, *own])}"
     )
     yield Problem(key, f"{dotted(key)} {given(value, plain=True)} is no provider{hint}")

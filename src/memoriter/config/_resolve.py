@@ -6,38 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.config._search import Hybrid, TemporalDecay
+from memoriter.providers import default_model
 
 if TYPE_CHECKING:
     from memoriter.config._search import Chunking, ExtraPathSetting, MemorySearch, RemoteSection, SessionSync
     from memoriter.types import SourceKind
 
-BUILT_IN = (
-    "auto",
-    "bundled",
-    "openai",
-    "gemini",
-    "voyage",
-    "mistral",
-    "ollama",
-    "lmstudio",
-    "openai-compatible",
-    "local",
-    "onnx",
-    "none",
-    "fake",
-)
-"""Providers that memoriter has itself."""
-
 ELSEWHERE = ("bedrock", "deepinfra", "github-copilot")
 """Providers that a later OpenClaw has; such a configuration loads, and the provider says that it is not here."""
-
-MODELS = {
-    "openai": "text-embedding-3-small",
-    "gemini": "gemini-embedding-001",
-    "voyage": "voyage-4-large",
-    "mistral": "mistral-embed",
-}
-"""The model of a provider for which none is given."""
 
 WEIGHTS = (0.7, 0.3)
 """OpenClaw's shares of meaning and words: the other one's value when only one is given."""
@@ -49,7 +25,7 @@ def resolved(search: MemorySearch) -> MemorySearch:
         search,
         sources=sources(search.sources, sessions=search.experimental.session_memory),
         extra_paths=distinct(search.extra_paths),
-        model=search.model or MODELS.get(search.provider, ""),
+        model=search.model or default_model(search.provider),
         remote=remote(search.remote),
         chunking=chunking(search.chunking),
         sync=replace(search.sync, sessions=session_sync(search.sync.sessions)),

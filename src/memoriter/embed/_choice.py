@@ -6,21 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.embed.remote import REMOTE_ORDER, ConfiguredKeys, choose_auto, key_for
+from memoriter.embed.remote import ConfiguredKeys, choose_auto, key_for
 from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.providers import AUTO, AUTO_ORDER, COMPATIBLE, NONE, PROCESS, SERVICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memoriter.embed.remote._remote_settings import RemoteSettings
 
-AUTO, NONE = "auto", "none"
-LOCAL = ("bundled", "fake", "local", "onnx")
-"""Providers that run on this machine."""
-REMOTE = ("gemini", "mistral", "ollama", "openai", "voyage")
-"""Providers that are asked over the network."""
-OPENAI_COMPATIBLE = {"lmstudio": "http://127.0.0.1:1234/v1", "openai-compatible": ""}
-"""Names for whatever speaks as OpenAI does, with the address where it usually is."""
 _STAY = "set memorySearch.provider to bundled to stay on this machine"
 
 Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
@@ -89,7 +83,7 @@ class Choice:
 
 def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
     """Every name that can be configured here."""
-    return (AUTO, NONE, *sorted({*LOCAL, *REMOTE, *OPENAI_COMPATIBLE, *settings.services}))
+    return (AUTO, NONE, *sorted({*PROCESS, *SERVICES, *COMPATIBLE, *settings.services}))
 
 
 def choose(settings: ProviderSettings) -> Choice:
@@ -117,7 +111,7 @@ def _automatic(settings: ProviderSettings) -> str:
     configured = ConfiguredKeys(settings.api_key, _keys_of(settings))
     keys = [
         vendor
-        for vendor in REMOTE_ORDER
+        for vendor in AUTO_ORDER
         if key_for(vendor, configured=configured, environ=settings.environ, elsewhere=_has_address(vendor, settings))
     ]
     there = bool(settings.local_model) and _is_there(settings)
@@ -148,7 +142,7 @@ def _choice(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
         return Choice(name, "bundled" if name == "bundled" else "fake")
     if name in {"local", "onnx"}:
         return _of_a_file(name, settings)
-    if name in settings.services or name in REMOTE or name in OPENAI_COMPATIBLE:
+    if name in settings.services or name in SERVICES or name in COMPATIBLE:
         return _of_a_service(name, settings, own=own)
     raise ConfigError(
         f"There is no embedding provider {name!r}; words alone are searched.",
@@ -176,19 +170,19 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     if problem is not None:
         raise problem
     vendor = _vendor(name, service)
-    base_url = (settings.base_url if own else "") or service.base_url or OPENAI_COMPATIBLE.get(name, "")
-    if name not in REMOTE and not base_url:
+    base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")
+    if name not in SERVICES and not base_url:
         raise ConfigError(
             f"The service {name!r} has no address.",
             remedy="Set memorySearch.remote.baseUrl, such as https://host/v1.",
         )
     spoken = vendor_of(vendor)
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
-    at_home = endpoint == spoken.base_url
+    official = endpoint == spoken.base_url
     # A key that says nothing of whose it is belongs to the provider that is asked first.
-    shared = settings.api_key if own or _first(settings) in {*LOCAL, NONE} else ""
+    shared = settings.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
-    key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not at_home)
+    key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not official)
     leaves = not is_loopback(endpoint)
     if settings.offline and leaves:
         raise ProviderUnavailable(
@@ -214,15 +208,15 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         key_source=source,
         vendor=vendor,
         model=spoken.resolved(remote).model,
-        official_endpoint=at_home,
+        official_endpoint=official,
     )
 
 
 def _vendor(name: str, service: ServiceConfig) -> str:
-    if name in REMOTE:
+    if name in SERVICES:
         return name
     api = service.api.strip().lower()
-    spoken = next((vendor for vendor in REMOTE if api == vendor or api.startswith(f"{vendor}-")), "")
+    spoken = next((vendor for vendor in sorted(SERVICES) if api == vendor or api.startswith(f"{vendor}-")), "")
     return spoken or ("gemini" if api.startswith("google") else "openai")
 
 

@@ -1,5 +1,5 @@
 """Models behind an address: one file a vendor, one HTTP client."""
 
-from memoriter.embed.remote._keys import REMOTE_ORDER, ConfiguredKeys, Key, choose_auto, key_for
+from memoriter.embed.remote._keys import ConfiguredKeys, Key, choose_auto, key_for
 
-__all__ = ["REMOTE_ORDER", "ConfiguredKeys", "Key", "choose_auto", "key_for"]
+__all__ = ["ConfiguredKeys", "Key", "choose_auto", "key_for"]

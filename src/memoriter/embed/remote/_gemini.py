@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._vendor import Price, Vendor
 from memoriter.embed.remote._wire import json_body, json_object, json_post, listed, matrix, word_of
 
 if TYPE_CHECKING:
@@ -148,12 +148,19 @@ def _others(settings: RemoteSettings) -> RemoteModel:
     return _FIRST
 
 
+_PRICING = "https://ai.google.dev/gemini-api/docs/pricing"
+_PRICES = {
+    "gemini-embedding-001": Price(0.15, 0.075, _PRICING),
+    "gemini-embedding-2": Price(0.20, 0.10, _PRICING),
+    "gemini-embedding-2-preview": Price(0.20, 0.10, _PRICING),
+}
+
 VENDOR = Vendor(
     name="gemini",
     title=_WHO,
     base_url="https://generativelanguage.googleapis.com/v1beta",
-    default_model="gemini-embedding-001",
     models=_MODELS,
+    prices=_PRICES,
     unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,

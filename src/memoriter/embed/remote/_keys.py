@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from memoriter.providers import AUTO_ORDER, BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-
-Choice = Literal["local", "openai", "gemini", "voyage", "mistral", "bundled", "none"]
-
-REMOTE_ORDER: tuple[Choice, ...] = ("openai", "gemini", "voyage", "mistral")
-"""The services that `auto` looks at, the first with a key wins."""
-_VARIABLES = {
-    "openai": ("OPENAI_API_KEY",),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    "voyage": ("VOYAGE_API_KEY",),
-    "mistral": ("MISTRAL_API_KEY",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +39,7 @@ def key_for(
     `elsewhere` says that another address than the vendor's own is asked. Then the variables are left out: they were set
     for the vendor, and whoever runs that address has no business with such a key.
     """
-    names = () if elsewhere else _VARIABLES.get(vendor, ())
+    names = () if elsewhere else _variables(vendor)
     found = [
         (configured.remote, "remote.apiKey"),
         (configured.providers.get(vendor), f"models.providers.{vendor}.apiKey"),
@@ -57,7 +48,7 @@ def key_for(
     return next((Key(value.strip(), source) for value, source in found if value and value.strip()), None)
 
 
-def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> Choice:
+def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> str:
     """What `auto` means here.
 
     `local_model`: `local.modelPath` is set and the file is there. `keys`: services that have one. `bundled`: the
@@ -66,7 +57,11 @@ def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offl
     if local_model:
         return "local"
     if not offline:
-        for vendor in REMOTE_ORDER:
+        for vendor in AUTO_ORDER:
             if vendor in keys:
                 return vendor
     return "bundled" if bundled else "none"
+
+
+def _variables(vendor: str) -> tuple[str, ...]:
+    return BY_NAME[vendor].key_variables if vendor in BY_NAME else ()

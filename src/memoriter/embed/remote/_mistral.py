@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._vendor import Price, Vendor
 from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered, word_of
 
 if TYPE_CHECKING:
@@ -79,12 +79,20 @@ def _others(settings: RemoteSettings) -> RemoteModel:
     return _row(None)
 
 
+_PRICING = "https://mistral.ai/pricing"
+_PRICES = {
+    "mistral-embed": Price(0.10, None, _PRICING),
+    "mistral-embed-2312": Price(0.10, None, _PRICING),
+    "codestral-embed": Price(0.15, None, _PRICING),
+    "codestral-embed-2505": Price(0.15, None, _PRICING),
+}
+
 VENDOR = Vendor(
     name="mistral",
     title=_WHO,
     base_url="https://api.mistral.ai/v1",
-    default_model="mistral-embed",
     models=_MODELS,
+    prices=_PRICES,
     unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,

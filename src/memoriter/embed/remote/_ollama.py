@@ -75,7 +75,6 @@ VENDOR = Vendor(
     name="ollama",
     title=_WHO,
     base_url="http://127.0.0.1:11434",
-    default_model="",
     models={},
     unlisted_model=_others,
     build_request=build_request,

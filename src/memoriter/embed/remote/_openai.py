@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel, open_model
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._vendor import Price, Vendor
 from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered, word_of
 
 if TYPE_CHECKING:
@@ -114,12 +114,19 @@ def _others(settings: RemoteSettings) -> RemoteModel:
     return open_model(short) or RemoteModel(max_tokens=known.max_tokens if known else 8191)
 
 
+_PRICING = "https://developers.openai.com/api/docs/pricing"
+_PRICES = {
+    "text-embedding-3-small": Price(0.02, 0.01, _PRICING),
+    "text-embedding-3-large": Price(0.13, 0.065, _PRICING),
+    "text-embedding-ada-002": Price(0.10, 0.05, _PRICING),
+}
+
 VENDOR = Vendor(
     name="openai",
     title=_WHO,
     base_url=_BASE_URL,
-    default_model="text-embedding-3-small",
     models=_MODELS,
+    prices=_PRICES,
     unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,

@@ -18,6 +18,7 @@ from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_net
 from memoriter.embed.remote._threads import in_threads
 from memoriter.embed.remote._wire import sanitize
 from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
+from memoriter.providers import BY_NAME
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
@@ -128,9 +129,10 @@ class RemoteProvider:
         self.who = vendor.called(self._endpoint)
         """Who answers, for messages."""
         if vendor.needs_key and not settings.secrets and self._endpoint == vendor.base_url:
+            variables = " or ".join(BY_NAME[vendor.name].key_variables)
             raise ProviderUnavailable(
                 f"there is no key for {vendor.title}",
-                remedy=f"set remote.apiKey, models.providers.{vendor.name}.apiKey or {vendor.name.upper()}_API_KEY",
+                remedy=f"set remote.apiKey, models.providers.{vendor.name}.apiKey or {variables}",
             )
         self.http = http
         self.asked = settings

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from memoriter.embed.remote._remote_settings import endpoint_of
 from memoriter.errors import ConfigError
+from memoriter.providers import default_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens."""
+
+    plain: float
+    batch: float | None
+    """Through the vendor's batch interface; None if it has none for embeddings, or if memoriter does not use it."""
+    page: str
+    """The vendor's page with today's price."""
+    seen: str = "2026-05"
+    """Year and month of the figure."""
+
+
+@dataclass(frozen=True, slots=True)
 class Vendor:
     """A service, or a family of services that speak alike."""
 
@@ -34,8 +48,6 @@ class Vendor:
     title: str
     """As its makers write it; for messages."""
     base_url: str
-    default_model: str
-    """Empty where there is none: which models a server has is its owner's choice."""
     models: Mapping[str, RemoteModel]
     unlisted_model: Callable[[RemoteSettings], RemoteModel]
     """What to assume of a model that is not in the table."""
@@ -55,6 +67,14 @@ class Vendor:
     """Whether a model of the same name elsewhere may be another one: others copy OpenAI's names."""
     address: Callable[[str], str] = endpoint_of
     """Mends the base URLs that people paste."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict[str, "Price"])
+    """By model; a model that is missing has no known price."""
+
+    @property
+    def default_model(self) -> str:
+        """The model for which the settings name none; empty where the owner of the server chooses."""
+        return default_model(self.name)
 
     def called(self, endpoint: str) -> str:
         """Who answers at an address, for messages: the vendor at home, elsewhere the host."""

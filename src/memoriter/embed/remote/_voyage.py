@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.embed.remote._faults import ErrorResponse, classify, to_exception
 from memoriter.embed.remote._remote_model import RemoteModel
 from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Vendor
+from memoriter.embed.remote._vendor import Price, Vendor
 from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered
 
 if TYPE_CHECKING:
@@ -107,12 +107,36 @@ def _others(settings: RemoteSettings) -> RemoteModel:
     return _row(120_000, sizes=None)
 
 
+_PRICING = "https://docs.voyageai.com/docs/pricing"
+
+
+def _price(plain: float) -> Price:
+    """Return a price; a batch costs a third less."""
+    return Price(plain, round(plain * 0.67, 4), _PRICING)
+
+
+_PRICES = {
+    "voyage-4-large": _price(0.12),
+    "voyage-4": _price(0.06),
+    "voyage-4-lite": _price(0.02),
+    "voyage-3-large": _price(0.18),
+    "voyage-3.5": _price(0.06),
+    "voyage-3.5-lite": _price(0.02),
+    "voyage-3": _price(0.06),
+    "voyage-3-lite": _price(0.02),
+    "voyage-code-3": _price(0.18),
+    "voyage-code-2": _price(0.12),
+    "voyage-finance-2": _price(0.12),
+    "voyage-law-2": _price(0.12),
+    "voyage-multilingual-2": _price(0.12),
+}
+
 VENDOR = Vendor(
     name="voyage",
     title=_WHO,
     base_url="https://api.voyageai.com/v1",
-    default_model="voyage-4-large",
     models=_MODELS,
+    prices=_PRICES,
     unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,

@@ -1,0 +1,55 @@
+"""The embedding providers: one row each, from which every other table of names, keys and defaults is derived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One value of `memorySearch.provider`."""
+
+    name: str
+    kind: Literal["process", "service", "compatible"]
+    """`process`: it runs in this process. `service`: it has an adapter in `embed/remote`. `compatible`: it is a server
+    with OpenAI's interface."""
+    default_model: str = ""
+    """Empty where the user names the model."""
+    base_url: str = ""
+    """The usual address of a compatible server."""
+    key_variables: tuple[str, ...] = ()
+    """Environment variables that may hold the key, in order of precedence."""
+    in_auto: bool = False
+    """Whether `auto` uses the service if it has a key; the first such row wins."""
+    free: bool = False
+    """Whether nobody sends a bill."""
+
+
+PROVIDERS = (
+    Provider("bundled", "process", free=True),
+    Provider("openai", "service", "text-embedding-3-small", key_variables=("OPENAI_API_KEY",), in_auto=True),
+    Provider(
+        "gemini", "service", "gemini-embedding-001", key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), in_auto=True
+    ),
+    Provider("voyage", "service", "voyage-4-large", key_variables=("VOYAGE_API_KEY",), in_auto=True),
+    Provider("mistral", "service", "mistral-embed", key_variables=("MISTRAL_API_KEY",), in_auto=True),
+    Provider("ollama", "service", free=True),
+    Provider("lmstudio", "compatible", base_url="http://127.0.0.1:1234/v1"),
+    Provider("openai-compatible", "compatible"),
+    Provider("local", "process", free=True),
+    Provider("onnx", "process", free=True),
+    Provider("fake", "process", free=True),
+)
+BY_NAME = {provider.name: provider for provider in PROVIDERS}
+AUTO, NONE = "auto", "none"
+PROCESS = frozenset(provider.name for provider in PROVIDERS if provider.kind == "process")
+SERVICES = frozenset(provider.name for provider in PROVIDERS if provider.kind == "service")
+COMPATIBLE = {provider.name: provider.base_url for provider in PROVIDERS if provider.kind == "compatible"}
+AUTO_ORDER = tuple(provider.name for provider in PROVIDERS if provider.in_auto)
+FREE = frozenset(provider.name for provider in PROVIDERS if provider.free)
+
+
+def default_model(provider: str) -> str:
+    """Return the model of a provider for which the settings name none; empty where they must name one."""
+    return BY_NAME[provider].default_model if provider in BY_NAME else ""
