@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from memoriter.embed.remote._keys import REMOTE_ORDER, ConfiguredKeys, Key, choose_auto, key_for
+from memoriter.embed.remote._keys import ConfiguredKeys, Key, choose_auto, key_for
+from memoriter.providers import AUTO_ORDER
 
 ENVIRON = {
     "OPENAI_API_KEY": "from-variable",
@@ -51,8 +52,8 @@ def test_keys_are_never_shown() -> None:
 
 
 def test_auto_goes_down_the_list_and_never_leaves_the_machine_offline() -> None:
-    for local, bundled, offline, *has in product([True, False], repeat=3 + len(REMOTE_ORDER)):
-        keys = [vendor for vendor, there in zip(REMOTE_ORDER, has, strict=True) if there]
+    for local, bundled, offline, *has in product([True, False], repeat=3 + len(AUTO_ORDER)):
+        keys = [vendor for vendor, there in zip(AUTO_ORDER, has, strict=True) if there]
         expected = [
             *(["local"] if local else []),
             *([] if offline else keys),
