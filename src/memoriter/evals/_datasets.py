@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SEED = 7
-MOST_QUESTIONS = 500
+MAX_QUESTIONS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Dataset:
             for group in groups
         )
 
-    def cut(self, paragraphs: int, questions: int = MOST_QUESTIONS) -> Dataset:
+    def cut(self, paragraphs: int, questions: int = MAX_QUESTIONS) -> Dataset:
         """At most so many documents and questions, the same ones each time; conversations stay whole.
 
         A question stays when a document that answers it does.
@@ -79,17 +79,17 @@ class Dataset:
         if any(document.group for document in self.documents):
             return self
         draw = random.Random(SEED)  # noqa: S311 (a repeatable choice, no secret)
-        documents = _some(self.documents, paragraphs, draw)
+        documents = _sample(self.documents, paragraphs, draw)
         kept = {document.id for document in documents}
         needs = [
             Need(need.id, need.text, need.relevant & kept, need.kind, need.group)
             for need in self.needs
             if need.relevant & kept
         ]
-        return Dataset(self.name, self.lang, documents, _some(needs, questions, draw, always=False))
+        return Dataset(self.name, self.lang, documents, _sample(needs, questions, draw, always=False))
 
 
-def _some(items: Sequence[T], count: int, draw: random.Random, *, always: bool = True) -> tuple[T, ...]:
+def _sample(items: Sequence[T], count: int, draw: random.Random, *, always: bool = True) -> tuple[T, ...]:
     """`count` of the items in their order."""
     if len(items) <= count and not always:
         return tuple(items)
@@ -110,21 +110,21 @@ def load_dataset(file: Path) -> Dataset:
     """One set; questions without any relevant document are left out. Raises UsageError."""
     where = file.name
     fields = fields_of(read_json(file), "docs", "queries", where=where)
-    documents = tuple(_document(row, where) for row in rows_of(fields["docs"], where))
+    documents = tuple(_parse_document(row, where) for row in rows_of(fields["docs"], where))
     known = {document.id for document in documents}
-    needs = [_need(row, known, where) for row in rows_of(fields["queries"], where)]
+    needs = [_parse_need(row, known, where) for row in rows_of(fields["queries"], where)]
     name, lang = str(fields.get("name", file.stem)), str(fields.get("lang", ""))
     return Dataset(name, lang, documents, tuple(need for need in needs if need.relevant))
 
 
-def _document(row: Any, where: str) -> Document:
+def _parse_document(row: Any, where: str) -> Document:
     fields = fields_of(row, "id", "text", where=where)
     return Document(
         str(fields["id"]), str(fields["text"]), str(fields.get("group", "")), str(fields.get("session", ""))
     )
 
 
-def _need(row: Any, known: Collection[str], where: str) -> Need:
+def _parse_need(row: Any, known: Collection[str], where: str) -> Need:
     fields = fields_of(row, "id", "text", "relevant", where=where)
     relevant = frozenset(map(str, rows_of(fields["relevant"], where))) & frozenset(known)
     kind, group = str(fields.get("type", "")), str(fields.get("group", ""))

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.evals._vectors import put
+from memoriter.evals._vectors import select_vectors
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Index
 from memoriter.search import CosineBaseline, SearchSettings, clean_query, rank
@@ -43,12 +43,12 @@ class System:
     name: str
     settings: SearchSettings
     words: Words = "analysed"
-    meaning: bool = True
+    use_vector: bool = True
     """Is the question's vector used?"""
 
 
 SYSTEMS = (
-    System("keyword alone", SearchSettings(), meaning=False),
+    System("keyword alone", SearchSettings(), use_vector=False),
     System("vector alone", SearchSettings(hybrid=False)),
     System("classic", SearchSettings(scoring="classic"), words="classic"),
     System("calibrated", SearchSettings()),
@@ -72,15 +72,15 @@ class PoolIndex:
 
     index: Index
     spec: ModelSpec
-    cutting: ChunkingSettings
+    chunking: ChunkingSettings
     vectors: Rows
     files: dict[str, list[tuple[Document, Chunk]]]
     background: CosineBaseline
-    _places: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    _document_ids: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
 
     @classmethod
     @contextmanager
-    def built(
+    def build(
         cls, file: Path, pool: Pool, *, words: Words, vectors: Rows, spec: ModelSpec, clock: Callable[[], float]
     ) -> Generator[PoolIndex]:
         """A new index with everything in it."""
@@ -88,7 +88,7 @@ class PoolIndex:
             index.choose_engine("exact")
             index.use_vectors(spec)
             start = CosineBaseline.of_model(spec.background)
-            made = cls(index, spec, ChunkingSettings(words=words), vectors, _files(pool.documents), start)
+            made = cls(index, spec, ChunkingSettings(words=words), vectors, _group_into_files(pool.documents), start)
             with index.lease():
                 for path in made.files:
                     made.write(path)
@@ -102,16 +102,16 @@ class PoolIndex:
         if not kept:
             self.index.remove_files([path])
             return
-        self._places |= {(path, chunk.start_line): document.id for document, chunk in kept}
+        self._document_ids |= {(path, chunk.start_line): document.id for document, chunk in kept}
         text = "\n".join(chunk.text for _, chunk in kept)
         source = Source(path, "memory", Path(path), len(text.encode("utf-8", "replace")), 0)
-        entries = [entry_of(chunk, DAY, self.cutting) for _, chunk in kept]
+        entries = [entry_of(chunk, DAY, self.chunking) for _, chunk in kept]
         self.index.put_file(source, content_hash(text), entries)
 
     def store_vectors(self) -> None:
         """Give every chunk its vector."""
         keys = [vector_key(chunk) for chunks in self.files.values() for _, chunk in chunks]
-        self.index.put_vectors(*put(self.vectors, keys, self.spec.dimensions))
+        self.index.put_vectors(*select_vectors(self.vectors, keys, self.spec.dimensions))
 
     def learn_background(self) -> None:
         """Measure how alike unrelated chunks look, as sync does after every change."""
@@ -143,13 +143,13 @@ class PoolIndex:
             candidate_multiplier=CANDIDATES // depth,
             min_score=float("-inf"),
         )
-        given = vector if system.meaning else None
+        given = vector if system.use_vector else None
         hits = rank(self.index, clean_query(text), given, settings, filters=Filters(), now=0.0)
-        found = tuple(self._places[hit.path, hit.start_line] for hit in hits)
+        found = tuple(self._document_ids[hit.path, hit.start_line] for hit in hits)
         return Ranking(found, hits[0].score if hits else 0.0)
 
 
-def _files(documents: Sequence[Document]) -> dict[str, list[tuple[Document, Chunk]]]:
+def _group_into_files(documents: Sequence[Document]) -> dict[str, list[tuple[Document, Chunk]]]:
     """Documents as chunks of files, in order, each below the one before."""
     files: defaultdict[str, list[tuple[Document, Chunk]]] = defaultdict(list)
     for document in documents:

@@ -25,10 +25,10 @@ class AnswerLines:
     start_line: int
     end_line: int
 
-    def in_note(self, hit: Hit) -> bool:
+    def is_in_note(self, hit: Hit) -> bool:
         return hit.path == self.path
 
-    def in_lines(self, hit: Hit) -> bool:
+    def overlaps(self, hit: Hit) -> bool:
         """Do the lines overlap?"""
         return hit.path == self.path and hit.start_line <= self.end_line and self.start_line <= hit.end_line
 
@@ -52,12 +52,12 @@ class QuestionResult:
     question: EvalQuestion
     hits: tuple[Hit, ...]
     """Best first, those under the floor too."""
-    floor: float
+    min_score: float
     """The lowest score that is shown."""
 
     @property
     def shown(self) -> tuple[Hit, ...]:
-        return tuple(hit for hit in self.hits if hit.score >= self.floor)
+        return tuple(hit for hit in self.hits if hit.score >= self.min_score)
 
     @property
     def outcome(self) -> Outcome:
@@ -70,35 +70,35 @@ class QuestionResult:
     @property
     def note_place(self) -> int | None:
         """The place, from 1, of the first hit in a note that answers; None: not found."""
-        return self._place(AnswerLines.in_note)
+        return self._first_place(AnswerLines.is_in_note)
 
     @property
     def lines_place(self) -> int | None:
         """The place, from 1, of the first hit whose lines answer; None: not found."""
-        return self._place(AnswerLines.in_lines)
+        return self._first_place(AnswerLines.overlaps)
 
-    def _place(self, fits: Callable[[AnswerLines, Hit], bool]) -> int | None:
-        places = (place for place, hit in enumerate(self.hits, start=1) if self._answered(hit, fits))
+    def _first_place(self, fits: Callable[[AnswerLines, Hit], bool]) -> int | None:
+        places = (place for place, hit in enumerate(self.hits, start=1) if self._is_answer(hit, fits))
         return next(places, None)
 
-    def _answered(self, hit: Hit, fits: Callable[[AnswerLines, Hit], bool]) -> bool:
+    def _is_answer(self, hit: Hit, fits: Callable[[AnswerLines, Hit], bool]) -> bool:
         return any(fits(answer, hit) for answer in self.question.answers)
 
 
 def load_questions(file: Path) -> tuple[EvalQuestion, ...]:
     """The questions of a file. Raises UsageError."""
-    return tuple(_question(row, str(file)) for row in rows_of(read_json(file), str(file)))
+    return tuple(_parse_question(row, str(file)) for row in rows_of(read_json(file), str(file)))
 
 
-def _question(row: Any, where: str) -> EvalQuestion:
+def _parse_question(row: Any, where: str) -> EvalQuestion:
     fields = fields_of(row, "id", "question", where=where)
     places = [fields, *rows_of(fields.get("also", []), where)] if "path" in fields else []
     kind = fields.get("kind") or fields.get("domain") or "any"
-    answers = tuple(_answer(place, f"{where}, {fields['id']}") for place in places)
+    answers = tuple(_parse_answer(place, f"{where}, {fields['id']}") for place in places)
     return EvalQuestion(str(fields["id"]), str(fields["question"]), str(fields.get("lang", "any")), str(kind), answers)
 
 
-def _answer(row: Any, where: str) -> AnswerLines:
+def _parse_answer(row: Any, where: str) -> AnswerLines:
     fields = fields_of(row, "path", "lines", where=where)
     start, end = map(int, rows_of(fields["lines"], where))
     return AnswerLines(str(fields["path"]), start, end)

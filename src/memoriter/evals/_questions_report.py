@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memoriter.types import Hit
 
 OUTCOMES = ("match", "weak", "none")
-SHOWN = 3
+TOP = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,48 +34,50 @@ class QuestionsReport:
     @property
     def misses(self) -> tuple[QuestionResult, ...]:
         """Questions whose lines are not among the first three hits shown."""
-        return tuple(asked for asked in self.answerable if not _within(_lines(asked), SHOWN) or not _is_shown(asked))
+        return tuple(
+            asked for asked in self.answerable if not _within(_lines_place(asked), TOP) or not _is_shown(asked)
+        )
 
     def lines(self) -> list[str]:
         """The report for a person."""
-        tables = (self._places(), self._outcomes())
+        tables = (self._places_table(), self._outcomes_table())
         return [
             *(line for table in tables for line in table.lines()),
-            *self._separation(),
+            *self._separation_lines(),
             "",
-            f"**Lines not among the first {SHOWN} shown ({len(self.misses)} of {len(self.answerable)})**",
+            f"**Lines not among the first {TOP} shown ({len(self.misses)} of {len(self.answerable)})**",
             "",
-            *(line for asked in self.misses for line in _miss(asked)),
+            *(line for asked in self.misses for line in _miss_lines(asked)),
         ]
 
     def values(self) -> dict[str, Any]:
         """The report for a program."""
         return {
-            "groups": [dict(zip(_COLUMNS, row, strict=True)) for row in self._places().rows],
+            "groups": [dict(zip(_COLUMNS, row, strict=True)) for row in self._places_table().rows],
             "outcomes": {
-                "answerable": _counts(self.answerable),
-                "unanswerable": _counts(self.unanswerable),
+                "answerable": _outcome_counts(self.answerable),
+                "unanswerable": _outcome_counts(self.unanswerable),
             },
             "auc": self.auc,
-            "questions": [_value(asked) for asked in (*self.answerable, *self.unanswerable)],
+            "questions": [_result_values(asked) for asked in (*self.answerable, *self.unanswerable)],
         }
 
-    def _places(self) -> Table:
+    def _places_table(self) -> Table:
         rows = [_row("all", self.answerable)]
         for group in (_language, _kind):
             names = sorted({group(asked) for asked in self.answerable})
             rows += [_row(name, [asked for asked in self.answerable if group(asked) == name]) for name in names]
         return Table("Where the answer was found", _COLUMNS, tuple(rows))
 
-    def _outcomes(self) -> Table:
+    def _outcomes_table(self) -> Table:
         rows: list[tuple[str | int, ...]] = []
         for name, asked in (("answerable", self.answerable), ("unanswerable", self.unanswerable)):
-            rows.append((name, *_counts(asked).values()))
-        right = [asked for asked in self.answerable if _within(_lines(asked), SHOWN)]
-        rows.append((f"lines in the first {SHOWN}", *_counts(right).values()))
+            rows.append((name, *_outcome_counts(asked).values()))
+        right = [asked for asked in self.answerable if _within(_lines_place(asked), TOP)]
+        rows.append((f"lines in the first {TOP}", *_outcome_counts(right).values()))
         return Table("Outcomes", ("questions", *OUTCOMES), tuple(rows))
 
-    def _separation(self) -> list[str]:
+    def _separation_lines(self) -> list[str]:
         tops = ", ".join(
             f"{asked.question.id} {asked.top_score:.3f} ({asked.hits[0].citation if asked.hits else 'nothing'})"
             for asked in sorted(self.unanswerable, key=lambda asked: -asked.top_score)
@@ -103,9 +105,13 @@ _COLUMNS = (
 
 
 def _row(name: str, asked: Sequence[QuestionResult]) -> tuple[str | float | int, ...]:
-    counts = [sum(_within(place(one), limit) for one in asked) for place in (_note, _lines) for limit in (1, SHOWN, 6)]
+    counts = [
+        sum(_within(place(one), limit) for one in asked)
+        for place in (_note_place, _lines_place)
+        for limit in (1, TOP, 6)
+    ]
     reciprocal = mean([1 / place if (place := one.lines_place) else 0.0 for one in asked])
-    shown = sum(_within(_lines(one), SHOWN) and _is_shown(one) for one in asked)
+    shown = sum(_within(_lines_place(one), TOP) and _is_shown(one) for one in asked)
     return (name, len(asked), *counts, reciprocal, shown, mean([one.top_score for one in asked]))
 
 
@@ -117,11 +123,11 @@ def _kind(asked: QuestionResult) -> str:
     return asked.question.kind
 
 
-def _note(asked: QuestionResult) -> int | None:
+def _note_place(asked: QuestionResult) -> int | None:
     return asked.note_place
 
 
-def _lines(asked: QuestionResult) -> int | None:
+def _lines_place(asked: QuestionResult) -> int | None:
     return asked.lines_place
 
 
@@ -132,36 +138,40 @@ def _within(place: int | None, limit: int) -> bool:
 def _is_shown(asked: QuestionResult) -> bool:
     """Is the hit with the right lines over the floor?"""
     place = asked.lines_place
-    return place is not None and asked.hits[place - 1].score >= asked.floor
+    return place is not None and asked.hits[place - 1].score >= asked.min_score
 
 
-def _counts(asked: Sequence[QuestionResult]) -> dict[str, int]:
+def _outcome_counts(asked: Sequence[QuestionResult]) -> dict[str, int]:
     found: Counter[str] = Counter(one.outcome for one in asked)
     return {outcome: found[outcome] for outcome in OUTCOMES}
 
 
-def _miss(asked: QuestionResult) -> list[str]:
+def _miss_lines(asked: QuestionResult) -> list[str]:
     question = asked.question
     wanted = ", ".join(f"{answer.path}#L{answer.start_line}-L{answer.end_line}" for answer in question.answers)
     places = f"note {asked.note_place or '-'}, lines {asked.lines_place or '-'}"
     return [
         f"{question.id} ({question.kind}, {asked.outcome}; {places}): {question.text}",
         f"    wanted {wanted}",
-        *(f"    {place}. {_found(hit)}" for place, hit in enumerate(asked.hits[:SHOWN], start=1)),
+        *(f"    {place}. {_hit_line(hit)}" for place, hit in enumerate(asked.hits[:TOP], start=1)),
     ]
 
 
-def _found(hit: Hit) -> str:
+def _hit_line(hit: Hit) -> str:
     told = hit.explanation
-    how = f" v {_number(told.vector)} k {_number(told.keyword)} n {_number(told.neighbours)}" if told else ""
+    how = (
+        f" v {_format_number(told.vector)} k {_format_number(told.keyword)} n {_format_number(told.neighbours)}"
+        if told
+        else ""
+    )
     return f"{hit.score:.3f}{how}  {hit.citation}  {' '.join(hit.snippet.split())[:80]}"
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _value(asked: QuestionResult) -> dict[str, Any]:
+def _result_values(asked: QuestionResult) -> dict[str, Any]:
     question = asked.question
     return {
         "id": question.id,

@@ -33,7 +33,7 @@ def kinds_table(result: DatasetResult) -> Table | None:
         (
             kind,
             kinds[kind].questions,
-            *(value for system in result.systems for value in _short(system, kind)),
+            *(value for system in result.systems for value in _kind_figures(system, kind)),
         )
         for kind in kinds
     ]
@@ -57,5 +57,5 @@ def _figures(system: SystemResult) -> tuple[float | None, ...]:
     )
 
 
-def _short(system: SystemResult, kind: str) -> tuple[float, float]:
+def _kind_figures(system: SystemResult, kind: str) -> tuple[float, float]:
     return system.by_kind[kind].ndcg_10, system.by_kind[kind].recall_10

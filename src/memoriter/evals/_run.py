@@ -90,7 +90,7 @@ class EvalRun:
 
     def measure(self, dataset: Dataset) -> DatasetResult:
         """Rank, judge and count. Raises EmbeddingError."""
-        documents, questions = self._vectors(dataset)
+        documents, questions = self._embed(dataset)
         pools = dataset.pools
         scores = {system.name: _Scores() for system in SYSTEMS}
         for words in ("analysed", "classic"):
@@ -98,7 +98,7 @@ class EvalRun:
             with ExitStack() as stack:
                 indexes = [
                     stack.enter_context(
-                        PoolIndex.built(
+                        PoolIndex.build(
                             self.folder / f"{dataset.name}-{words}-{number}.sqlite",
                             pool,
                             words=words,
@@ -109,14 +109,14 @@ class EvalRun:
                     )
                     for number, pool in enumerate(pools)
                 ]
-                asking = _Asking(indexes, pools, systems, questions, scores)
-                asking.ask()
-                asking.ask_elsewhere()
-                asking.ask_removed()
+                asking = _PoolRun(indexes, pools, systems, questions, scores)
+                asking.rank_all()
+                asking.rank_elsewhere()
+                asking.rank_removed()
         results = tuple(scores[system.name].result(system.name) for system in SYSTEMS)
         return DatasetResult(dataset.name, dataset.lang, len(dataset.documents), results)
 
-    def _vectors(self, dataset: Dataset) -> tuple[Rows, Rows]:
+    def _embed(self, dataset: Dataset) -> tuple[Rows, Rows]:
         chunks = [Chunk(1, 1, document.text) for document in dataset.documents]
         documents = {vector_key(chunk): chunk.contextual for chunk in chunks}
         questions = {question_key(text): text for text in (clean_query(need.text) for need in dataset.needs)}
@@ -125,7 +125,7 @@ class EvalRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
+class _PoolRun:
     """The questions of a set, put to indexes of its pools."""
 
     indexes: Sequence[PoolIndex]
@@ -134,13 +134,13 @@ class _Asking:
     questions: Rows
     scores: dict[str, _Scores]
 
-    def ask(self) -> None:
+    def rank_all(self) -> None:
         for index, pool in zip(self.indexes, self.pools, strict=True):
             for need in pool.needs:
                 for system, ranking in self._rank(index, need):
                     self.scores[system].rankings.append((need, ranking))
 
-    def ask_elsewhere(self) -> None:
+    def rank_elsewhere(self) -> None:
         """Ask each pool's questions of the next pool, where nothing answers them."""
         if len(self.pools) < 2:
             return
@@ -149,7 +149,7 @@ class _Asking:
                 for system, ranking in self._rank(index, need, depth=1):
                     self.scores[system].elsewhere.append(ranking.top_score)
 
-    def ask_removed(self) -> None:
+    def rank_removed(self) -> None:
         """Take out what answers a question, ask, put it back."""
         for index, pool in zip(self.indexes, self.pools, strict=True):
             together: defaultdict[frozenset[str], list[Need]] = defaultdict(list)

@@ -21,14 +21,14 @@ class Table:
 
     def lines(self) -> list[str]:
         """The table in Markdown, with columns of even width."""
-        texts = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
+        texts = [list(self.columns), *([_format_cell(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-        head, *body = (_line(row, widths) for row in texts)
+        head, *body = (_format_row(row, widths) for row in texts)
         rule = "|".join(("", "-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:]), ""))
         return [f"**{self.title}**", "", head, rule, *body, ""]
 
 
-def _text(cell: Cell) -> str:
+def _format_cell(cell: Cell) -> str:
     """Shares with three places and no leading zero, counts as they are, nothing as a dash."""
     match cell:
         case None:
@@ -40,7 +40,7 @@ def _text(cell: Cell) -> str:
             return str(cell)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _format_row(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *others = (
         cell.ljust(width) if column == 0 else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(cells, widths, strict=True))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Rows = Mapping[bytes, NDArray[np.float32]]
 
-SAVED_EVERY = 500
+SAVE_INTERVAL = 500
 """Vectors after which the file is written: a run that is broken off loses no more."""
 
 
@@ -52,10 +52,10 @@ class VectorStore:
         known = self._load()
         missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
-            self._embed(known, missing, role, progress)
+            self._embed_missing(known, missing, role, progress)
         return {key: known[key] for key in texts if key in known}
 
-    def _embed(
+    def _embed_missing(
         self,
         known: dict[bytes, NDArray[np.float32]],
         missing: Mapping[bytes, str],
@@ -70,7 +70,7 @@ class VectorStore:
                 known.update(zip((keys[position] for position in batch.positions), batch.vectors, strict=True))
                 done += len(batch.positions) + len(batch.failures)
                 progress(Progress("embed", done, len(keys)))
-                if len(known) - saved >= SAVED_EVERY:
+                if len(known) - saved >= SAVE_INTERVAL:
                     self._save(known)
                     saved = len(known)
         finally:
@@ -92,17 +92,17 @@ class VectorStore:
         self.folder.mkdir(parents=True, exist_ok=True)
         fresh = self.file.with_suffix(f".{os.getpid()}.npz")
         keys = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(-1, 16)
-        np.savez(fresh, keys=keys, rows=_matrix(known.values(), self.spec.dimensions))
+        np.savez(fresh, keys=keys, rows=_to_matrix(known.values(), self.spec.dimensions))
         fresh.replace(self.file)
 
 
-def put(rows: Rows, keys: Sequence[bytes], dimensions: int) -> tuple[list[bytes], NDArray[np.float32]]:
+def select_vectors(rows: Rows, keys: Sequence[bytes], dimensions: int) -> tuple[list[bytes], NDArray[np.float32]]:
     """Those of the keys that have a vector, each once, with their vectors (n, dims)."""
     found = [key for key in dict.fromkeys(keys) if key in rows]
-    return found, _matrix((rows[key] for key in found), dimensions)
+    return found, _to_matrix((rows[key] for key in found), dimensions)
 
 
-def _matrix(rows: Iterable[NDArray[np.float32]], dimensions: int) -> NDArray[np.float32]:
+def _to_matrix(rows: Iterable[NDArray[np.float32]], dimensions: int) -> NDArray[np.float32]:
     import numpy as np
 
     return np.array(list(rows), dtype=np.float32).reshape(-1, dimensions)

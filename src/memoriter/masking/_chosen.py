@@ -67,7 +67,7 @@ _STARTS = re.compile(
 )
 _LOOSE = re.compile(r"(?:^|[\s\"'`;&?{])(?:--?)?[\w.-]{0,60}$")
 _BEFORE, _AFTER = 90, 40
-PAIR = "value"
+VALUE_KEY = "value"
 """What stands between a name and its value where each has a key, as in `{"name": …, "value": …}`."""
 
 
@@ -80,15 +80,15 @@ class ValueContext:
     name_end: int
     start: int
     """Of the value."""
-    between: str
+    separator: str
     """What separates name and value, without blanks around it."""
-    spaced: bool
+    has_blanks: bool
     """Whether there are blanks around it."""
-    opened: bool
+    quoted: bool
     """Whether a quotation mark stands before the value."""
-    prose: bool
+    in_sentence: bool
     """Whether a word such as `is` does: a sentence."""
-    personal: bool
+    is_password_name: bool
     """Whether the name is that of a password, which people choose, and not of a key, which programs make."""
 
     @property
@@ -96,27 +96,29 @@ class ValueContext:
         return self.text[self.name_start : self.name_end]
 
     @property
-    def environment(self) -> bool:
+    def is_environment_variable(self) -> bool:
         """Whether the name is written as environment variables are."""
         return self.name.isascii() and self.name.isupper()
 
     @property
-    def foreign(self) -> bool:
+    def is_non_ascii(self) -> bool:
         """Whether the name is a word of a language that has other letters."""
         return not self.name.isascii()
 
-    def alone(self, value: str) -> bool:
+    def is_alone(self, value: str) -> bool:
         """Whether name and value are all that is in their line, or in their part of it."""
-        return self.ends(value) and bool(_STARTS.search(self.text[max(0, self.name_start - _BEFORE) : self.name_start]))
+        return self.ends_line(value) and bool(
+            _STARTS.search(self.text[max(0, self.name_start - _BEFORE) : self.name_start])
+        )
 
-    def apart(self, value: str) -> bool:
+    def is_separate(self, value: str) -> bool:
         """Whether name and value are words of their own, as in a list of settings, and no argument of a call."""
         end = self.start + len(value)
         after = self.text[end : end + 1]
         before = self.text[max(0, self.name_start - _BEFORE) : self.name_start]
         return (not after or after in " \t\r\n;&\"'`\\|") and bool(_LOOSE.search(before))
 
-    def ends(self, value: str) -> bool:
+    def ends_line(self, value: str) -> bool:
         """Whether nothing but a comment follows in the line."""
         end = self.start + len(value)
         return bool(_ENDS.match(self.text, end, end + _AFTER)) or end == len(self.text)
@@ -138,45 +140,56 @@ def is_argument(value: str, following: str) -> bool:
 
 def is_chosen(value: str, place: ValueContext) -> bool:
     """Could it be a secret that somebody thought of, such as `hunter2` or `correcthorsebattery`?"""
-    if len(value) < 3 or not value.isascii() or is_ordinary(value) or place.between == "," or "(" in value:
+    if len(value) < 3 or not value.isascii() or is_ordinary(value) or place.separator == "," or "(" in value:
         return False
     if value.isdecimal():
-        return place.personal and len(value) >= 4 and (place.opened or place.environment or place.alone(value))
+        return (
+            place.is_password_name
+            and len(value) >= 4
+            and (place.quoted or place.is_environment_variable or place.is_alone(value))
+        )
     if not _WORD.fullmatch(value):
-        return _is_typed(value, place)
-    return False if place.prose and not place.opened else _is_word(value, place)
+        return _is_chosen_mixed(value, place)
+    return False if place.in_sentence and not place.quoted else _is_chosen_word(value, place)
 
 
-def _is_typed(value: str, place: ValueContext) -> bool:
+def _is_chosen_mixed(value: str, place: ValueContext) -> bool:
     """A word with a digit or two, or a sign."""
     if not (_TYPED.fullmatch(value) or is_password(value, shortest=5)) or not any(map(str.isalnum, value)):
         return False
-    if place.personal:
-        named = place.between == "=" and not place.opened and not place.environment and _IN_PROGRAMS.match(value)
+    if place.is_password_name:
+        named = (
+            place.separator == "="
+            and not place.quoted
+            and not place.is_environment_variable
+            and _IN_PROGRAMS.match(value)
+        )
         return len(value) >= 4 and not named
-    return place.environment and place.between == "=" and len(value) >= 5
+    return place.is_environment_variable and place.separator == "=" and len(value) >= 5
 
 
-def _is_word(value: str, place: ValueContext) -> bool:
+def _is_chosen_word(value: str, place: ValueContext) -> bool:
     """Letters alone."""
-    if place.opened or place.between == ">":
-        return _is_quoted_word(value, place)
-    if place.between == "=" and place.environment and not place.spaced:
-        return len(value) >= (3 if place.personal else 8)
+    if place.quoted or place.separator == ">":
+        return _is_chosen_quoted_word(value, place)
+    if place.separator == "=" and place.is_environment_variable and not place.has_blanks:
+        return len(value) >= (3 if place.is_password_name else 8)
     named = bool(_IN_PROGRAMS.search(value)) or "." in value or (bool(_HUMP.search(value)) and len(value) < 12)
-    if named or (not place.personal and "token" in place.name.lower()):
+    if named or (not place.is_password_name and "token" in place.name.lower()):
         return False
-    least = 4 if place.personal else 10
-    if place.between in {"=", ":="}:
-        return len(value) >= least and (place.alone(value) if place.spaced else place.apart(value))
-    if place.between == PAIR:
+    least = 4 if place.is_password_name else 10
+    if place.separator in {"=", ":="}:
+        return len(value) >= least and (place.is_alone(value) if place.has_blanks else place.is_separate(value))
+    if place.separator == VALUE_KEY:
         return len(value) >= least
-    labelled = place.between in {":", "：", "＝"} and (place.ends(value) if place.foreign else place.alone(value))
+    labelled = place.separator in {":", "：", "＝"} and (
+        place.ends_line(value) if place.is_non_ascii else place.is_alone(value)
+    )
     return len(value) >= least and labelled and not value.endswith("ed")
 
 
-def _is_quoted_word(value: str, place: ValueContext) -> bool:
+def _is_chosen_quoted_word(value: str, place: ValueContext) -> bool:
     lowered = place.name.lower()
-    if place.personal:
+    if place.is_password_name:
         return len(value) >= 3
     return len(value) >= 6 and not lowered.startswith(("token", "credential", "authorization"))

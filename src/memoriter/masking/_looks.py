@@ -44,7 +44,7 @@ _PLAIN = {
     "test",
 }
 _SIGNS = re.compile(r"[!@#$%^&*+=?~]")
-_DULL = re.compile(
+_ORDINARY = re.compile(
     r"v?\d+(?:[.\-:/]\d+)*[a-z%]{0,2}|\d{4}-\d\d-\d\d(?:T[\d:.+Z-]*)?|\d+(?:ms|[smhdKMG]B?|px)"
     r"|[A-Za-z]{1,18}\d?[.:,;!?)]*|(?:\.{0,2}|~)/[\w./-]*|[\w-]+(?:/[\w.-]+)+\.[a-z]{1,5}|[\w.+-]+@[\w-]+\.[a-z]{2,8}"
     r"|[\w-]+\.(?:md|py|json|txt|pem|ya?ml|toml)",
@@ -56,7 +56,7 @@ RANDOM_SHARE = 0.4
 .3 in names of many words."""
 LETTERS_SHARE = 0.25
 """The same for letters alone behind what names a format."""
-LONG = 32
+LONG_LENGTH = 32
 """Characters from which more than two groups of digits are expected."""
 
 
@@ -70,7 +70,7 @@ def is_placeholder(value: str) -> bool:
 def is_varied(value: str) -> bool:
     """Has more than a handful of characters, and not only of words."""
     cases = all(kind.search(value) for kind in _CASES)
-    mixed = any(character.isdigit() for character in value) or (cases and _share(value) >= LETTERS_SHARE)
+    mixed = any(character.isdigit() for character in value) or (cases and _change_share(value) >= LETTERS_SHARE)
     return mixed and len(set(value)) >= min(8, len(value) // 2)
 
 
@@ -80,21 +80,21 @@ def is_random(value: str, shortest: int) -> bool:
         return False
     if "/" in value and not _is_base64(value) and not is_random(max(value.split("/"), key=len), shortest):
         return False
-    if len(_DIGITS.findall(value)) < (2 if len(value) < LONG else 3):
+    if len(_DIGITS.findall(value)) < (2 if len(value) < LONG_LENGTH else 3):
         return False
-    return _share(value) >= RANDOM_SHARE and not any(_is_name(part) for part in _PARTS.split(value))
+    return _change_share(value) >= RANDOM_SHARE and not any(_is_camel_case_name(part) for part in _PARTS.split(value))
 
 
 def is_mixed(value: str) -> bool:
     """Letters of both cases and digits in a long run, as in base64, and not words."""
-    return all(kind.search(value) for kind in (*_CASES, _DIGITS)) and _share(value) >= RANDOM_SHARE
+    return all(kind.search(value) for kind in (*_CASES, _DIGITS)) and _change_share(value) >= RANDOM_SHARE
 
 
-def _share(value: str) -> float:
+def _change_share(value: str) -> float:
     return (len(_RUNS.findall(value)) - 1) / max(1, len(value) - 1)
 
 
-def _is_name(part: str) -> bool:
+def _is_camel_case_name(part: str) -> bool:
     """Words joined by capitals, as a program has them; by chance one in thousands of random words is like that."""
     words = _WORDS.findall(part)
     return len(part) >= 12 and part.isalpha() and len(words) * 4 <= len(part)
@@ -122,7 +122,7 @@ def is_text_in_base64(value: str) -> bool:
 
 def is_password(value: str, *, shortest: int = 6) -> bool:
     """Could have been chosen by somebody: letters with digits or signs, and not a date, version, path or name."""
-    if len(value) < shortest or is_placeholder(value) or _DULL.fullmatch(value):
+    if len(value) < shortest or is_placeholder(value) or _ORDINARY.fullmatch(value):
         return False
     letters = any(character.isalpha() for character in value)
     digits = any(character.isdigit() for character in value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memoriter.masking._find import MASK, OPEN_KEYS, mask
+from memoriter.masking._find import MASK, PUBLIC_VALUES, mask
 from memoriter.masking._looks import is_mixed, is_text_in_base64
 
 _LINE = re.compile(r"(?<!\S)[A-Za-z0-9+/]{60,76}+={0,2}(?!\S)")
@@ -21,7 +21,7 @@ def mask_outgoing(text: str) -> str:
     masked = mask(text)
     if len(masked) < 60:
         return masked
-    shown = [open_key.span() for open_key in OPEN_KEYS.finditer(masked)] if _LINE.search(masked) else []
+    shown = [open_key.span() for open_key in PUBLIC_VALUES.finditer(masked)] if _LINE.search(masked) else []
 
     def without(line: re.Match[str]) -> str:
         public = any(start <= line.start() < end for start, end in shown)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from memoriter.search._cosine_baseline import CosineBaseline
     from memoriter.search._ports import Reader, ScoringRowLike
-    from memoriter.search._score import Saturations, WeighedTerms
+    from memoriter.search._score import Saturations, WeightedTerms
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters
 
-FEWEST_CANDIDATES = 24
+MIN_CANDIDATES = 24
 """From each leg, as many as for the usual six hits: who wants one gets the first of the six."""
 
 
@@ -29,23 +29,23 @@ FEWEST_CANDIDATES = 24
 class Candidates:
     """Chunks with what both legs have to say about each."""
 
-    briefs: Mapping[int, ScoringRowLike]
+    scoring_rows: Mapping[int, ScoringRowLike]
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
     """v of each candidate that has a vector."""
-    word_scores: Mapping[int, KeywordScore]
-    keyword_leg: Sequence[int]
+    keyword_scores: Mapping[int, KeywordScore]
+    keyword_ranking: Sequence[int]
     """Best first."""
-    vector_leg: Sequence[int]
+    vector_ranking: Sequence[int]
     """Best first."""
-    by_meaning: bool
+    has_vector: bool
     """Whether the vector leg served."""
-    names_unknown: bool = False
+    has_unknown_name: bool = False
     """Whether the question names something that no chunk holds."""
 
-    def legs(self, row: int) -> tuple[str, ...]:
+    def retrievers(self, row: int) -> tuple[str, ...]:
         """The legs that proposed a candidate."""
-        proposed = (("vector", self.vector_leg), ("keyword", self.keyword_leg))
+        proposed = (("vector", self.vector_ranking), ("keyword", self.keyword_ranking))
         return tuple(name for name, ids in proposed if row in ids)
 
 
@@ -59,7 +59,7 @@ class ParsedQuery:
     """(dims,), unit length; None when the vector leg does not serve."""
 
 
-def gather_kinds(
+def gather_by_kind(
     reader: Reader, question: ParsedQuery, settings: SearchSettings, *, filters: Filters, words: bool
 ) -> Candidates:
     """The candidates of each kind of source that shares the hits, so that none takes the places of another.
@@ -73,18 +73,18 @@ def gather_kinds(
     if len(settings.kinds) < 2 or settings.scoring != "calibrated":
         return ask(filters)
     first, *others = (ask(replace(filters, sources=frozenset({kind}))) for kind in settings.kinds)
-    return reduce(_both, others, first)
+    return reduce(_merge, others, first)
 
 
-def _both(one: Candidates, other: Candidates) -> Candidates:
+def _merge(one: Candidates, other: Candidates) -> Candidates:
     return replace(
         one,
-        briefs={**one.briefs, **other.briefs},
+        briefs={**one.scoring_rows, **other.scoring_rows},
         cosines={**one.cosines, **other.cosines},
         vector_scores={**one.vector_scores, **other.vector_scores},
-        word_scores={**one.word_scores, **other.word_scores},
-        keyword_leg=[*one.keyword_leg, *other.keyword_leg],
-        vector_leg=[*one.vector_leg, *other.vector_leg],
+        word_scores={**one.keyword_scores, **other.keyword_scores},
+        keyword_leg=[*one.keyword_ranking, *other.keyword_ranking],
+        vector_leg=[*one.vector_ranking, *other.vector_ranking],
     )
 
 
@@ -98,7 +98,7 @@ def gather(
     words: bool = True,
 ) -> Candidates:
     """Ask both legs for their best and let both judge all; `words` False leaves the keyword leg out."""
-    limit = max(limit, FEWEST_CANDIDATES)
+    limit = max(limit, MIN_CANDIDATES)
     corpus, frequency = reader.corpus(), reader.document_frequency(question.terms)
     weighed = weigh(question.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_words = words and question.terms
@@ -115,21 +115,21 @@ def gather(
     """Whether the neighbour of a chunk, in the same file, passes the filters as it does."""
     near_words = {row + step for row in keyword_leg[: limit // 2] for step in (-1, 1)} if alike else set[int]()
     known = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_words)
-    chosen = {row: known[row] for row in known if row in proposed or _beside(known, row, keyword_leg, near_words)}
+    chosen = {row: known[row] for row in known if row in proposed or _is_adjacent(known, row, keyword_leg, near_words)}
     cosines, scores = _vector_scores(reader, question, background, chosen)
     return Candidates(
-        briefs=chosen,
+        scoring_rows=chosen,
         cosines=cosines,
         vector_scores=scores,
-        word_scores=_word_scores(chosen, known, weighed) if by_words else {},
-        keyword_leg=keyword_leg,
-        vector_leg=vector_leg,
-        by_meaning=question.vector is not None,
-        names_unknown=weighed.names_unknown,
+        keyword_scores=_keyword_scores(chosen, known, weighed) if by_words else {},
+        keyword_ranking=keyword_leg,
+        vector_ranking=vector_leg,
+        has_vector=question.vector is not None,
+        has_unknown_name=weighed.has_unknown_name,
     )
 
 
-def _beside(
+def _is_adjacent(
     known: Mapping[int, ScoringRowLike], row: int, keyword_leg: Sequence[int], near_words: AbstractSet[int]
 ) -> bool:
     """Whether a chunk lies next to one that the keyword leg proposed, in the same source."""
@@ -163,8 +163,8 @@ def _vector_scores(
     return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
 
 
-def _word_scores(
-    chosen: Mapping[int, ScoringRowLike], known: Mapping[int, ScoringRowLike], weighed: WeighedTerms
+def _keyword_scores(
+    chosen: Mapping[int, ScoringRowLike], known: Mapping[int, ScoringRowLike], weighed: WeightedTerms
 ) -> dict[int, KeywordScore]:
     """What the words say of the candidates, with the chunks beside them; of the others they say nothing."""
     rows = list(known)

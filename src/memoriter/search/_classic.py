@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters
 
-UNRANKED = 999.0
+NON_FINITE_RANK = 999.0
 
 
 def text_score(rank: float) -> float:
     """1 / (1 + max(0, rank)); a rank that is not a number counts as 999."""
-    return 1 / (1 + (max(0.0, rank) if math.isfinite(rank) else UNRANKED))
+    return 1 / (1 + (max(0.0, rank) if math.isfinite(rank) else NON_FINITE_RANK))
 
 
 def query_words(text: str) -> list[str]:
@@ -64,12 +64,12 @@ def classic_ranking(
     weights = settings.classic_weights if settings.hybrid else (1.0, 0.0)
     scores = merge(near, texts, weights)
     passages = reader.rows(scores.keys())
-    pairs = [(passages[row], _faded(passages[row], score, settings, now)) for row, score in scores.items()]
+    pairs = [(passages[row], _apply_decay(passages[row], score, settings, now)) for row, score in scores.items()]
     pairs.sort(key=lambda pair: -pair[1])
-    return _spread(pairs, settings)
+    return _diversify(pairs, settings)
 
 
-def _faded(passage: StoredChunkLike, score: float, settings: SearchSettings, now: float) -> float:
+def _apply_decay(passage: StoredChunkLike, score: float, settings: SearchSettings, now: float) -> float:
     if settings.half_life_days is None or not settings.hybrid:
         return score
     changed = None if passage.source == "sessions" else start_of(date.fromordinal(passage.day))
@@ -77,7 +77,7 @@ def _faded(passage: StoredChunkLike, score: float, settings: SearchSettings, now
     return score if start is None else score * decay(age_in_days(start, now), settings.half_life_days)
 
 
-def _spread(
+def _diversify(
     pairs: list[tuple[StoredChunkLike, float]], settings: SearchSettings
 ) -> list[tuple[StoredChunkLike, float]]:
     if settings.mmr_lambda is None or not settings.hybrid:

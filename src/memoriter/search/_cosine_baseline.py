@@ -27,14 +27,14 @@ PAIRS = 8_000
 PRIOR_CHUNKS = 10.0
 """The model's own figures count as so many chunks of each script, so that a handful of notes does not decide."""
 PRIOR_PAIRS = 200.0
-NEAR_DUPLICATES = 0.005
+NEAR_DUPLICATE_SHARE = 0.005
 """Share of the most similar pairs that is left out."""
 SCRIPT_SHARE = 0.8
 """How much of a centre is that of the script; the rest is that of all chunks, since a question is a little more likely
 to be answered in its own language."""
 QUERY_SHARE = 0.5
 """How much of its script's centre is taken out of the question."""
-FULL = 6.0
+FULL_SCORE_DEVIATIONS = 6.0
 """Standard deviations above the background that count as a perfect match of meaning."""
 
 
@@ -90,17 +90,17 @@ class CosineBaseline:
 
         asked = script_of(question)
         own = self.groups.get(asked)
-        known = {script: self._of_script(own, script, query) for script in dict.fromkeys(scripts)}
+        known = {script: self._script_figures(own, script, query) for script in dict.fromkeys(scripts)}
         from_query, between, spread = np.array([known[script] for script in scripts]).reshape(-1, 3).T
-        from_chunks = self._centre_dot(own, vectors) - between
+        from_chunks = self._centre_products(own, vectors) - between
         products = _dots(vectors, query) - from_query - QUERY_SHARE * from_chunks
-        return np.clip(products / spread / FULL, -1.0, 1.0)
+        return np.clip(products / spread / FULL_SCORE_DEVIATIONS, -1.0, 1.0)
 
-    def _of_script(self, own: Group | None, script: str, query: NDArray[np.float32]) -> tuple[float, float, float]:
+    def _script_figures(self, own: Group | None, script: str, query: NDArray[np.float32]) -> tuple[float, float, float]:
         """The question's product with the script's centre, that of both centres with each other, and the spread."""
         group = self.groups.get(script)
         spread = group.spread if group else self.spread
-        return float(self._centre_dot(group, query)), self._between(own, group), spread
+        return float(self._centre_products(group, query)), self._centre_product(own, group), spread
 
     def products(
         self, asked: str, queries: NDArray[np.float32], script: str, vectors: NDArray[np.float32]
@@ -117,24 +117,26 @@ class CosineBaseline:
 
         own, group = self.groups.get(asked), self.groups.get(script)
         raw = np.einsum("ij,ij->i", np.broadcast_to(queries, vectors.shape), vectors)
-        from_query = self._centre_dot(group, queries)
-        from_chunks = self._centre_dot(own, vectors) - self._between(own, group)
+        from_query = self._centre_products(group, queries)
+        from_chunks = self._centre_products(own, vectors) - self._centre_product(own, group)
         return np.asarray(raw - from_query - QUERY_SHARE * from_chunks, dtype=np.float64)
 
     def levels(self, query: NDArray[np.float32]) -> ScriptBaselines | None:
         """What the question's cosines mean in each script; None where chunks in one script only were measured."""
         if len(self.groups) < 2:
             return None
-        known = {script: (float(self._centre_dot(group, query)), group.spread) for script, group in self.groups.items()}
+        known = {
+            script: (float(self._centre_products(group, query)), group.spread) for script, group in self.groups.items()
+        }
         return {**known, "": (self.cosine, self.spread)}
 
-    def _centre_dot(self, group: Group | None, vectors: NDArray[np.float32]) -> NDArray[np.float32] | float:
+    def _centre_products(self, group: Group | None, vectors: NDArray[np.float32]) -> NDArray[np.float32] | float:
         """Products with a group's centre: its mean as far as it is known, else the model's mean cosine."""
         if group is None:
             return self.cosine
         return group.share * _dots(vectors, group.mean) + (1 - group.share) * self.cosine
 
-    def _between(self, left: Group | None, right: Group | None) -> float:
+    def _centre_product(self, left: Group | None, right: Group | None) -> float:
         if left is None or right is None:
             return self.cosine
         share = left.share * right.share
@@ -177,16 +179,18 @@ def measure(
     if len(vectors) < 2:
         return CosineBaseline.of_model(figures)
     scripts = [script_of(text) for text in texts]
-    left, right = _pairs(len(vectors), seed)
+    left, right = _draw_pairs(len(vectors), seed)
     cosines = np.einsum("ij,ij->i", vectors[left], vectors[right]).astype(np.float64)
-    kept = cosines <= np.quantile(cosines, 1 - NEAR_DUPLICATES)
+    kept = cosines <= np.quantile(cosines, 1 - NEAR_DUPLICATE_SHARE)
     left, right = left[kept], right[kept]
     share = len(vectors) / (len(vectors) + PRIOR_CHUNKS)
     start = CosineBaseline.of_model((share * float(cosines[kept].mean()) + (1 - share) * figures[0], figures[1]))
-    rough = CosineBaseline(start.cosine, start.spread, _groups(scripts, vectors, start.spread))
-    products = _products(rough, scripts, vectors, left, right)
-    overall = _shrunk(products, start.spread)
-    spreads = {name: _shrunk(products[[scripts[row] == name for row in right]], overall) for name in rough.groups}
+    rough = CosineBaseline(start.cosine, start.spread, _group_by_script(scripts, vectors, start.spread))
+    products = _pair_products(rough, scripts, vectors, left, right)
+    overall = _shrunk_deviation(products, start.spread)
+    spreads = {
+        name: _shrunk_deviation(products[[scripts[row] == name for row in right]], overall) for name in rough.groups
+    }
     groups = {name: Group(group.mean, group.chunks, spreads[name]) for name, group in rough.groups.items()}
     return CosineBaseline(start.cosine, overall, groups)
 
@@ -198,7 +202,7 @@ def _dots(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[
     return np.einsum("...j,j->...", vectors, vector)
 
 
-def _pairs(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _draw_pairs(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of different rows, drawn at random."""
     import numpy as np
 
@@ -207,7 +211,7 @@ def _pairs(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return left, (left + draw.integers(1, count, PAIRS)) % count
 
 
-def _groups(scripts: Sequence[str], vectors: NDArray[np.float32], spread: float) -> dict[str, Group]:
+def _group_by_script(scripts: Sequence[str], vectors: NDArray[np.float32], spread: float) -> dict[str, Group]:
     import numpy as np
 
     names = np.array(scripts)
@@ -216,7 +220,7 @@ def _groups(scripts: Sequence[str], vectors: NDArray[np.float32], spread: float)
     return {name: Group(SCRIPT_SHARE * rows.mean(axis=0) + rest, len(rows), spread) for name, rows in chosen.items()}
 
 
-def _products(
+def _pair_products(
     background: CosineBaseline,
     scripts: Sequence[str],
     vectors: NDArray[np.float32],
@@ -235,7 +239,7 @@ def _products(
     return products
 
 
-def _shrunk(products: NDArray[np.float64], prior: float) -> float:
+def _shrunk_deviation(products: NDArray[np.float64], prior: float) -> float:
     """Standard deviation, drawn towards the prior where there are few pairs."""
     pairs = len(products)
     variance = float(products.var()) if pairs else 0.0

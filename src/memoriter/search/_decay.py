@@ -12,32 +12,32 @@ if TYPE_CHECKING:
 
 _DATED = re.compile(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})(?=[-_. ][^/]*$|[^/\d]*\.md$|/)", re.IGNORECASE)
 _CLASSIC_DATED = re.compile(r"(?:^|/)memory/(\d{4})-(\d{2})-(\d{2})\.md$")
-SECONDS_A_DAY = 86_400.0
-FIRST_YEAR = 100
+SECONDS_PER_DAY = 86_400.0
+MIN_YEAR = 100
 """Below it four digits are no year of a note."""
 
 
 def path_date(path: str) -> date | None:
     """The day that a path names, at any depth and with a slug: `memory/work/2026-02-10-router.md`."""
-    found = [made for match in _DATED.finditer(path) if (made := _day(match))]
+    found = [made for match in _DATED.finditer(path) if (made := _parse_day(match))]
     return found[-1] if found else None
 
 
 def classic_path_date(path: str) -> date | None:
     """As OpenClaw 2026.2.26 reads it: only `memory/YYYY-MM-DD.md` itself."""
-    match = _CLASSIC_DATED.search(_normal(path))
-    return _day(match) if match else None
+    match = _CLASSIC_DATED.search(_normalize_path(path))
+    return _parse_day(match) if match else None
 
 
 def is_evergreen(path: str) -> bool:
     """Notes of the memory that carry no date: they state what holds, not what happened."""
-    return _is_memory(path) and path_date(path) is None
+    return _is_memory_path(path) and path_date(path) is None
 
 
 def is_classic_evergreen(path: str) -> bool:
     """As OpenClaw 2026.2.26 decides it."""
-    normal = _normal(path)
-    return _is_memory(normal) and not _CLASSIC_DATED.search(normal)
+    normal = _normalize_path(path)
+    return _is_memory_path(normal) and not _CLASSIC_DATED.search(normal)
 
 
 def decay_rate(half_life_days: float) -> float:
@@ -58,7 +58,7 @@ def start_of(day: date) -> float:
 
 def age_in_days(since: float, now: float) -> float:
     """Days between two moments (seconds since 1970), never negative."""
-    return max(now - since, 0.0) / SECONDS_A_DAY
+    return max(now - since, 0.0) / SECONDS_PER_DAY
 
 
 def classic_start(path: str, source: SourceKind, changed: float | None) -> float | None:
@@ -75,18 +75,18 @@ def classic_start(path: str, source: SourceKind, changed: float | None) -> float
     return None if source == "memory" and is_classic_evergreen(path) else changed
 
 
-def _normal(path: str) -> str:
+def _normalize_path(path: str) -> str:
     return re.sub(r"^(?:\./)+", "", path.replace("\\", "/"))
 
 
-def _is_memory(path: str) -> bool:
-    normal = _normal(path)
+def _is_memory_path(path: str) -> bool:
+    normal = _normalize_path(path)
     return normal in {"MEMORY.md", "memory.md"} or normal.startswith("memory/")
 
 
-def _day(match: re.Match[str]) -> date | None:
+def _parse_day(match: re.Match[str]) -> date | None:
     try:
         day = date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
-    return day if day.year >= FIRST_YEAR else None
+    return day if day.year >= MIN_YEAR else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memoriter.search._ports import Reader
     from memoriter.search._settings import SearchSettings
 
-OTHER_WORDS = "Ask with other words, a name or a date."
+REPHRASE = "Ask with other words, a name or a date."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class EmptyResult:
     min_score: float
     best: float | None = None
     """The best score among those that pass the filters, however low; `None` if none was proposed."""
-    beyond: float | None = None
+    best_unfiltered: float | None = None
     """The same without the filters."""
     filters: Filters = field(default_factory=Filters)
-    passing: Mapping[str, int] = field(default_factory=dict[str, int])
+    passing_alone: Mapping[str, int] = field(default_factory=dict[str, int])
     """Chunks that pass each of the filters alone, by the filter in words; only where none passes all."""
-    by_meaning: bool = False
+    has_vector: bool = False
     """Whether the vector leg served."""
-    words: bool = True
+    has_words: bool = True
     """Whether the question has any."""
-    classic: bool = False
+    is_classic: bool = False
     """Whether a chunk had to hold all words of the question."""
 
 
@@ -66,56 +66,58 @@ def search_without_limits(
         searched=searched,
         min_score=settings.min_score,
         best=max((hit.score for hit in hits), default=None),
-        beyond=max((hit.score for hit in anywhere), default=None),
+        best_unfiltered=max((hit.score for hit in anywhere), default=None),
         filters=filters,
-        passing={} if searched else {name: reader.count(part) for name, part in _parts(filters)},
-        by_meaning=vector is not None,
-        words=bool(query_terms(text)),
-        classic=settings.scoring == "classic",
+        passing_alone={} if searched else {name: reader.count(part) for name, part in _split_filters(filters)},
+        has_vector=vector is not None,
+        has_words=bool(query_terms(text)),
+        is_classic=settings.scoring == "classic",
     )
 
 
 def diagnose_empty(nothing: EmptyResult) -> tuple[Diagnostic, ...]:
     """The reasons, the one that most likely matters first; none only for an index without a chunk."""
-    return tuple(_reasons(nothing)) if nothing.chunks else ()
+    return tuple(_diagnostics(nothing)) if nothing.chunks else ()
 
 
-def _reasons(nothing: EmptyResult) -> Iterator[Diagnostic]:
-    best, beyond = nothing.best, nothing.beyond
+def _diagnostics(nothing: EmptyResult) -> Iterator[Diagnostic]:
+    best, beyond = nothing.best, nothing.best_unfiltered
     outside = beyond is not None and (best is None or beyond >= nothing.min_score)
     if not nothing.filters.empty and (outside or not nothing.searched):
-        yield Diagnostic("filtered_out", _left_out(nothing), _without_filters(nothing))
+        yield Diagnostic("filtered_out", _filter_message(nothing), _filter_remedy(nothing))
     if best is not None:
         message = (
-            f"{_chunks(nothing.searched)} could answer; the best scores {_down(best, 3)},"
+            f"{_chunk_count(nothing.searched)} could answer; the best scores {_round_down(best, 3)},"
             f" and the lowest score that counts is {nothing.min_score:g}."
         )
-        yield Diagnostic("below_min_score", message, f"{OTHER_WORDS}{_lower(best)}")
-    elif beyond is None and not nothing.words:
+        yield Diagnostic("below_min_score", message, f"{REPHRASE}{_min_score_hint(best)}")
+    elif beyond is None and not nothing.has_words:
         message = "The question has no word to look for, and its meaning could not be searched for."
-        yield Diagnostic("no_words", message, OTHER_WORDS)
-    elif beyond is None and nothing.classic:
-        message = f"None of {_chunks(nothing.chunks)} has every word of the question, as classic scoring wants."
+        yield Diagnostic("no_words", message, REPHRASE)
+    elif beyond is None and nothing.is_classic:
+        message = f"None of {_chunk_count(nothing.chunks)} has every word of the question, as classic scoring wants."
         remedy = 'Ask with fewer words, or set memorySearch.query.scoring to "calibrated".'
         yield Diagnostic("words_apart", message, remedy)
     elif beyond is None:
-        message = f"None of {_chunks(nothing.chunks)} has a word of the question; words alone were searched."
-        yield Diagnostic("no_term_known", message, OTHER_WORDS)
+        message = f"None of {_chunk_count(nothing.chunks)} has a word of the question; words alone were searched."
+        yield Diagnostic("no_term_known", message, REPHRASE)
 
 
-def _left_out(nothing: EmptyResult) -> str:
+def _filter_message(nothing: EmptyResult) -> str:
     if not nothing.searched:
-        alone = ", ".join(f"{name} alone leaves {count}" for name, count in nothing.passing.items())
-        return f"The filters leave none of {_chunks(nothing.chunks)}: {alone}."
-    given = " and ".join(name for name, _ in _parts(nothing.filters))
+        alone = ", ".join(f"{name} alone leaves {count}" for name, count in nothing.passing_alone.items())
+        return f"The filters leave none of {_chunk_count(nothing.chunks)}: {alone}."
+    given = " and ".join(name for name, _ in _split_filters(nothing.filters))
     if nothing.best is None:
-        what = "could be compared with" if nothing.by_meaning else "has a word of"
-        return f"None of {_chunks(nothing.searched)} that the filters leave ({given}) {what} the question; others do."
-    best = _down(nothing.beyond or 0.0, 3)
+        what = "could be compared with" if nothing.has_vector else "has a word of"
+        return (
+            f"None of {_chunk_count(nothing.searched)} that the filters leave ({given}) {what} the question; others do."
+        )
+    best = _round_down(nothing.best_unfiltered or 0.0, 3)
     return f"The filters ({given}) leave out what answers better: without them the best scores {best}."
 
 
-def _without_filters(nothing: EmptyResult) -> str:
+def _filter_remedy(nothing: EmptyResult) -> str:
     """What is promised here is what the same question then finds."""
     filters, given = nothing.filters, list[str]()
     if filters.since is not None and filters.since == filters.until:
@@ -126,14 +128,18 @@ def _without_filters(nothing: EmptyResult) -> str:
     given += ["--source"] if filters.sources is not None else []
     given += ["--path"] if filters.path is not None else []
     leave = f"Leave out {' and '.join(given)}."
-    return leave if nothing.beyond is None or nothing.beyond >= nothing.min_score else leave + _lower(nothing.beyond)
+    return (
+        leave
+        if nothing.best_unfiltered is None or nothing.best_unfiltered >= nothing.min_score
+        else leave + _min_score_hint(nothing.best_unfiltered)
+    )
 
 
-def _lower(best: float) -> str:
-    return f" With --min-score {_down(best, 2)} (minScore) you see what is nearest." if best >= 0 else ""
+def _min_score_hint(best: float) -> str:
+    return f" With --min-score {_round_down(best, 2)} (minScore) you see what is nearest." if best >= 0 else ""
 
 
-def _parts(filters: Filters) -> Iterator[tuple[str, Filters]]:
+def _split_filters(filters: Filters) -> Iterator[tuple[str, Filters]]:
     """Each filter alone, in words."""
     if filters.sources is not None:
         yield f"source {' or '.join(sorted(filters.sources))}", Filters(sources=filters.sources)
@@ -148,11 +154,11 @@ def _parts(filters: Filters) -> Iterator[tuple[str, Filters]]:
         yield f"path {filters.path!r}", Filters(path=filters.path)
 
 
-def _chunks(count: int) -> str:
+def _chunk_count(count: int) -> str:
     return f"{count:,} chunk{'' if count == 1 else 's'}"
 
 
-def _down(score: float, digits: int) -> str:
+def _round_down(score: float, digits: int) -> str:
     """The score with so many digits, and never more than it is: what is asked for by it is found."""
     step = 10**digits
     shown = floor(score * step) / step

@@ -19,7 +19,7 @@ women:woman feet:foot teeth:tooth mice:mouse
 """
 
 
-def _lemmas() -> dict[str, str]:
+def _parse_forms() -> dict[str, str]:
     found: dict[str, str] = {}
     waiting: list[str] = []
     for form in _FORMS.split():
@@ -31,4 +31,4 @@ def _lemmas() -> dict[str, str]:
     return found
 
 
-LEMMAS: dict[str, str] = _lemmas()
+LEMMAS: dict[str, str] = _parse_forms()

@@ -30,7 +30,7 @@ def mmr_order(scores: Sequence[float], contents: Sequence[AbstractSet[Hashable]]
     left = sorted(range(len(scores)), key=lambda i: -scores[i]) if lambda_ == 1 else list(range(len(scores)))
     if lambda_ == 1 or len(left) <= 1:
         return left
-    relevance = _stretched(scores)
+    relevance = _normalize(scores)
     nearest = [0.0] * len(scores)
     order: list[int] = []
     while left:
@@ -47,6 +47,6 @@ def classic_tokens(text: str) -> frozenset[str]:
     return frozenset(_ASCII_WORD.findall(text.lower()))
 
 
-def _stretched(scores: Sequence[float]) -> list[float]:
+def _normalize(scores: Sequence[float]) -> list[float]:
     low, high = min(scores), max(scores)
     return [(score - low) / (high - low) if high > low else 1.0 for score in scores]

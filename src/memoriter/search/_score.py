@@ -36,7 +36,7 @@ UNSEEN_CHUNKS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedTerms:
+class WeightedTerms:
     """A question's terms with what each is worth in this corpus."""
 
     terms: tuple[str, ...]
@@ -45,7 +45,7 @@ class WeighedTerms:
     mean_length: float
     total: float
     """The sum of all idf."""
-    names_unknown: bool = False
+    has_unknown_name: bool = False
     """Whether the question names something by a number (`KLP-2267`) that no chunk holds: then nothing is a match."""
 
 
@@ -56,7 +56,7 @@ class KeywordScore:
     coverage: float
     saturation: float
     neighbours: float
-    held: tuple[str, ...]
+    matched: tuple[str, ...]
 
     @property
     def value(self) -> float:
@@ -64,10 +64,10 @@ class KeywordScore:
         return COVERAGE_SHARE * self.coverage + (1 - COVERAGE_SHARE) * self.saturation + self.neighbours
 
 
-NOTHING = KeywordScore(0.0, 0.0, 0.0, ())
+ZERO_SCORE = KeywordScore(0.0, 0.0, 0.0, ())
 
 
-def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, mean_length: float) -> WeighedTerms:
+def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, mean_length: float) -> WeightedTerms:
     """Give each term its idf; a term that no chunk holds weighs most, so that missing it counts.
 
     An identifier that no chunk holds whole is left to its parts.
@@ -78,7 +78,7 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
     least = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in kept}
     seen = (max(float(frequency.get(term, 0)), least[term]) for term in kept)
     idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in seen)
-    return WeighedTerms(
+    return WeightedTerms(
         kept,
         tuple(map(needle, kept)),
         idf,
@@ -92,7 +92,7 @@ Saturations = Mapping[int, float]
 """BM25 of each term that a chunk holds, as a share of the most it could be, by the term's position in the question."""
 
 
-def saturations(chunks: Sequence[tuple[bytes, int]], query: WeighedTerms) -> dict[int, Saturations]:
+def saturations(chunks: Sequence[tuple[bytes, int]], query: WeightedTerms) -> dict[int, Saturations]:
     """The `Saturations` of each chunk, given by its bag and its length in terms; chunks without any term are absent."""
     found = occurrences([bag for bag, _ in chunks], query.needles)
     damping = K1 * (1 - B), K1 * B / query.mean_length
@@ -103,7 +103,7 @@ def saturations(chunks: Sequence[tuple[bytes, int]], query: WeighedTerms) -> dic
     return shares
 
 
-def keyword_score(own: Saturations, before: Saturations, after: Saturations, query: WeighedTerms) -> KeywordScore:
+def keyword_score(own: Saturations, before: Saturations, after: Saturations, query: WeightedTerms) -> KeywordScore:
     """IDF-weighted coverage and saturation of the question's terms, and what the neighbours lend.
 
     Args:
@@ -118,14 +118,14 @@ def keyword_score(own: Saturations, before: Saturations, after: Saturations, que
         covered += idf
         saturated += idf * share
     for term in sorted(before.keys() | after.keys()) if before or after else ():
-        left, right = _worth(before.get(term)), _worth(after.get(term))
+        left, right = _term_value(before.get(term)), _term_value(after.get(term))
         share = ECHO_SHARE * (left + right) if term in own else NEIGHBOUR_SHARE * max(left, right)
         lent += share * query.idf[term]
     held = tuple([query.terms[term] for term in own])
     return KeywordScore(covered / query.total, saturated / query.total, lent / query.total, held)
 
 
-def _worth(saturation: float | None) -> float:
+def _term_value(saturation: float | None) -> float:
     """What holding one term is worth, 0..1; nothing where it is not held."""
     return COVERAGE_SHARE + (1 - COVERAGE_SHARE) * saturation if saturation else 0.0
 
@@ -149,17 +149,17 @@ class Scale:
     weak: float
     """The raw score that becomes `WEAK`: below it, passages are unrelated."""
 
-    def of(self, raw: float) -> float:
+    def calibrate(self, raw: float) -> float:
         """The score of a raw score, 0..1."""
         steepness = math.log((1 - WEAK) / WEAK) / (self.match - self.weak)
         return 1 / (1 + math.exp(steepness * (self.match - raw)))
 
 
-BOTH_LEGS = Scale(match=0.24, weak=0.04)
-WORDS_ALONE = Scale(match=0.24, weak=0.02)
+WITH_VECTORS = Scale(match=0.24, weak=0.04)
+KEYWORDS_ONLY = Scale(match=0.24, weak=0.02)
 """Without vectors a few shared words are all there may be of the right note."""
 
 
-def related_at_most(score: float) -> float:
+def cap_below_match(score: float) -> float:
     """A score drawn below `MATCH`, in the same order: for passages that are about something else of the same name."""
     return score if score <= WEAK else WEAK + 0.99 * (score - WEAK) * (MATCH - WEAK) / (1 - WEAK)

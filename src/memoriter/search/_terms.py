@@ -13,7 +13,7 @@ from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.ids import normalize
-from memoriter.search._dates import asked_months, terms_of_text
+from memoriter.search._dates import extract_months, terms_of_text
 from memoriter.search._irregular import LEMMAS
 from memoriter.search._stopwords import COMMON_TERMS, COMMON_WORDS, KOREAN_ENDINGS, STOP_TERMS
 
@@ -39,13 +39,13 @@ _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
 
 def analyse(text: str) -> list[str]:
     """The terms of a text, in order and with repetitions: what the index holds of it."""
-    return [term for _, terms in _tokens(text) for term in terms] + terms_of_text(text)
+    return [term for _, terms in _tokenize(text) for term in terms] + terms_of_text(text)
 
 
 def query_terms(text: str) -> tuple[str, ...]:
     """The distinct terms of a question, without the words that any question has, unless nothing else is left."""
-    rest, months = asked_months(text)
-    tokens = list(_tokens(rest))
+    rest, months = extract_months(text)
+    tokens = list(_tokenize(rest))
     telling = [term for token, terms in tokens if token not in STOP_TERMS for term in terms if term not in STOP_TERMS]
     return tuple(dict.fromkeys([*telling, *months] or [term for _, terms in tokens for term in terms]))
 
@@ -78,7 +78,7 @@ def fold(text: str) -> str:
     return normalize("NFC", _MARKS.sub("", folded))
 
 
-def _tokens(text: str) -> Iterator[tuple[str, list[str]]]:
+def _tokenize(text: str) -> Iterator[tuple[str, list[str]]]:
     """Each token in its folded form, with its terms."""
     normal = normalize("NFKC", text)
     for match in _TOKEN.finditer(normal):
