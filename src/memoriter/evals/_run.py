@@ -1,4 +1,4 @@
-"""Every way to rank, through the real engine, over every question of a set."""
+"""Runs of every ranking method over every question of a set, through the real engine."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """What one way to rank achieves on one set."""
+    """Metrics of one ranking method on one set."""
 
     system: str
     quality: Quality
     by_kind: dict[str, Quality]
     auc_removed: float | None
-    """The top score of questions, against the same questions when what answers them has been taken out."""
+    """AUC of the top scores against those of the same questions after the documents that answer them are removed."""
     auc_elsewhere: float | None
-    """The same, against asking another pool; None where there is one pool."""
+    """AUC of the top scores against those of the same questions in another pool; None for a single pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetResult:
-    """What every way to rank achieves on one set."""
+    """Metrics of every ranking method on one set."""
 
     name: str
     lang: str
@@ -53,23 +53,23 @@ class DatasetResult:
 
 @dataclass(slots=True)
 class _Scores:
-    """What one system said, question after question."""
+    """Rankings and top scores of one system, question by question."""
 
     rankings: list[tuple[Need, Ranking]] = field(default_factory=list["tuple[Need, Ranking]"])
     removed: list[float] = field(default_factory=list[float])
     elsewhere: list[float] = field(default_factory=list[float])
 
     def result(self, name: str) -> SystemResult:
-        tops = [ranking.top_score for _, ranking in self.rankings]
-        kinds: defaultdict[str, list[tuple[Need, Ranking]]] = defaultdict(list)
+        top_scores = [ranking.top_score for _, ranking in self.rankings]
+        by_kind: defaultdict[str, list[tuple[Need, Ranking]]] = defaultdict(list)
         for need, ranking in self.rankings:
-            kinds[need.kind].append((need, ranking))
+            by_kind[need.kind].append((need, ranking))
         return SystemResult(
             name,
             _quality(self.rankings),
-            {kind: _quality(rankings) for kind, rankings in sorted(kinds.items()) if kind},
-            auc(tops, self.removed),
-            auc(tops, self.elsewhere),
+            {kind: _quality(rankings) for kind, rankings in sorted(by_kind.items()) if kind},
+            auc(top_scores, self.removed),
+            auc(top_scores, self.elsewhere),
         )
 
 
@@ -79,17 +79,21 @@ def _quality(rankings: Sequence[tuple[Need, Ranking]]) -> Quality:
 
 @dataclass(frozen=True, slots=True)
 class EvalRun:
-    """Measures sets with one provider's vectors."""
+    """A measurement of sets with one provider's vectors."""
 
     store: VectorStore
     folder: Path
-    """For indexes; empty."""
+    """An empty folder for the indexes."""
     clock: Callable[[], float]
     """Seconds since 1970."""
     progress: Callable[[Progress], None] = lambda _: None
 
     def measure(self, dataset: Dataset) -> DatasetResult:
-        """Rank, judge and count. Raises EmbeddingError."""
+        """Return the metrics of every ranking method on a set.
+
+        Raises:
+            EmbeddingError: if the provider fails.
+        """
         documents, questions = self._embed(dataset)
         pools = dataset.pools
         scores = {system.name: _Scores() for system in SYSTEMS}
@@ -109,10 +113,10 @@ class EvalRun:
                     )
                     for number, pool in enumerate(pools)
                 ]
-                asking = _PoolRun(indexes, pools, systems, questions, scores)
-                asking.rank_all()
-                asking.rank_elsewhere()
-                asking.rank_removed()
+                run = _PoolRun(indexes, pools, systems, questions, scores)
+                run.rank_all()
+                run.rank_elsewhere()
+                run.rank_removed()
         results = tuple(scores[system.name].result(system.name) for system in SYSTEMS)
         return DatasetResult(dataset.name, dataset.lang, len(dataset.documents), results)
 
@@ -126,7 +130,7 @@ class EvalRun:
 
 @dataclass(frozen=True, slots=True)
 class _PoolRun:
-    """The questions of a set, put to indexes of its pools."""
+    """Searches for the questions of a set in indexes of its pools."""
 
     indexes: Sequence[PoolIndex]
     pools: Sequence[Pool]
@@ -135,13 +139,14 @@ class _PoolRun:
     scores: dict[str, _Scores]
 
     def rank_all(self) -> None:
+        """Search each pool for its own questions."""
         for index, pool in zip(self.indexes, self.pools, strict=True):
             for need in pool.needs:
                 for system, ranking in self._rank(index, need):
                     self.scores[system].rankings.append((need, ranking))
 
     def rank_elsewhere(self) -> None:
-        """Ask each pool's questions of the next pool, where nothing answers them."""
+        """Search the next pool for each pool's questions, which have no answer there."""
         if len(self.pools) < 2:
             return
         for index, pool in zip([*self.indexes[1:], self.indexes[0]], self.pools, strict=True):
@@ -150,12 +155,12 @@ class _PoolRun:
                     self.scores[system].elsewhere.append(ranking.top_score)
 
     def rank_removed(self) -> None:
-        """Take out what answers a question, ask, put it back."""
+        """Search for each question while the documents that answer it are removed."""
         for index, pool in zip(self.indexes, self.pools, strict=True):
-            together: defaultdict[frozenset[str], list[Need]] = defaultdict(list)
+            needs_by_relevant: defaultdict[frozenset[str], list[Need]] = defaultdict(list)
             for need in pool.needs:
-                together[need.relevant].append(need)
-            for relevant, needs in together.items():
+                needs_by_relevant[need.relevant].append(need)
+            for relevant, needs in needs_by_relevant.items():
                 with index.without(relevant):
                     for need in needs:
                         for system, ranking in self._rank(index, need, depth=1):

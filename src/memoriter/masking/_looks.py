@@ -109,7 +109,7 @@ def _is_base64(value: str) -> bool:
 
 
 def is_identifier(value: str) -> bool:
-    """Return whether a value is a UUID or a hexadecimal number: a digest, a date or a version, by which things are found."""
+    """Return whether a value is a UUID or a hexadecimal number, such as a digest, a date or a version."""
     return bool(_UUID.fullmatch(value) or _HEX.fullmatch(value))
 
 
