@@ -112,19 +112,19 @@ class CosineBaseline:
         return float(self._centre_products(group, query)), self._centre_product(query_group, group), spread
 
     def products(
-        self, asked: str, queries: NDArray[np.float32], script: str, vectors: NDArray[np.float32]
+        self, query_script: str, queries: NDArray[np.float32], script: str, vectors: NDArray[np.float32]
     ) -> NDArray[np.float64]:
         """Return the centred products of queries in one script and chunks in one script, row by row.
 
         Args:
-            asked: script of the queries.
+            query_script: script of the queries.
             queries: vectors of the queries (n, dims) or (1, dims), unit length.
             script: script of the chunks.
             vectors: vectors of the chunks (n, dims), unit length.
         """
         import numpy as np
 
-        query_group, group = self.groups.get(asked), self.groups.get(script)
+        query_group, group = self.groups.get(query_script), self.groups.get(script)
         raw = np.einsum("ij,ij->i", np.broadcast_to(queries, vectors.shape), vectors)
         from_query = self._centre_products(group, queries)
         from_chunks = self._centre_products(query_group, vectors) - self._centre_product(query_group, group)

@@ -39,35 +39,35 @@ def needle(term: str) -> bytes:
     return term_hash(term).to_bytes(4, "little")
 
 
-def occurrences(bags: Sequence[bytes], needles: Sequence[bytes]) -> dict[int, dict[int, int]]:
+def occurrences(term_counts: Sequence[bytes], needles: Sequence[bytes]) -> dict[int, dict[int, int]]:
     """Count the terms in each chunk. All chunks are searched as one string, because a query reads hundreds of them.
 
     Args:
-        bags: packed term counts of each chunk.
+        term_counts: packed term counts of each chunk.
         needles: the terms, each from `needle`.
 
     Returns:
         For each chunk that contains a term, by the chunk's position: the counts of the terms that it contains, at most
         255, by the term's position in ascending order.
     """
-    sizes = [len(bag) // 5 * 4 for bag in bags]
+    sizes = [len(chunk_counts) // 5 * 4 for chunk_counts in term_counts]
     starts = list(accumulate(sizes, initial=0))
-    hashes = b"".join([bag[:size] for bag, size in zip(bags, sizes, strict=True)])
+    hashes = b"".join([chunk_counts[:size] for chunk_counts, size in zip(term_counts, sizes, strict=True)])
     counts_by_chunk: dict[int, dict[int, int]] = {}
     for term, hash_bytes in enumerate(needles):
         offset = hashes.find(hash_bytes)
         while offset >= 0:
             if offset & 3 == 0:  # Parts of two adjacent hashes may equal a third.
                 chunk = bisect_right(starts, offset) - 1
-                count = bags[chunk][sizes[chunk] + (offset - starts[chunk]) // 4]
+                count = term_counts[chunk][sizes[chunk] + (offset - starts[chunk]) // 4]
                 counts_by_chunk.setdefault(chunk, {})[term] = count
             offset = hashes.find(hash_bytes, offset + 1)
     return counts_by_chunk
 
 
-def members(bag: bytes) -> frozenset[int]:
+def members(term_counts: bytes) -> frozenset[int]:
     """Return the hashes of the terms in packed counts."""
-    keys = array("I", bag[: len(bag) // 5 * 4])
+    keys = array("I", term_counts[: len(term_counts) // 5 * 4])
     if sys.byteorder == "big":
         keys.byteswap()
     return frozenset(keys)
