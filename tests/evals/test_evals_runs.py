@@ -56,13 +56,13 @@ def index_of(
     texts = {vector_key(Chunk(1, 1, document.text)): document.text for document in documents}
     vectors = store.vectors(texts, "document", lambda _: None)
     pool = Pool("pool", tuple(documents), ())
-    with PoolIndex.built(file, pool, words=words, vectors=vectors, spec=store.spec, clock=ticks) as index:
+    with PoolIndex.build(file, pool, words=words, vectors=vectors, spec=store.spec, clock=ticks) as index:
         yield index
 
 
 def asked(index: PoolIndex, store: VectorStore, text: str) -> dict[str, object]:
     vector = store.vectors({question_key(text): text}, "query", lambda _: None)[question_key(text)]
-    return {system.name: index.rank(system, text, vector) for system in SYSTEMS if system.words == index.cutting.words}
+    return {system.name: index.rank(system, text, vector) for system in SYSTEMS if system.words == index.chunking.words}
 
 
 @pytest.mark.parametrize("words", ["analysed", "classic"])

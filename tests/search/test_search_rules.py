@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from memoriter.search import MATCH, WEAK, CosineBaseline, Deadline, analyse, measure, pack
 from memoriter.search._candidates import _nearest
-from memoriter.search._cosine_baseline import FULL
+from memoriter.search._cosine_baseline import FULL_SCORE_DEVIATIONS
 from memoriter.search._score import (
-    BOTH_LEGS,
-    WORDS_ALONE,
+    KEYWORDS_ONLY,
+    WITH_VECTORS,
     KeywordScore,
-    WeighedTerms,
+    WeightedTerms,
     blend,
+    cap_below_match,
     keyword_score,
-    related_at_most,
     saturations,
     weigh,
 )
@@ -77,8 +77,8 @@ def test_an_identifier_that_no_note_holds_is_left_to_its_parts():
 @given(st.floats(-2, 2), st.floats(-2, 2))
 def test_the_scale_of_scores_is_monotone_and_bounded(left, right):
     low, high = sorted((left, right))
-    assert 0 < BOTH_LEGS.of(low) <= BOTH_LEGS.of(high) < 1
-    assert 0 < WORDS_ALONE.of(low) <= WORDS_ALONE.of(high) < 1
+    assert 0 < WITH_VECTORS.calibrate(low) <= WITH_VECTORS.calibrate(high) < 1
+    assert 0 < KEYWORDS_ONLY.calibrate(low) <= KEYWORDS_ONLY.calibrate(high) < 1
 
 
 @given(st.floats(0, 1.8), st.floats(0, 1.8), st.floats(-1, 1))
@@ -88,7 +88,7 @@ def test_more_words_never_lower_the_blend(left, right, vector):
     assert blend(None, low, 0.35) <= blend(None, high, 0.35)
 
 
-def scored(bag: bytes, length: int, query: WeighedTerms) -> KeywordScore:
+def scored(bag: bytes, length: int, query: WeightedTerms) -> KeywordScore:
     return keyword_score(saturations([(bag, length)], query).get(0, {}), {}, {}, query)
 
 
@@ -121,7 +121,7 @@ def test_the_background_levels_a_script_that_the_model_puts_close_to_the_questio
     scores = background.vector_scores("a question", question, scripts, vectors[1:])
     raw = vectors[1:] @ question
     assert raw[:199].mean() - raw[199:].mean() > 0.1
-    levelled = abs(scores[:199].mean() - scores[199:].mean()) * background.spread * FULL
+    levelled = abs(scores[:199].mean() - scores[199:].mean()) * background.spread * FULL_SCORE_DEVIATIONS
     assert levelled < 0.25 * (raw[:199].mean() - raw[199:].mean())
 
 
@@ -199,14 +199,14 @@ def test_a_chunk_of_a_script_that_the_sample_missed_is_proposed_all_the_same():
 
 def test_a_question_that_names_what_no_note_holds_is_answered_by_related_notes_at_most():
     asked = ["klp-2267", "klp", "2267"]
-    assert weigh(asked, {"klp": 5}, chunks=50, mean_length=5.0).names_unknown
-    assert not weigh(asked, {"klp": 5, "klp-2267": 1, "2267": 1}, chunks=50, mean_length=5.0).names_unknown
-    assert not weigh(["wi-fi", "wi", "fi"], {}, chunks=50, mean_length=5.0).names_unknown
-    assert not weigh(["2026-02-10", "2026"], {"2026": 1}, chunks=50, mean_length=5.0).names_unknown
+    assert weigh(asked, {"klp": 5}, chunks=50, mean_length=5.0).has_unknown_name
+    assert not weigh(asked, {"klp": 5, "klp-2267": 1, "2267": 1}, chunks=50, mean_length=5.0).has_unknown_name
+    assert not weigh(["wi-fi", "wi", "fi"], {}, chunks=50, mean_length=5.0).has_unknown_name
+    assert not weigh(["2026-02-10", "2026"], {"2026": 1}, chunks=50, mean_length=5.0).has_unknown_name
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_drawing_scores_below_a_match_keeps_their_order(left, right):
     low, high = sorted((left, right))
-    assert related_at_most(low) <= related_at_most(high) < MATCH
-    assert (related_at_most(low) >= WEAK) == (low >= WEAK)
+    assert cap_below_match(low) <= cap_below_match(high) < MATCH
+    assert (cap_below_match(low) >= WEAK) == (low >= WEAK)

@@ -1,4 +1,4 @@
-"""Measuring answers: metrics, sets of questions, runs through the real engine, reports."""
+"""Evaluation of retrieval quality: metrics, sets of questions, runs through the real engine, and reports."""
 
 from memoriter.evals._datasets import Dataset, dataset_files, load_dataset
 from memoriter.evals._questions import EvalQuestion, ask, load_questions

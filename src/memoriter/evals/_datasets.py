@@ -1,4 +1,4 @@
-"""Sets of passages and questions with known relevance, read from JSON and cut to a bearable size."""
+"""Sets of documents and questions with known relevance, read from JSON and reduced to a practical size."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SEED = 7
-MOST_QUESTIONS = 500
+MAX_QUESTIONS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A passage: a paragraph, or one turn of a conversation."""
+    """A paragraph, or one turn of a conversation."""
 
     id: str
     text: str
     group: str = ""
     session: str = ""
-    """The file that it is a part of; empty: one of its own."""
+    """The file that contains the document; empty for a file of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Documents that are searched together, and the questions asked of them."""
+    """Documents that are searched together, and the questions about them."""
 
     name: str
     documents: tuple[Document, ...]
@@ -52,7 +52,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One set; its pools never see each other's documents."""
+    """One set. A search in one of its pools never returns documents of another."""
 
     name: str
     lang: str
@@ -61,6 +61,7 @@ class Dataset:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
+        """One pool for each group of documents."""
         groups = dict.fromkeys(document.group for document in self.documents)
         return tuple(
             Pool(
@@ -71,61 +72,77 @@ class Dataset:
             for group in groups
         )
 
-    def cut(self, paragraphs: int, questions: int = MOST_QUESTIONS) -> Dataset:
-        """At most so many documents and questions, the same ones each time; conversations stay whole.
+    def cut(self, paragraphs: int, questions: int = MAX_QUESTIONS) -> Dataset:
+        """Return a sample with at most so many documents and questions, the same sample each time.
 
-        A question stays when a document that answers it does.
+        Sets with groups, such as conversations, are returned whole. A question is kept if one of the documents that
+        answer it is kept.
+
+        Args:
+            paragraphs: largest number of documents.
+            questions: largest number of questions.
         """
         if any(document.group for document in self.documents):
             return self
-        draw = random.Random(SEED)  # noqa: S311 (a repeatable choice, no secret)
-        documents = _some(self.documents, paragraphs, draw)
+        draw = random.Random(SEED)  # noqa: S311 (a repeatable sample, not a secret)
+        documents = _sample(self.documents, paragraphs, draw)
         kept = {document.id for document in documents}
         needs = [
             Need(need.id, need.text, need.relevant & kept, need.kind, need.group)
             for need in self.needs
             if need.relevant & kept
         ]
-        return Dataset(self.name, self.lang, documents, _some(needs, questions, draw, always=False))
+        return Dataset(self.name, self.lang, documents, _sample(needs, questions, draw, always=False))
 
 
-def _some(items: Sequence[T], count: int, draw: random.Random, *, always: bool = True) -> tuple[T, ...]:
-    """`count` of the items in their order."""
+def _sample(items: Sequence[T], count: int, draw: random.Random, *, always: bool = True) -> tuple[T, ...]:
+    """Return a random sample of `count` items in their order.
+
+    With `always`, the generator is used even if there are at most `count` items.
+    """
     if len(items) <= count and not always:
         return tuple(items)
     return tuple(items[position] for position in sorted(draw.sample(range(len(items)), min(count, len(items)))))
 
 
 def dataset_files(folder: Path, names: Collection[str] = ()) -> dict[str, Path]:
-    """The sets in a folder by name, all or those that are named. Raises UsageError when one is not there."""
-    found = {file.stem: file for file in sorted(folder.glob("*.json"))}
-    if not found:
+    """Return the files of the sets in a folder by name, all of them or those in `names`.
+
+    Raises:
+        UsageError: if the folder has no JSON file, or not one of the names.
+    """
+    files = {file.stem: file for file in sorted(folder.glob("*.json"))}
+    if not files:
         raise UsageError(f"There are no JSON files in {str(folder)!r}.", remedy="Give the folder that holds the sets.")
-    if unknown := sorted(set(names) - found.keys()):
-        raise UsageError(f"There is no set {unknown[0]!r}.", remedy=f"Choose from: {', '.join(found)}.")
-    return {name: file for name, file in found.items() if name in names or not names}
+    if unknown := sorted(set(names) - files.keys()):
+        raise UsageError(f"There is no set {unknown[0]!r}.", remedy=f"Choose from: {', '.join(files)}.")
+    return {name: file for name, file in files.items() if name in names or not names}
 
 
 def load_dataset(file: Path) -> Dataset:
-    """One set; questions without any relevant document are left out. Raises UsageError."""
+    """Return one set, without the questions that have no relevant document.
+
+    Raises:
+        UsageError: if the file cannot be read or has another shape.
+    """
     where = file.name
     fields = fields_of(read_json(file), "docs", "queries", where=where)
-    documents = tuple(_document(row, where) for row in rows_of(fields["docs"], where))
-    known = {document.id for document in documents}
-    needs = [_need(row, known, where) for row in rows_of(fields["queries"], where)]
+    documents = tuple(_parse_document(row, where) for row in rows_of(fields["docs"], where))
+    ids = {document.id for document in documents}
+    needs = [_parse_need(row, ids, where) for row in rows_of(fields["queries"], where)]
     name, lang = str(fields.get("name", file.stem)), str(fields.get("lang", ""))
     return Dataset(name, lang, documents, tuple(need for need in needs if need.relevant))
 
 
-def _document(row: Any, where: str) -> Document:
+def _parse_document(row: Any, where: str) -> Document:
     fields = fields_of(row, "id", "text", where=where)
     return Document(
         str(fields["id"]), str(fields["text"]), str(fields.get("group", "")), str(fields.get("session", ""))
     )
 
 
-def _need(row: Any, known: Collection[str], where: str) -> Need:
+def _parse_need(row: Any, ids: Collection[str], where: str) -> Need:
     fields = fields_of(row, "id", "text", "relevant", where=where)
-    relevant = frozenset(map(str, rows_of(fields["relevant"], where))) & frozenset(known)
+    relevant = frozenset(map(str, rows_of(fields["relevant"], where))) & frozenset(ids)
     kind, group = str(fields.get("type", "")), str(fields.get("group", ""))
     return Need(str(fields["id"]), str(fields["text"]), relevant, kind, group)

@@ -1,4 +1,4 @@
-"""Files of questions and passages, checked as they are read."""
+"""Reading of JSON files of questions and documents, with checks of their shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ Fields = dict[str, Any]
 
 
 def read_json(file: Path) -> Any:
-    """What the file says. Raises UsageError when it cannot be read or is not JSON."""
+    """Return the value in a JSON file.
+
+    Raises:
+        UsageError: if the file cannot be read or is not JSON.
+    """
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -22,7 +26,11 @@ def read_json(file: Path) -> Any:
 
 
 def fields_of(value: Any, *required: str, where: str) -> Fields:
-    """The value, if it is an object with these fields. Raises UsageError."""
+    """Return the value as an object with the required fields.
+
+    Raises:
+        UsageError: if it is not an object, or a field is missing.
+    """
     if not isinstance(value, dict):
         raise UsageError(f"{where}: {value!r} is not an object.", remedy="See docs/evaluation.md for the shape.")
     fields = cast("Fields", value)
@@ -35,7 +43,11 @@ def fields_of(value: Any, *required: str, where: str) -> Fields:
 
 
 def rows_of(value: Any, where: str) -> list[Any]:
-    """The value, if it is a list. Raises UsageError."""
+    """Return the value as a list.
+
+    Raises:
+        UsageError: if it is not a list.
+    """
     if not isinstance(value, list):
         raise UsageError(f"{where} is not a list.", remedy="See docs/evaluation.md for the shape.")
     return cast("list[Any]", value)

@@ -1,4 +1,4 @@
-"""How good a ranking is, and how well scores tell two kinds apart: pure functions."""
+"""Metrics of the quality of rankings, and of how well scores separate two classes: pure functions."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ if TYPE_CHECKING:
 
 
 def ndcg(ranking: Sequence[str], relevant: Collection[str], *, at: int = 10) -> float:
-    """Normalised discounted cumulative gain, 0..1, of binary relevance; 0 when nothing is relevant.
+    """Return the normalised discounted cumulative gain, 0..1, for binary relevance; 0 without relevant items.
 
-    The gain of place r (from 1) is 1 / log2(r + 1), and 1 is the best order there could be: Järvelin and Kekäläinen
-    2002, "Cumulated gain-based evaluation of IR techniques", with the discount of Burges et al. 2005.
+    The gain of place r (from 1) is 1 / log2(r + 1), and 1 is the value of the best order: Järvelin and Kekäläinen 2002,
+    "Cumulated gain-based evaluation of IR techniques", with the discount of Burges et al. 2005.
     """
-    wanted = set(relevant)
-    best = sum(1 / log2(place + 1) for place in range(1, min(at, len(wanted)) + 1))
-    gain = sum(1 / log2(place + 1) for place, item in enumerate(_distinct(ranking)[:at], start=1) if item in wanted)
-    return gain / best if wanted and at > 0 else 0.0
+    relevant_items = set(relevant)
+    best = sum(1 / log2(place + 1) for place in range(1, min(at, len(relevant_items)) + 1))
+    gain = sum(
+        1 / log2(place + 1) for place, item in enumerate(_distinct(ranking)[:at], start=1) if item in relevant_items
+    )
+    return gain / best if relevant_items and at > 0 else 0.0
 
 
 def recall(ranking: Sequence[str], relevant: Collection[str], *, at: int) -> float:
-    """Share of the relevant that is among the first `at`, 0..1; 0 when nothing is relevant."""
-    wanted = set(relevant)
-    return len(wanted.intersection(_distinct(ranking)[:at])) / len(wanted) if wanted else 0.0
+    """Return the share of the relevant items that are among the first `at`, 0..1; 0 without relevant items."""
+    relevant_items = set(relevant)
+    return len(relevant_items.intersection(_distinct(ranking)[:at])) / len(relevant_items) if relevant_items else 0.0
 
 
 def reciprocal_rank(ranking: Sequence[str], relevant: Collection[str]) -> float:
-    """1 / the place of the first relevant item, 0 without one; its mean is MRR (Voorhees 1999, TREC-8)."""
-    wanted = set(relevant)
-    places = (place for place, item in enumerate(_distinct(ranking), start=1) if item in wanted)
+    """Return 1 / the place of the first relevant item, 0 without one; its mean is MRR (Voorhees 1999, TREC-8)."""
+    relevant_items = set(relevant)
+    places = (place for place, item in enumerate(_distinct(ranking), start=1) if item in relevant_items)
     return 1 / first if (first := next(places, None)) else 0.0
 
 
 def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
-    """How probable it is that one of `high` is over one of `low`, ties counting half: the area under the ROC curve.
+    """Return the probability that a score of `high` exceeds one of `low`: the area under the ROC curve.
 
-    .5 when both are alike, 1 when a threshold tells them apart; the Mann-Whitney U over the number of pairs (Hanley and
-    McNeil 1982). None when either is empty.
+    Ties count half. The value is .5 if both are distributed alike, and 1 if a threshold separates them. It is the
+    Mann-Whitney U over the number of pairs (Hanley and McNeil 1982), and None if either sequence is empty.
     """
     if not high or not low:
         return None
@@ -50,13 +52,13 @@ def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean, 0 of nothing."""
+    """Return the arithmetic mean, 0 for an empty sequence."""
     return sum(values) / len(values) if values else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Means over a number of questions."""
+    """Mean metrics of a number of questions."""
 
     questions: int
     ndcg_10: float
@@ -66,16 +68,16 @@ class Quality:
 
 
 def quality(rankings: Sequence[tuple[Sequence[str], Collection[str]]]) -> Quality:
-    """The means over (what was found, best first; what is relevant)."""
+    """Return the mean metrics over pairs of a ranking, best first, and its relevant items."""
     return Quality(
         questions=len(rankings),
-        ndcg_10=mean([ndcg(found, wanted) for found, wanted in rankings]),
-        recall_5=mean([recall(found, wanted, at=5) for found, wanted in rankings]),
-        recall_10=mean([recall(found, wanted, at=10) for found, wanted in rankings]),
-        mrr=mean([reciprocal_rank(found[:10], wanted) for found, wanted in rankings]),
+        ndcg_10=mean([ndcg(ranking, relevant) for ranking, relevant in rankings]),
+        recall_5=mean([recall(ranking, relevant, at=5) for ranking, relevant in rankings]),
+        recall_10=mean([recall(ranking, relevant, at=10) for ranking, relevant in rankings]),
+        mrr=mean([reciprocal_rank(ranking[:10], relevant) for ranking, relevant in rankings]),
     )
 
 
 def _distinct(ranking: Sequence[str]) -> list[str]:
-    """Each item once, at its best place: naming it again earns nothing."""
+    """Return each item once, at its best place, so that repetitions gain nothing."""
     return list(dict.fromkeys(ranking))

@@ -1,4 +1,4 @@
-"""A pool of documents in a real index, as sync would have put it there."""
+"""A pool of documents in a real index, stored as sync would store it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.evals._vectors import put
+from memoriter.evals._vectors import select_vectors
 from memoriter.ids import content_hash, vector_key
 from memoriter.index import Index
 from memoriter.search import CosineBaseline, SearchSettings, clean_query, rank
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 Words = Literal["analysed", "classic"]
 
 DAY = date(2026, 1, 1).toordinal()
-"""Of every document: nothing here fades."""
+"""Day of every document, so that decay has no effect."""
 DEPTH = 10
-"""Hits that are looked at."""
+"""Number of hits that are judged."""
 CANDIDATES = 40
-"""Passages that a leg may propose, however many hits are asked for: as a search for ten does."""
+"""Candidates from each retriever for any number of hits, as many as in a search for ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A way to rank."""
+    """A ranking method."""
 
     name: str
     settings: SearchSettings
     words: Words = "analysed"
-    meaning: bool = True
-    """Is the question's vector used?"""
+    use_vector: bool = True
+    """True if the question's vector is used."""
 
 
 SYSTEMS = (
-    System("keyword alone", SearchSettings(), meaning=False),
+    System("keyword alone", SearchSettings(), use_vector=False),
     System("vector alone", SearchSettings(hybrid=False)),
     System("classic", SearchSettings(scoring="classic"), words="classic"),
     System("calibrated", SearchSettings()),
@@ -58,68 +58,73 @@ OURS = SYSTEMS[-1]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one search found."""
+    """The documents that one search found."""
 
     documents: tuple[str, ...]
     """Ids, best first."""
     top_score: float
-    """0 when nothing was found."""
+    """Score of the first hit, 0 without hits."""
 
 
 @dataclass(slots=True)
 class PoolIndex:
-    """An open index that holds one pool. A session is a file with one turn a chunk; any other document is a file."""
+    """An open index of one pool.
+
+    A session is a file with one chunk for each turn. Any other document is a file of its own.
+    """
 
     index: Index
     spec: ModelSpec
-    cutting: ChunkingSettings
+    chunking: ChunkingSettings
     vectors: Rows
     files: dict[str, list[tuple[Document, Chunk]]]
     background: CosineBaseline
-    _places: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    _document_ids: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
 
     @classmethod
     @contextmanager
-    def built(
+    def build(
         cls, file: Path, pool: Pool, *, words: Words, vectors: Rows, spec: ModelSpec, clock: Callable[[], float]
     ) -> Generator[PoolIndex]:
-        """A new index with everything in it."""
+        """Open a new index of all documents of a pool, with their vectors."""
         with Index.open(file, clock=clock) as index:
             index.choose_engine("exact")
             index.use_vectors(spec)
-            start = CosineBaseline.of_model(spec.background)
-            made = cls(index, spec, ChunkingSettings(words=words), vectors, _files(pool.documents), start)
+            prior = CosineBaseline.of_model(spec.background)
+            pool_index = cls(
+                index, spec, ChunkingSettings(words=words), vectors, _group_into_files(pool.documents), prior
+            )
             with index.lease():
-                for path in made.files:
-                    made.write(path)
-            made.store_vectors()
-            made.learn_background()
-            yield made
+                for path in pool_index.files:
+                    pool_index.write(path)
+            pool_index.store_vectors()
+            pool_index.learn_background()
+            yield pool_index
 
     def write(self, path: str, without: Collection[str] = ()) -> None:
-        """Index one file, or what is left of it."""
+        """Index one file without some of its documents, or remove it if no document is left."""
         kept = [(document, chunk) for document, chunk in self.files[path] if document.id not in without]
         if not kept:
             self.index.remove_files([path])
             return
-        self._places |= {(path, chunk.start_line): document.id for document, chunk in kept}
+        self._document_ids |= {(path, chunk.start_line): document.id for document, chunk in kept}
         text = "\n".join(chunk.text for _, chunk in kept)
         source = Source(path, "memory", Path(path), len(text.encode("utf-8", "replace")), 0)
-        entries = [entry_of(chunk, DAY, self.cutting) for _, chunk in kept]
+        entries = [entry_of(chunk, DAY, self.chunking) for _, chunk in kept]
         self.index.put_file(source, content_hash(text), entries)
 
     def store_vectors(self) -> None:
-        """Give every chunk its vector."""
+        """Store the vector of every chunk."""
         keys = [vector_key(chunk) for chunks in self.files.values() for _, chunk in chunks]
-        self.index.put_vectors(*put(self.vectors, keys, self.spec.dimensions))
+        self.index.put_vectors(*select_vectors(self.vectors, keys, self.spec.dimensions))
 
     def learn_background(self) -> None:
-        """Measure how alike unrelated chunks look, as sync does after every change."""
+        """Measure the similarity of unrelated chunks, as sync does after every change."""
         self.background = learn_background(self.index, self.spec)
 
     @contextmanager
     def without(self, documents: Collection[str]) -> Generator[None]:
-        """The index as it would be had these documents never been written: words, vectors, neighbours, background."""
+        """Remove documents within the context, as if never written: terms, vectors, neighbours and baseline change."""
         paths = [path for path, chunks in self.files.items() if any(document.id in documents for document, _ in chunks)]
         background = self.background
         with self.index.lease():
@@ -135,7 +140,7 @@ class PoolIndex:
             self.background = background
 
     def rank(self, system: System, text: str, vector: NDArray[np.float32] | None, *, depth: int = DEPTH) -> Ranking:
-        """The first `depth` hits, found as the backend finds them, whatever their score."""
+        """Return the first `depth` hits of any score, found as the backend finds them."""
         settings = replace(
             system.settings,
             background=self.background,
@@ -143,14 +148,14 @@ class PoolIndex:
             candidate_multiplier=CANDIDATES // depth,
             min_score=float("-inf"),
         )
-        given = vector if system.meaning else None
-        hits = rank(self.index, clean_query(text), given, settings, filters=Filters(), now=0.0)
-        found = tuple(self._places[hit.path, hit.start_line] for hit in hits)
-        return Ranking(found, hits[0].score if hits else 0.0)
+        query_vector = vector if system.use_vector else None
+        hits = rank(self.index, clean_query(text), query_vector, settings, filters=Filters(), now=0.0)
+        documents = tuple(self._document_ids[hit.path, hit.start_line] for hit in hits)
+        return Ranking(documents, hits[0].score if hits else 0.0)
 
 
-def _files(documents: Sequence[Document]) -> dict[str, list[tuple[Document, Chunk]]]:
-    """Documents as chunks of files, in order, each below the one before."""
+def _group_into_files(documents: Sequence[Document]) -> dict[str, list[tuple[Document, Chunk]]]:
+    """Return the documents as consecutive chunks of files, by path."""
     files: defaultdict[str, list[tuple[Document, Chunk]]] = defaultdict(list)
     for document in documents:
         chunks = files[f"memory/{document.session or document.id}.md"]

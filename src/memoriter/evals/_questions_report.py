@@ -1,4 +1,4 @@
-"""What the questions about a workspace say of it: tables, misses, and the same as plain values."""
+"""Reports of the questions about a workspace: tables and misses as text, and the same as plain values."""
 
 from __future__ import annotations
 
@@ -16,73 +16,76 @@ if TYPE_CHECKING:
     from memoriter.types import Hit
 
 OUTCOMES = ("match", "weak", "none")
-SHOWN = 3
+TOP = 3
+"""Number of first hits in which an answer should be."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionsReport:
-    """The figures of one run."""
+    """The results of one run, and their figures."""
 
     answerable: tuple[QuestionResult, ...]
     unanswerable: tuple[QuestionResult, ...]
 
     @property
     def auc(self) -> float | None:
-        """How well the top score tells questions with an answer from those without."""
-        return auc([asked.top_score for asked in self.answerable], [asked.top_score for asked in self.unanswerable])
+        """How well the top score separates questions with an answer from questions without one; see `auc`."""
+        return auc([result.top_score for result in self.answerable], [result.top_score for result in self.unanswerable])
 
     @property
     def misses(self) -> tuple[QuestionResult, ...]:
-        """Questions whose lines are not among the first three hits shown."""
-        return tuple(asked for asked in self.answerable if not _within(_lines(asked), SHOWN) or not _is_shown(asked))
+        """Questions whose lines are not among the first three hits, or are below the minimum score."""
+        return tuple(
+            result for result in self.answerable if not _within(_lines_place(result), TOP) or not _is_shown(result)
+        )
 
     def lines(self) -> list[str]:
-        """The report for a person."""
-        tables = (self._places(), self._outcomes())
+        """Return the report as lines of Markdown."""
+        tables = (self._places_table(), self._outcomes_table())
         return [
             *(line for table in tables for line in table.lines()),
-            *self._separation(),
+            *self._separation_lines(),
             "",
-            f"**Lines not among the first {SHOWN} shown ({len(self.misses)} of {len(self.answerable)})**",
+            f"**Lines not among the first {TOP} shown ({len(self.misses)} of {len(self.answerable)})**",
             "",
-            *(line for asked in self.misses for line in _miss(asked)),
+            *(line for result in self.misses for line in _miss_lines(result)),
         ]
 
     def values(self) -> dict[str, Any]:
-        """The report for a program."""
+        """Return the report as JSON values."""
         return {
-            "groups": [dict(zip(_COLUMNS, row, strict=True)) for row in self._places().rows],
+            "groups": [dict(zip(_COLUMNS, row, strict=True)) for row in self._places_table().rows],
             "outcomes": {
-                "answerable": _counts(self.answerable),
-                "unanswerable": _counts(self.unanswerable),
+                "answerable": _outcome_counts(self.answerable),
+                "unanswerable": _outcome_counts(self.unanswerable),
             },
             "auc": self.auc,
-            "questions": [_value(asked) for asked in (*self.answerable, *self.unanswerable)],
+            "questions": [_result_values(result) for result in (*self.answerable, *self.unanswerable)],
         }
 
-    def _places(self) -> Table:
+    def _places_table(self) -> Table:
         rows = [_row("all", self.answerable)]
         for group in (_language, _kind):
-            names = sorted({group(asked) for asked in self.answerable})
-            rows += [_row(name, [asked for asked in self.answerable if group(asked) == name]) for name in names]
+            names = sorted({group(result) for result in self.answerable})
+            rows += [_row(name, [result for result in self.answerable if group(result) == name]) for name in names]
         return Table("Where the answer was found", _COLUMNS, tuple(rows))
 
-    def _outcomes(self) -> Table:
+    def _outcomes_table(self) -> Table:
         rows: list[tuple[str | int, ...]] = []
-        for name, asked in (("answerable", self.answerable), ("unanswerable", self.unanswerable)):
-            rows.append((name, *_counts(asked).values()))
-        right = [asked for asked in self.answerable if _within(_lines(asked), SHOWN)]
-        rows.append((f"lines in the first {SHOWN}", *_counts(right).values()))
+        for name, results in (("answerable", self.answerable), ("unanswerable", self.unanswerable)):
+            rows.append((name, *_outcome_counts(results).values()))
+        with_lines = [result for result in self.answerable if _within(_lines_place(result), TOP)]
+        rows.append((f"lines in the first {TOP}", *_outcome_counts(with_lines).values()))
         return Table("Outcomes", ("questions", *OUTCOMES), tuple(rows))
 
-    def _separation(self) -> list[str]:
+    def _separation_lines(self) -> list[str]:
         tops = ", ".join(
-            f"{asked.question.id} {asked.top_score:.3f} ({asked.hits[0].citation if asked.hits else 'nothing'})"
-            for asked in sorted(self.unanswerable, key=lambda asked: -asked.top_score)
+            f"{result.question.id} {result.top_score:.3f} ({result.hits[0].citation if result.hits else 'nothing'})"
+            for result in sorted(self.unanswerable, key=lambda result: -result.top_score)
         )
-        shown = "-" if self.auc is None else f"{self.auc:.3f}"
+        auc_text = "-" if self.auc is None else f"{self.auc:.3f}"
         return [
-            f"AUC of the top score, answerable against unanswerable: {shown}",
+            f"AUC of the top score, answerable against unanswerable: {auc_text}",
             f"Top scores without an answer: {tops}",
         ]
 
@@ -102,75 +105,83 @@ _COLUMNS = (
 )
 
 
-def _row(name: str, asked: Sequence[QuestionResult]) -> tuple[str | float | int, ...]:
-    counts = [sum(_within(place(one), limit) for one in asked) for place in (_note, _lines) for limit in (1, SHOWN, 6)]
-    reciprocal = mean([1 / place if (place := one.lines_place) else 0.0 for one in asked])
-    shown = sum(_within(_lines(one), SHOWN) and _is_shown(one) for one in asked)
-    return (name, len(asked), *counts, reciprocal, shown, mean([one.top_score for one in asked]))
+def _row(name: str, results: Sequence[QuestionResult]) -> tuple[str | float | int, ...]:
+    counts = [
+        sum(_within(place(result), limit) for result in results)
+        for place in (_note_place, _lines_place)
+        for limit in (1, TOP, 6)
+    ]
+    reciprocal = mean([1 / place if (place := result.lines_place) else 0.0 for result in results])
+    shown = sum(_within(_lines_place(result), TOP) and _is_shown(result) for result in results)
+    return (name, len(results), *counts, reciprocal, shown, mean([result.top_score for result in results]))
 
 
-def _language(asked: QuestionResult) -> str:
-    return asked.question.lang
+def _language(result: QuestionResult) -> str:
+    return result.question.lang
 
 
-def _kind(asked: QuestionResult) -> str:
-    return asked.question.kind
+def _kind(result: QuestionResult) -> str:
+    return result.question.kind
 
 
-def _note(asked: QuestionResult) -> int | None:
-    return asked.note_place
+def _note_place(result: QuestionResult) -> int | None:
+    return result.note_place
 
 
-def _lines(asked: QuestionResult) -> int | None:
-    return asked.lines_place
+def _lines_place(result: QuestionResult) -> int | None:
+    return result.lines_place
 
 
 def _within(place: int | None, limit: int) -> bool:
     return place is not None and place <= limit
 
 
-def _is_shown(asked: QuestionResult) -> bool:
-    """Is the hit with the right lines over the floor?"""
-    place = asked.lines_place
-    return place is not None and asked.hits[place - 1].score >= asked.floor
+def _is_shown(result: QuestionResult) -> bool:
+    """Return whether the first hit with the right lines has at least the minimum score."""
+    place = result.lines_place
+    return place is not None and result.hits[place - 1].score >= result.min_score
 
 
-def _counts(asked: Sequence[QuestionResult]) -> dict[str, int]:
-    found: Counter[str] = Counter(one.outcome for one in asked)
-    return {outcome: found[outcome] for outcome in OUTCOMES}
+def _outcome_counts(results: Sequence[QuestionResult]) -> dict[str, int]:
+    counts: Counter[str] = Counter(result.outcome for result in results)
+    return {outcome: counts[outcome] for outcome in OUTCOMES}
 
 
-def _miss(asked: QuestionResult) -> list[str]:
-    question = asked.question
+def _miss_lines(result: QuestionResult) -> list[str]:
+    question = result.question
     wanted = ", ".join(f"{answer.path}#L{answer.start_line}-L{answer.end_line}" for answer in question.answers)
-    places = f"note {asked.note_place or '-'}, lines {asked.lines_place or '-'}"
+    places = f"note {result.note_place or '-'}, lines {result.lines_place or '-'}"
     return [
-        f"{question.id} ({question.kind}, {asked.outcome}; {places}): {question.text}",
+        f"{question.id} ({question.kind}, {result.outcome}; {places}): {question.text}",
         f"    wanted {wanted}",
-        *(f"    {place}. {_found(hit)}" for place, hit in enumerate(asked.hits[:SHOWN], start=1)),
+        *(f"    {place}. {_hit_line(hit)}" for place, hit in enumerate(result.hits[:TOP], start=1)),
     ]
 
 
-def _found(hit: Hit) -> str:
-    told = hit.explanation
-    how = f" v {_number(told.vector)} k {_number(told.keyword)} n {_number(told.neighbours)}" if told else ""
-    return f"{hit.score:.3f}{how}  {hit.citation}  {' '.join(hit.snippet.split())[:80]}"
+def _hit_line(hit: Hit) -> str:
+    why = hit.explanation
+    details = (
+        f" v {_format_number(why.vector)} k {_format_number(why.keyword)} n {_format_number(why.neighbours)}"
+        if why
+        else ""
+    )
+    return f"{hit.score:.3f}{details}  {hit.citation}  {' '.join(hit.snippet.split())[:80]}"
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _value(asked: QuestionResult) -> dict[str, Any]:
-    question = asked.question
+def _result_values(result: QuestionResult) -> dict[str, Any]:
+    question = result.question
     return {
         "id": question.id,
         "lang": question.lang,
         "kind": question.kind,
         "question": question.text,
-        "outcome": asked.outcome,
-        "notePlace": asked.note_place,
-        "linesPlace": asked.lines_place,
-        "topScore": asked.top_score,
-        "found": [{"citation": hit.citation, "score": hit.score} for hit in asked.hits],
+        "outcome": result.outcome,
+        "notePlace": result.note_place,
+        "linesPlace": result.lines_place,
+        "topScore": result.top_score,
+        "found": [{"citation": hit.citation, "score": hit.score} for hit in result.hits],
     }

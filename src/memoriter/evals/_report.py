@@ -1,4 +1,4 @@
-"""What the sets say of the ways to rank: tables, and the same as plain values."""
+"""Reports that compare ranking methods on the sets: tables, and the same as plain values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = ("nDCG@10", "recall@5", "recall@10", "MRR", "AUC removed", "AUC elsew
 
 
 def system_table(result: DatasetResult) -> Table:
-    """One row a way to rank."""
+    """Return the table with one row for each ranking method."""
     rows = tuple((system.system, *_figures(system)) for system in result.systems)
     questions = result.ours.quality.questions
     title = f"{result.name}: {questions} questions, {result.documents} documents"
@@ -24,24 +24,24 @@ def system_table(result: DatasetResult) -> Table:
 
 
 def kinds_table(result: DatasetResult) -> Table | None:
-    """nDCG@10 and recall@10 by type of question; None where questions have no types."""
+    """Return nDCG@10 and recall@10 by type of question, or None if the questions have no types."""
     kinds = result.ours.by_kind
     if not kinds:
         return None
-    names = [name for system in result.systems for name in (f"{system.system} nDCG@10", "recall@10")]
+    columns = [name for system in result.systems for name in (f"{system.system} nDCG@10", "recall@10")]
     rows = [
         (
             kind,
             kinds[kind].questions,
-            *(value for system in result.systems for value in _short(system, kind)),
+            *(value for system in result.systems for value in _kind_figures(system, kind)),
         )
         for kind in kinds
     ]
-    return Table(f"{result.name} by type", ("type", "n", *names), tuple(rows))
+    return Table(f"{result.name} by type", ("type", "n", *columns), tuple(rows))
 
 
 def values(results: Sequence[DatasetResult]) -> dict[str, Any]:
-    """The results for a program."""
+    """Return the results as JSON values."""
     return {"sets": [asdict(result) for result in results]}
 
 
@@ -57,5 +57,5 @@ def _figures(system: SystemResult) -> tuple[float | None, ...]:
     )
 
 
-def _short(system: SystemResult, kind: str) -> tuple[float, float]:
+def _kind_figures(system: SystemResult, kind: str) -> tuple[float, float]:
     return system.by_kind[kind].ndcg_10, system.by_kind[kind].recall_10

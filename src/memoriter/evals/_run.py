@@ -1,4 +1,4 @@
-"""Every way to rank, through the real engine, over every question of a set."""
+"""Runs of every ranking method over every question of a set, through the real engine."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """What one way to rank achieves on one set."""
+    """Metrics of one ranking method on one set."""
 
     system: str
     quality: Quality
     by_kind: dict[str, Quality]
     auc_removed: float | None
-    """The top score of questions, against the same questions when what answers them has been taken out."""
+    """AUC of the top scores against those of the same questions after the documents that answer them are removed."""
     auc_elsewhere: float | None
-    """The same, against asking another pool; None where there is one pool."""
+    """AUC of the top scores against those of the same questions in another pool; None for a single pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetResult:
-    """What every way to rank achieves on one set."""
+    """Metrics of every ranking method on one set."""
 
     name: str
     lang: str
@@ -53,23 +53,23 @@ class DatasetResult:
 
 @dataclass(slots=True)
 class _Scores:
-    """What one system said, question after question."""
+    """Rankings and top scores of one system, question by question."""
 
     rankings: list[tuple[Need, Ranking]] = field(default_factory=list["tuple[Need, Ranking]"])
     removed: list[float] = field(default_factory=list[float])
     elsewhere: list[float] = field(default_factory=list[float])
 
     def result(self, name: str) -> SystemResult:
-        tops = [ranking.top_score for _, ranking in self.rankings]
-        kinds: defaultdict[str, list[tuple[Need, Ranking]]] = defaultdict(list)
+        top_scores = [ranking.top_score for _, ranking in self.rankings]
+        by_kind: defaultdict[str, list[tuple[Need, Ranking]]] = defaultdict(list)
         for need, ranking in self.rankings:
-            kinds[need.kind].append((need, ranking))
+            by_kind[need.kind].append((need, ranking))
         return SystemResult(
             name,
             _quality(self.rankings),
-            {kind: _quality(rankings) for kind, rankings in sorted(kinds.items()) if kind},
-            auc(tops, self.removed),
-            auc(tops, self.elsewhere),
+            {kind: _quality(rankings) for kind, rankings in sorted(by_kind.items()) if kind},
+            auc(top_scores, self.removed),
+            auc(top_scores, self.elsewhere),
         )
 
 
@@ -79,18 +79,22 @@ def _quality(rankings: Sequence[tuple[Need, Ranking]]) -> Quality:
 
 @dataclass(frozen=True, slots=True)
 class EvalRun:
-    """Measures sets with one provider's vectors."""
+    """A measurement of sets with one provider's vectors."""
 
     store: VectorStore
     folder: Path
-    """For indexes; empty."""
+    """An empty folder for the indexes."""
     clock: Callable[[], float]
     """Seconds since 1970."""
     progress: Callable[[Progress], None] = lambda _: None
 
     def measure(self, dataset: Dataset) -> DatasetResult:
-        """Rank, judge and count. Raises EmbeddingError."""
-        documents, questions = self._vectors(dataset)
+        """Return the metrics of every ranking method on a set.
+
+        Raises:
+            EmbeddingError: if the provider fails.
+        """
+        documents, questions = self._embed(dataset)
         pools = dataset.pools
         scores = {system.name: _Scores() for system in SYSTEMS}
         for words in ("analysed", "classic"):
@@ -98,7 +102,7 @@ class EvalRun:
             with ExitStack() as stack:
                 indexes = [
                     stack.enter_context(
-                        PoolIndex.built(
+                        PoolIndex.build(
                             self.folder / f"{dataset.name}-{words}-{number}.sqlite",
                             pool,
                             words=words,
@@ -109,14 +113,14 @@ class EvalRun:
                     )
                     for number, pool in enumerate(pools)
                 ]
-                asking = _Asking(indexes, pools, systems, questions, scores)
-                asking.ask()
-                asking.ask_elsewhere()
-                asking.ask_removed()
+                run = _PoolRun(indexes, pools, systems, questions, scores)
+                run.rank_all()
+                run.rank_elsewhere()
+                run.rank_removed()
         results = tuple(scores[system.name].result(system.name) for system in SYSTEMS)
         return DatasetResult(dataset.name, dataset.lang, len(dataset.documents), results)
 
-    def _vectors(self, dataset: Dataset) -> tuple[Rows, Rows]:
+    def _embed(self, dataset: Dataset) -> tuple[Rows, Rows]:
         chunks = [Chunk(1, 1, document.text) for document in dataset.documents]
         documents = {vector_key(chunk): chunk.contextual for chunk in chunks}
         questions = {question_key(text): text for text in (clean_query(need.text) for need in dataset.needs)}
@@ -125,8 +129,8 @@ class EvalRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """The questions of a set, put to indexes of its pools."""
+class _PoolRun:
+    """Searches for the questions of a set in indexes of its pools."""
 
     indexes: Sequence[PoolIndex]
     pools: Sequence[Pool]
@@ -134,14 +138,15 @@ class _Asking:
     questions: Rows
     scores: dict[str, _Scores]
 
-    def ask(self) -> None:
+    def rank_all(self) -> None:
+        """Search each pool for its own questions."""
         for index, pool in zip(self.indexes, self.pools, strict=True):
             for need in pool.needs:
                 for system, ranking in self._rank(index, need):
                     self.scores[system].rankings.append((need, ranking))
 
-    def ask_elsewhere(self) -> None:
-        """Ask each pool's questions of the next pool, where nothing answers them."""
+    def rank_elsewhere(self) -> None:
+        """Search the next pool for each pool's questions, which have no answer there."""
         if len(self.pools) < 2:
             return
         for index, pool in zip([*self.indexes[1:], self.indexes[0]], self.pools, strict=True):
@@ -149,13 +154,13 @@ class _Asking:
                 for system, ranking in self._rank(index, need, depth=1):
                     self.scores[system].elsewhere.append(ranking.top_score)
 
-    def ask_removed(self) -> None:
-        """Take out what answers a question, ask, put it back."""
+    def rank_removed(self) -> None:
+        """Search for each question while the documents that answer it are removed."""
         for index, pool in zip(self.indexes, self.pools, strict=True):
-            together: defaultdict[frozenset[str], list[Need]] = defaultdict(list)
+            needs_by_relevant: defaultdict[frozenset[str], list[Need]] = defaultdict(list)
             for need in pool.needs:
-                together[need.relevant].append(need)
-            for relevant, needs in together.items():
+                needs_by_relevant[need.relevant].append(need)
+            for relevant, needs in needs_by_relevant.items():
                 with index.without(relevant):
                     for need in needs:
                         for system, ranking in self._rank(index, need, depth=1):

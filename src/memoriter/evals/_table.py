@@ -1,4 +1,4 @@
-"""Figures as Markdown tables, which read well on a terminal too."""
+"""Markdown tables of figures, aligned for a terminal."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
 
     def lines(self) -> list[str]:
-        """The table in Markdown, with columns of even width."""
-        texts = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
+        """Return the table in Markdown, with each column padded to its width."""
+        texts = [list(self.columns), *([_format_cell(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-        head, *body = (_line(row, widths) for row in texts)
+        head, *body = (_format_row(row, widths) for row in texts)
         rule = "|".join(("", "-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:]), ""))
         return [f"**{self.title}**", "", head, rule, *body, ""]
 
 
-def _text(cell: Cell) -> str:
-    """Shares with three places and no leading zero, counts as they are, nothing as a dash."""
+def _format_cell(cell: Cell) -> str:
+    """Format shares with three places and no leading zero, counts unchanged, and None as a dash."""
     match cell:
         case None:
             return "-"
         case float():
-            shown = f"{cell:.3f}"
-            return shown.removeprefix("0") if shown.startswith("0.") else shown
+            text = f"{cell:.3f}"
+            return text.removeprefix("0") if text.startswith("0.") else text
         case int() | str():
             return str(cell)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _format_row(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *others = (
         cell.ljust(width) if column == 0 else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(cells, widths, strict=True))

@@ -1,4 +1,4 @@
-"""The vectors of documents and questions, kept between runs: the second run embeds nothing."""
+"""Storage of the vectors of documents and questions between runs, so that a second run embeds nothing."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
     Rows = Mapping[bytes, NDArray[np.float32]]
 
-SAVED_EVERY = 500
-"""Vectors after which the file is written: a run that is broken off loses no more."""
+SAVE_INTERVAL = 500
+"""New vectors after which the file is written, the most that an interrupted run can lose."""
 
 
 def question_key(text: str) -> bytes:
-    """What a question's vector is kept under: never the key of a document with the same text."""
+    """Return the storage key of a question's vector, which differs from that of a document with the same text."""
     return bytes.fromhex(content_hash(f"query\0{text}"))[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class VectorStore:
-    """One provider's vectors in one file of a folder. All of it can be deleted."""
+    """One provider's vectors in one file of a folder. The file can be deleted at any time."""
 
     provider: str
     folder: Path
     models: Path
-    """Where a provider keeps what it makes for itself."""
+    """Cache folder of the provider."""
 
     @property
     def spec(self) -> ModelSpec:
@@ -48,34 +48,43 @@ class VectorStore:
         return self.folder / f"vectors-{fingerprint(self.spec)}.npz"
 
     def vectors(self, texts: Mapping[bytes, str], role: Role, progress: Callable[[Progress], None]) -> Rows:
-        """A vector (dims,) for each key; texts that the provider refuses are left out. Raises EmbeddingError."""
-        known = self._load()
-        missing = {key: text for key, text in texts.items() if key not in known}
-        if missing:
-            self._embed(known, missing, role, progress)
-        return {key: known[key] for key in texts if key in known}
+        """Return a vector (dims,) for each key, without the texts that the provider refuses.
 
-    def _embed(
+        Args:
+            texts: the texts by key.
+            role: document or query.
+            progress: called after each batch.
+
+        Raises:
+            EmbeddingError: if the provider fails.
+        """
+        stored = self._load()
+        missing = {key: text for key, text in texts.items() if key not in stored}
+        if missing:
+            self._embed_missing(stored, missing, role, progress)
+        return {key: stored[key] for key in texts if key in stored}
+
+    def _embed_missing(
         self,
-        known: dict[bytes, NDArray[np.float32]],
+        stored: dict[bytes, NDArray[np.float32]],
         missing: Mapping[bytes, str],
         role: Role,
         progress: Callable[[Progress], None],
     ) -> None:
-        """Add what is missing, saving as it grows."""
+        """Embed the missing texts, and save after every `SAVE_INTERVAL` vectors and at the end."""
         provider = open_provider(self.provider, cache_dir=self.models)
-        keys, saved, done = list(missing), len(known), 0
+        keys, saved_count, processed = list(missing), len(stored), 0
         try:
             for batch in embed_in_batches(provider, list(missing.values()), role=role):
-                known.update(zip((keys[position] for position in batch.positions), batch.vectors, strict=True))
-                done += len(batch.positions) + len(batch.failures)
-                progress(Progress("embed", done, len(keys)))
-                if len(known) - saved >= SAVED_EVERY:
-                    self._save(known)
-                    saved = len(known)
+                stored.update(zip((keys[position] for position in batch.positions), batch.vectors, strict=True))
+                processed += len(batch.positions) + len(batch.failures)
+                progress(Progress("embed", processed, len(keys)))
+                if len(stored) - saved_count >= SAVE_INTERVAL:
+                    self._save(stored)
+                    saved_count = len(stored)
         finally:
             provider.close()
-            self._save(known)
+            self._save(stored)
 
     def _load(self) -> dict[bytes, NDArray[np.float32]]:
         import numpy as np
@@ -86,23 +95,23 @@ class VectorStore:
             keys, rows = stored["keys"], stored["rows"]
         return dict(zip((key.tobytes() for key in keys), rows, strict=True))
 
-    def _save(self, known: Mapping[bytes, NDArray[np.float32]]) -> None:
+    def _save(self, stored: Mapping[bytes, NDArray[np.float32]]) -> None:
         import numpy as np
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        fresh = self.file.with_suffix(f".{os.getpid()}.npz")
-        keys = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(-1, 16)
-        np.savez(fresh, keys=keys, rows=_matrix(known.values(), self.spec.dimensions))
-        fresh.replace(self.file)
+        temporary = self.file.with_suffix(f".{os.getpid()}.npz")
+        keys = np.frombuffer(b"".join(stored), dtype=np.uint8).reshape(-1, 16)
+        np.savez(temporary, keys=keys, rows=_to_matrix(stored.values(), self.spec.dimensions))
+        temporary.replace(self.file)
 
 
-def put(rows: Rows, keys: Sequence[bytes], dimensions: int) -> tuple[list[bytes], NDArray[np.float32]]:
-    """Those of the keys that have a vector, each once, with their vectors (n, dims)."""
-    found = [key for key in dict.fromkeys(keys) if key in rows]
-    return found, _matrix((rows[key] for key in found), dimensions)
+def select_vectors(rows: Rows, keys: Sequence[bytes], dimensions: int) -> tuple[list[bytes], NDArray[np.float32]]:
+    """Return the keys that have a vector, each once, and their vectors (n, dims)."""
+    available = [key for key in dict.fromkeys(keys) if key in rows]
+    return available, _to_matrix((rows[key] for key in available), dimensions)
 
 
-def _matrix(rows: Iterable[NDArray[np.float32]], dimensions: int) -> NDArray[np.float32]:
+def _to_matrix(rows: Iterable[NDArray[np.float32]], dimensions: int) -> NDArray[np.float32]:
     import numpy as np
 
     return np.array(list(rows), dtype=np.float32).reshape(-1, dimensions)

@@ -1,4 +1,4 @@
-"""Finding secrets in text and putting `***` in their place, before the text is indexed or leaves the machine."""
+"""Detection of secrets in text, and masking by `***` before the text is indexed or leaves the machine."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ __all__ = ["MASK", "Secret", "find_secrets", "mask", "mask_outgoing"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the patterns when they are first needed: compiling them takes longer than most searches."""
+    """Load the patterns on first use, because compiling them takes longer than most searches."""
     from importlib import import_module
 
     late = {"MASK": "_find", "Secret": "_find", "find_secrets": "_find", "mask": "_find", "mask_outgoing": "_outgoing"}

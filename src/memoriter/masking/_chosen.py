@@ -1,4 +1,4 @@
-"""Secrets that a person chose: words and short words with a digit, which only what stands around them gives away."""
+"""Secrets that a person chose: words and short words with a digit, which only their context identifies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ string str text char varchar nvarchar int integer number float bool boolean byte
 any type types field input label hint title name value values default required optional nullable readonly writeonly
 hidden visible true false none null nil undefined empty blank void self this other another same
 """
-"""What a form, a type or a schema says."""
+"""Words of forms, types and schemas."""
 _STATES = """
 password passwords passwort passwd passphrase passcode kennwort contrasena senha wachtwoord parola haslo heslo
 salasana losenord passord adgangskode sandi secret secrets token tokens credential credentials key keys login
@@ -25,158 +25,171 @@ dashlane safe nothing something anything above below here there later soon now a
 retype policy manager length minimum maximum authentication authorization prompt interactive mandatory needed
 allowed forbidden supported deprecated removed budget include omit same-origin bearer basic digest negotiate
 """
-"""What is said of a password."""
+"""Words that describe a password."""
 _VARIABLES = """
 candidate attempt guess entered typed submitted supplied given result data line lines word words raw stdin answer
 response body payload content chars letters buffer temp new old current previous env environ environment config
 settings options params args kwargs request form query row record entry item parts first second last next prev
 """
-"""What a program calls the place that holds one."""
+"""Names of variables that hold a password in a program."""
 _SENTENCE = """
 to and or is are was for with from in on the a an option options flag argument instead if when which that must as of
 at by not be can may will should only also both either without before after because while via using means sets asks
 """
-"""What follows the name of an option in a sentence."""
+"""Words that follow the name of an option in a sentence."""
 _EXAMPLES = """
 changeme example placeholder sample dummy foo bar baz qux test tests testing demo abc xyz
 """
-"""Examples."""
+"""Example values."""
 _ORDINARY = frozenset(f"{_TYPES} {_STATES} {_VARIABLES} {_SENTENCE} {_EXAMPLES}".split())
-"""Words that stand beside the names of secrets without being secrets."""
+"""Words that appear next to the name of a secret and are not secret."""
 _NUMBERED = re.compile(
     r"(?:sha|md|argon|bcrypt|base|utf|[rhep]s|oauth|http|tls|ssl|x|v|ver|version|step|option|section|page|chapter"
     r"|line|table|figure|fig|note|field|arg|param|gpt|cl|py|python|java|h|p)[-_.]?\d{1,5}[a-z]{0,2}",
     re.IGNORECASE,
 )
-"""An algorithm, a version, a place in a text."""
+"""Algorithms, versions and places in a text."""
 _IN_PROGRAMS = re.compile(
     r"pass|pw(?![a-z])|secret|token|key|str(?![a-z])|string|type|schema|field|input|value|hash|text|form|param|arg"
     r"|props|state|ref(?![a-z])|config|option|encoder|manager|service|provider|factory|model|validator"
     r"|get|set(?![a-z])|(?:^|_)(?:user|data|env)",
     re.IGNORECASE,
 )
-"""Parts of the names that programs give to what holds a secret."""
+"""Parts of the names of variables, types and functions that hold a secret in a program."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z.@-]*[A-Za-z]")
 _TYPED = re.compile(r"[A-Za-z]+\d{0,4}[!?%$#*+-]{0,2}|\d{1,4}[A-Za-z]+")
 _HUMP = re.compile(r"[a-z][A-Z]")
 _ENDS = re.compile(r"[\"'`*)\]}]{0,2}[ \t]{0,8}(?:$|\n|\r|#|//|<|[|&;。，、；）」]|\\n)")
-"""Nothing follows in this line but a comment."""
+"""The end of a line or of its part, or a comment."""
 _STARTS = re.compile(
     r"(?:^|\n|\\n|[\r;&?|`。，、；])[ \t]{0,20}(?:[-*>+] |export |set |env |\$env:|\|)?"
     r"[ \t]{0,4}[\"'*_]{0,2}[\w.$-]{0,60}$"
 )
 _LOOSE = re.compile(r"(?:^|[\s\"'`;&?{])(?:--?)?[\w.-]{0,60}$")
 _BEFORE, _AFTER = 90, 40
-PAIR = "value"
-"""What stands between a name and its value where each has a key, as in `{"name": …, "value": …}`."""
+VALUE_KEY = "value"
+"""The separator of a name and a value that have keys of their own, as in `{"name": …, "value": …}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueContext:
-    """What stands around a value that a name announces."""
+    """The context of a value that follows the name of a secret."""
 
     text: str
     name_start: int
     name_end: int
     start: int
-    """Of the value."""
-    between: str
-    """What separates name and value, without blanks around it."""
-    spaced: bool
-    """Whether there are blanks around it."""
-    opened: bool
-    """Whether a quotation mark stands before the value."""
-    prose: bool
-    """Whether a word such as `is` does: a sentence."""
-    personal: bool
-    """Whether the name is that of a password, which people choose, and not of a key, which programs make."""
+    """Start of the value."""
+    separator: str
+    """Characters that separate name and value, without blanks around them."""
+    has_blanks: bool
+    """True if blanks surround the separator."""
+    quoted: bool
+    """True if the value follows a quotation mark."""
+    in_sentence: bool
+    """True if a word such as `is` separates name and value, as in a sentence."""
+    is_password_name: bool
+    """True for the name of a password, which people choose; False for the name of a key, which programs generate."""
 
     @property
     def name(self) -> str:
         return self.text[self.name_start : self.name_end]
 
     @property
-    def environment(self) -> bool:
-        """Whether the name is written as environment variables are."""
+    def is_environment_variable(self) -> bool:
+        """True if the name is written like an environment variable."""
         return self.name.isascii() and self.name.isupper()
 
     @property
-    def foreign(self) -> bool:
-        """Whether the name is a word of a language that has other letters."""
+    def is_non_ascii(self) -> bool:
+        """True if the name is a word of a language with letters that are not ASCII."""
         return not self.name.isascii()
 
-    def alone(self, value: str) -> bool:
-        """Whether name and value are all that is in their line, or in their part of it."""
-        return self.ends(value) and bool(_STARTS.search(self.text[max(0, self.name_start - _BEFORE) : self.name_start]))
+    def is_alone(self, value: str) -> bool:
+        """Return whether name and value fill their line, or their part of it."""
+        return self.ends_line(value) and bool(
+            _STARTS.search(self.text[max(0, self.name_start - _BEFORE) : self.name_start])
+        )
 
-    def apart(self, value: str) -> bool:
-        """Whether name and value are words of their own, as in a list of settings, and no argument of a call."""
+    def is_separate(self, value: str) -> bool:
+        """Return whether name and value are separate words, as in a list of settings, and not an argument of a call."""
         end = self.start + len(value)
         after = self.text[end : end + 1]
         before = self.text[max(0, self.name_start - _BEFORE) : self.name_start]
         return (not after or after in " \t\r\n;&\"'`\\|") and bool(_LOOSE.search(before))
 
-    def ends(self, value: str) -> bool:
-        """Whether nothing but a comment follows in the line."""
+    def ends_line(self, value: str) -> bool:
+        """Return whether only a comment follows in the line."""
         end = self.start + len(value)
         return bool(_ENDS.match(self.text, end, end + _AFTER)) or end == len(self.text)
 
 
 def is_ordinary(value: str) -> bool:
-    """Is it a word that stands beside the names of secrets without being one?"""
+    """Return whether a value is a word that appears next to the names of secrets and is not secret."""
     lowered = value.lower().strip(".,:;!?*_-")
     return lowered in _ORDINARY or bool(_NUMBERED.fullmatch(value))
 
 
 def is_argument(value: str, following: str) -> bool:
-    """Is it what follows `--password` in a command, and not in a sentence about that option?"""
+    """Return whether a value follows `--password` in a command, and not in a sentence about that option."""
     if is_ordinary(value):
         return False
     in_sentence = following[:1] == " " and following[1:].isalpha()
     return not _WORD.fullmatch(value) or (len(value) >= 4 and not value.isupper() and not in_sentence)
 
 
-def is_chosen(value: str, place: ValueContext) -> bool:
-    """Could it be a secret that somebody thought of, such as `hunter2` or `correcthorsebattery`?"""
-    if len(value) < 3 or not value.isascii() or is_ordinary(value) or place.between == "," or "(" in value:
+def is_chosen(value: str, context: ValueContext) -> bool:
+    """Return whether a person may have chosen the value as a secret, such as `hunter2` or `correcthorsebattery`."""
+    if len(value) < 3 or not value.isascii() or is_ordinary(value) or context.separator == "," or "(" in value:
         return False
     if value.isdecimal():
-        return place.personal and len(value) >= 4 and (place.opened or place.environment or place.alone(value))
+        return (
+            context.is_password_name
+            and len(value) >= 4
+            and (context.quoted or context.is_environment_variable or context.is_alone(value))
+        )
     if not _WORD.fullmatch(value):
-        return _is_typed(value, place)
-    return False if place.prose and not place.opened else _is_word(value, place)
+        return _is_chosen_mixed(value, context)
+    return False if context.in_sentence and not context.quoted else _is_chosen_word(value, context)
 
 
-def _is_typed(value: str, place: ValueContext) -> bool:
-    """A word with a digit or two, or a sign."""
+def _is_chosen_mixed(value: str, context: ValueContext) -> bool:
+    """Return whether a word with digits or a sign is a chosen secret."""
     if not (_TYPED.fullmatch(value) or is_password(value, shortest=5)) or not any(map(str.isalnum, value)):
         return False
-    if place.personal:
-        named = place.between == "=" and not place.opened and not place.environment and _IN_PROGRAMS.match(value)
-        return len(value) >= 4 and not named
-    return place.environment and place.between == "=" and len(value) >= 5
+    if context.is_password_name:
+        is_code_name = (
+            context.separator == "="
+            and not context.quoted
+            and not context.is_environment_variable
+            and _IN_PROGRAMS.match(value)
+        )
+        return len(value) >= 4 and not is_code_name
+    return context.is_environment_variable and context.separator == "=" and len(value) >= 5
 
 
-def _is_word(value: str, place: ValueContext) -> bool:
-    """Letters alone."""
-    if place.opened or place.between == ">":
-        return _is_quoted_word(value, place)
-    if place.between == "=" and place.environment and not place.spaced:
-        return len(value) >= (3 if place.personal else 8)
-    named = bool(_IN_PROGRAMS.search(value)) or "." in value or (bool(_HUMP.search(value)) and len(value) < 12)
-    if named or (not place.personal and "token" in place.name.lower()):
+def _is_chosen_word(value: str, context: ValueContext) -> bool:
+    """Return whether a word of letters alone is a chosen secret."""
+    if context.quoted or context.separator == ">":
+        return _is_chosen_quoted_word(value, context)
+    if context.separator == "=" and context.is_environment_variable and not context.has_blanks:
+        return len(value) >= (3 if context.is_password_name else 8)
+    is_code_name = bool(_IN_PROGRAMS.search(value)) or "." in value or (bool(_HUMP.search(value)) and len(value) < 12)
+    if is_code_name or (not context.is_password_name and "token" in context.name.lower()):
         return False
-    least = 4 if place.personal else 10
-    if place.between in {"=", ":="}:
-        return len(value) >= least and (place.alone(value) if place.spaced else place.apart(value))
-    if place.between == PAIR:
-        return len(value) >= least
-    labelled = place.between in {":", "：", "＝"} and (place.ends(value) if place.foreign else place.alone(value))
-    return len(value) >= least and labelled and not value.endswith("ed")
+    minimum = 4 if context.is_password_name else 10
+    if context.separator in {"=", ":="}:
+        return len(value) >= minimum and (context.is_alone(value) if context.has_blanks else context.is_separate(value))
+    if context.separator == VALUE_KEY:
+        return len(value) >= minimum
+    is_labelled = context.separator in {":", "：", "＝"} and (
+        context.ends_line(value) if context.is_non_ascii else context.is_alone(value)
+    )
+    return len(value) >= minimum and is_labelled and not value.endswith("ed")
 
 
-def _is_quoted_word(value: str, place: ValueContext) -> bool:
-    lowered = place.name.lower()
-    if place.personal:
+def _is_chosen_quoted_word(value: str, context: ValueContext) -> bool:
+    lowered = context.name.lower()
+    if context.is_password_name:
         return len(value) >= 3
     return len(value) >= 6 and not lowered.startswith(("token", "credential", "authorization"))

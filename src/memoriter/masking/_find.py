@@ -1,4 +1,4 @@
-"""Finding secrets in text: keys, tokens and passwords, by their format, by what is written before them, by chance."""
+"""Detection of secrets in text: keys, tokens and passwords, by format, by the name before them, by randomness."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.masking import _formats as formats
-from memoriter.masking._chosen import PAIR, ValueContext, is_argument, is_chosen, is_ordinary
+from memoriter.masking._chosen import VALUE_KEY, ValueContext, is_argument, is_chosen, is_ordinary
 from memoriter.masking._looks import (
     is_identifier,
     is_password,
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MASK = "***"
-_PASSES = 8
+_MAX_PASSES = 8
+"""Passes over a text before whole lines are masked, and then over whole lines before all of it is masked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where something secret stands in a text: `start` to before `end`, without the beginning that names its format."""
+    """Span of a secret in a text, from `start` to before `end`, without the prefix that names its format."""
 
     start: int
     end: int
@@ -34,69 +35,68 @@ class Secret:
 
 
 def mask(text: str) -> str:
-    """The text with `***` in the place of every secret; the same object if there is none.
+    """Replace every secret in the text by `***`. A text without secrets is returned as the same object.
 
-    Of a token only what says its format stays (`ghp_***`, `AKIA***`): the first and the last characters of a secret
-    say which one it is to everybody who has a list to compare with, and shorten the search for the rest.
-    Masking what is masked changes nothing.
+    Only the prefix that names a token's format is kept (`ghp_***`, `AKIA***`). The first and last characters of a
+    secret would identify it to anyone with a list to compare, and shorten a search for the rest. Masking is idempotent.
     """
-    # What is masked may have been what explained its neighbour, such as the word in front of a public key. A text that
-    # is made to need ever more passes loses the lines concerned, and in the end everything.
-    for widened in (_same, _whole_lines):
-        for _ in range(_PASSES):
-            found = find_secrets(text)
-            if not found:
+    # A masked word may be the one that explained its neighbour, such as the word before a public key. If a text is
+    # crafted to need ever more passes, its affected lines are masked, and finally all of it.
+    for widen in (_unchanged, _widen_to_lines):
+        for _ in range(_MAX_PASSES):
+            secrets = find_secrets(text)
+            if not secrets:
                 return text
-            text = _masked(text, widened(text, found))
+            text = _replace(text, widen(text, secrets))
     return MASK if find_secrets(text) else text
 
 
-def _same(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
+def _unchanged(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
     del text
     return secrets
 
 
-def _whole_lines(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
-    """The lines in which secrets stand."""
+def _widen_to_lines(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
+    """Return the spans of the lines that contain secrets."""
     lines = list[Secret]()
     for secret in secrets:
         if not lines or secret.end > lines[-1].end:
             end = text.find("\n", secret.end)
             start = text.rfind("\n", 0, secret.start) + 1
             lines.append(Secret(start, len(text) if end < 0 else end, secret.kind))
-    return tuple(_merged(lines))
+    return tuple(_merge(lines))
 
 
-def _masked(text: str, secrets: Sequence[Secret]) -> str:
+def _replace(text: str, secrets: Sequence[Secret]) -> str:
     parts: list[str] = []
-    done = 0
+    position = 0
     for secret in secrets:
-        parts += text[done : secret.start], MASK
-        done = secret.end
-    return "".join((*parts, text[done:]))
+        parts += text[position : secret.start], MASK
+        position = secret.end
+    return "".join((*parts, text[position:]))
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
-    """Every secret of the text, in order, without overlaps; in time that grows as the text does."""
-    found = [*_by_format(text), *_by_place(text), *_by_name(text), *_by_chance(text)]
-    return tuple(_merged(found)) if found else ()
+    """Return every secret in the text, in order and without overlaps. The time is linear in the text's length."""
+    secrets = [*_find_by_format(text), *_find_by_place(text), *_find_by_name(text), *_find_random(text)]
+    return tuple(_merge(secrets)) if secrets else ()
 
 
-def _merged(found: Iterable[Secret]) -> Iterator[Secret]:
-    last: Secret | None = None
-    for secret in sorted(found, key=lambda each: (each.start, -each.end)):
-        if last is None:
-            last = secret
-        elif secret.start < last.end:
-            last = Secret(last.start, max(last.end, secret.end), last.kind)
+def _merge(secrets: Iterable[Secret]) -> Iterator[Secret]:
+    pending: Secret | None = None
+    for secret in sorted(secrets, key=lambda secret: (secret.start, -secret.end)):
+        if pending is None:
+            pending = secret
+        elif secret.start < pending.end:
+            pending = Secret(pending.start, max(pending.end, secret.end), pending.kind)
         else:
-            yield last
-            last = secret
-    if last is not None:
-        yield last
+            yield pending
+            pending = secret
+    if pending is not None:
+        yield pending
 
 
-def _by_format(text: str) -> Iterator[Secret]:
+def _find_by_format(text: str) -> Iterator[Secret]:
     for match in formats.FORMATS.finditer(text):
         kind = match.lastgroup or ""
         if is_varied(match[kind]) and not is_placeholder(match[kind]):
@@ -108,8 +108,8 @@ def _by_format(text: str) -> Iterator[Secret]:
                 yield Secret(start, end, "private key")
 
 
-def _by_place(text: str) -> Iterator[Secret]:
-    """What stands where a secret belongs: headers, cookies, addresses, commands."""
+def _find_by_place(text: str) -> Iterator[Secret]:
+    """Yield values in places that hold secrets: headers, cookies, addresses and commands."""
     if "://" in text:
         for match in formats.ADDRESS.finditer(text):
             if match["password"] is not None and not is_placeholder(match["password"]):
@@ -121,7 +121,7 @@ def _by_place(text: str) -> Iterator[Secret]:
                 yield Secret(*match.span("value"), "signature")
     for match in formats.HEADERS.finditer(text):
         kind = match.lastgroup or ""
-        if _is_header(kind, match[kind]):
+        if _is_header_secret(kind, match[kind]):
             yield Secret(*match.span(kind), "header")
     for match in formats.COOKIES.finditer(text):
         for cookie in formats.COOKIE.finditer(text, *match.span("line")):
@@ -136,13 +136,13 @@ def _by_place(text: str) -> Iterator[Secret]:
             yield Secret(*match.span(kind), "password")
 
 
-def _is_header(kind: str, value: str) -> bool:
+def _is_header_secret(kind: str, value: str) -> bool:
     if kind == "basic":
-        return ":" in _decoded(value)
+        return ":" in _decode_base64(value)
     return is_varied(value) and is_password(value) and not is_placeholder(value)
 
 
-def _decoded(value: str) -> str:
+def _decode_base64(value: str) -> str:
     from base64 import b64decode
 
     try:
@@ -169,7 +169,7 @@ _NAME = re.compile(
 _BARE = re.compile(r"(?:[!-%(-+\--:=-_a-{}~]|[&;|,](?!\s|$|[\w.%-]{1,40}=|[^\w]))+")
 _HASHED = re.compile(r"(?:sha\d*|md5|bcrypt|argon2\w*|pbkdf2\w*)[:$-]|\$(?:2[aby]|argon2\w*|[156y])\$", re.IGNORECASE)
 _CLOSING = {"「": "」", "“": "”", "‘": "’"}
-_LONGEST_VALUE = 400
+_MAX_VALUE_LENGTH = 400
 _CHOSEN_NAMES = (
     *(
         "pass",
@@ -188,117 +188,117 @@ _CHOSEN_NAMES = (
     ),
     *("パス", "合言葉", "暗"),
 )
-"""How the names of secrets begin that people choose; programs make the others."""
+"""Beginnings of the names of secrets that people choose. Programs generate secrets with other names."""
 _PROSE = ("is", "was", "는", "은", "이", "가", "是", "为", "為", "は")
 
 
-def _by_name(text: str) -> Iterator[Secret]:
-    """What is called a password, a token, a key."""
-    place = 0
-    while match := _NAME.search(text, place):
-        place = match.end("name")
-        if (found := _named(text, match)) is not None:
-            place = found.end
-            yield found
+def _find_by_name(text: str) -> Iterator[Secret]:
+    """Yield values that follow the name of a secret, such as password, token or key."""
+    position = 0
+    while match := _NAME.search(text, position):
+        position = match.end("name")
+        if (secret := _named_secret(text, match)) is not None:
+            position = secret.end
+            yield secret
 
 
-def _named(text: str, match: re.Match[str]) -> Secret | None:
-    opened, between = match["open"].strip("* \t"), match["between"].strip()
-    if not opened and between == ",":
+def _named_secret(text: str, match: re.Match[str]) -> Secret | None:
+    opening, between = match["open"].strip("* \t"), match["between"].strip()
+    if not opening and between == ",":
         return None
-    start, prose = match.end("open"), between.rstrip(":：= ").lower() in (*_PROSE, "|")
-    shown = _quoted(text, start) if opened else _bare(text, start)
-    if not shown or match["suffix"].endswith("hash") or _HASHED.match(shown) or is_placeholder(shown):
+    start, in_sentence = match.end("open"), between.rstrip(":：= ").lower() in (*_PROSE, "|")
+    value = _quoted_value(text, start) if opening else _bare_value(text, start)
+    if not value or match["suffix"].endswith("hash") or _HASHED.match(value) or is_placeholder(value):
         return None
-    if _is_value(shown, match, text, opened=bool(opened), prose=prose):
-        return Secret(start, start + len(shown), "password" if "pass" in match["name"].lower() else "secret")
+    if _is_secret_value(value, match, text, quoted=bool(opening), in_sentence=in_sentence):
+        return Secret(start, start + len(value), "password" if "pass" in match["name"].lower() else "secret")
     return None
 
 
-def _quoted(text: str, start: int) -> str:
-    """Up to the quotation mark that belongs to the one before, on the same line."""
+def _quoted_value(text: str, start: int) -> str:
+    """Return the text up to the matching quotation mark, or an empty string if it is not on the same line."""
     mark = _CLOSING.get(text[start - 1], text[start - 1])
-    end = text.find(mark, start, start + _LONGEST_VALUE)
+    end = text.find(mark, start, start + _MAX_VALUE_LENGTH)
     return "" if end < 0 or "\n" in text[start:end] else text[start:end].rstrip("\\")
 
 
-def _bare(text: str, start: int) -> str:
-    found = _BARE.match(text, start, start + _LONGEST_VALUE)
-    return found[0].rstrip(".,;:!?)}]*") if found else ""
+def _bare_value(text: str, start: int) -> str:
+    match = _BARE.match(text, start, start + _MAX_VALUE_LENGTH)
+    return match[0].rstrip(".,;:!?)}]*") if match else ""
 
 
-def _is_value(value: str, match: re.Match[str], text: str, *, opened: bool, prose: bool) -> bool:
-    """Is it a secret, or a word that explains one, a count, a variable?"""
-    name, between = match["name"].lower(), match["between"]
-    chosen = name.startswith(_CHOSEN_NAMES)
-    place = ValueContext(
+def _is_secret_value(value: str, match: re.Match[str], text: str, *, quoted: bool, in_sentence: bool) -> bool:
+    """Return whether a value is a secret, and not a word about one, a count or a variable."""
+    name, separator = match["name"].lower(), match["between"]
+    is_password_name = name.startswith(_CHOSEN_NAMES)
+    context = ValueContext(
         text,
         *match.span("name"),
         match.end("open"),
-        _separator(between),
-        spaced=between != between.strip(),
-        opened=opened,
-        prose=prose,
-        personal=chosen,
+        _separator(separator),
+        has_blanks=separator != separator.strip(),
+        quoted=quoted,
+        in_sentence=in_sentence,
+        is_password_name=is_password_name,
     )
-    if " " not in value and is_chosen(value, place):
+    if " " not in value and is_chosen(value, context):
         return True
     if value.isdigit():
-        return chosen and len(value) >= 6
-    if " " in value:  # a sentence, or a phrase of words that somebody quoted
-        return opened and name == "passphrase" and not prose
+        return is_password_name and len(value) >= 6
+    if " " in value:  # a sentence or a quoted passphrase
+        return quoted and name == "passphrase" and not in_sentence
     if is_ordinary(value):
         return False
-    if is_password(value, shortest=6 if chosen else 8):
-        return chosen or is_varied(value) or opened
+    if is_password(value, shortest=6 if is_password_name else 8):
+        return is_password_name or is_varied(value) or quoted
     return False
 
 
 def _separator(between: str) -> str:
-    """What separates a name from its value, without blanks; `value` where each has a key of its own."""
-    return PAIR if PAIR in between.lower() else between.strip()
+    """Return the separator without blanks, or `VALUE_KEY` if name and value have keys of their own."""
+    return VALUE_KEY if VALUE_KEY in between.lower() else between.strip()
 
 
 _LONG = re.compile(r"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/-]{24,}+={0,2}")
-_LOOKED_UP = re.compile(
+_IDENTIFIER_NAME = re.compile(
     r"(?:\bid|[a-z]Id|_id|hash|sha\d*|digest|checksum|etag|integrity|cursor|nonce|commit|rev|revision|fingerprint|build"
     r"|version|uuid|guid|cid|address|base64|sum|pubkey|public[_ -]?key|verification)"
     r"[\"'\]]{0,2}\s{0,3}[:=,-]?\s{0,3}(?:W/)?[\"'`(]{0,2}$",
     re.IGNORECASE,
 )
-OPEN_KEYS = re.compile(
+PUBLIC_VALUES = re.compile(
     r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=_%-]*+"
     r"|-----BEGIN (?!(?:[A-Z0-9]{1,12} ){0,3}PRIVATE)[A-Z0-9 ]{1,40}-----(?:[^-]|-(?!----))*+-----END"
     r"|(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9]{4,12}|sk-ssh-[a-z0-9@.]{4,30}) AAAA[A-Za-z0-9+/=]*+"
     r"|\bsha(?:1|256|384|512)[-:=][A-Za-z0-9+/_-]*+=*"
 )
-_LONGEST = 160
-"""More at once is content, such as a picture, and no key."""
+_MAX_RANDOM_LENGTH = 160
+"""Longer runs are content, such as a picture, and not keys."""
 
 
-def _by_chance(text: str) -> Iterator[Secret]:
-    """Long words in which letters and digits follow each other as nobody would write them."""
-    shown: list[tuple[int, int]] | None = None
+def _find_random(text: str) -> Iterator[Secret]:
+    """Yield long words in which letters and digits alternate at random."""
+    public_spans: list[tuple[int, int]] | None = None
     for match in _LONG.finditer(text):
         value, (start, end) = match[0], match.span()
-        if end - start > _LONGEST or not is_random(value.rstrip("="), 24) or is_identifier(value):
+        if end - start > _MAX_RANDOM_LENGTH or not is_random(value.rstrip("="), 24) or is_identifier(value):
             continue
-        if shown is None:
-            shown = [each.span() for each in OPEN_KEYS.finditer(text)]
-        if any(first <= start < last for first, last in shown) or _is_in_path(text, start, end):
+        if public_spans is None:
+            public_spans = [public_value.span() for public_value in PUBLIC_VALUES.finditer(text)]
+        if any(first <= start < last for first, last in public_spans) or _is_in_path(text, start, end):
             continue
-        if not _LOOKED_UP.search(text, max(0, start - 40), start) and not _is_written(value, text, start, end):
+        if not _IDENTIFIER_NAME.search(text, max(0, start - 40), start) and not _is_readable(value, text, start, end):
             yield Secret(start, end, "random")
 
 
-def _is_written(value: str, text: str, start: int, end: int) -> bool:
-    """Text in base64, or a line of a longer piece of base64."""
-    alone = (start == 0 or text[start - 1] == "\n") and (end == len(text) or text[end] in "\r\n")
-    return is_text_in_base64(value) or is_placeholder(value) or (alone and end - start >= 60)
+def _is_readable(value: str, text: str, start: int, end: int) -> bool:
+    """Return whether a value is base64 of text, a placeholder, or a line of a longer block of base64."""
+    is_whole_line = (start == 0 or text[start - 1] == "\n") and (end == len(text) or text[end] in "\r\n")
+    return is_text_in_base64(value) or is_placeholder(value) or (is_whole_line and end - start >= 60)
 
 
 def _is_in_path(text: str, start: int, end: int) -> bool:
-    """Part of an address, a path, a file name or an e-mail address."""
+    """Return whether a value is part of an address, a path, a file name or an e-mail address."""
     run = re.search(r"[^\s\"'`<>()\[\]{},;]*$", text[max(0, start - 300) : start])
     before, after = run[0] if run else "", text[end : end + 2]
     if "://" in before or before[-1:] in {"/", "\\", "@", "#", ".", "%"} or text[start] == "/":

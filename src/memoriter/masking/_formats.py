@@ -1,6 +1,6 @@
-"""Secrets that show by themselves what they are: what they begin with, and what follows.
+"""Patterns of secrets with a recognizable format: a fixed prefix, and the characters after it.
 
-Every pattern has a bounded look back and starts only where something new starts, so that no text makes it slow.
+Every pattern has a bounded lookbehind and starts only at the start of a token, so that no text makes it slow.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
-"""A token starts here, also behind `\\n` in JSON and behind `%3D` in an address."""
+"""The start of a token, also after `\\n` in JSON and after `%3D` in an address."""
 _WORD = r"[A-Za-z0-9_-]"
 
 TOKENS: tuple[tuple[str, str, str], ...] = (
@@ -60,7 +60,7 @@ TOKENS: tuple[tuple[str, str, str], ...] = (
     ("azure_storage", r"(?:AccountKey|SharedAccessKey|SharedSecret|EndpointSecret)=", r"[A-Za-z0-9+/]{20,}={0,2}"),
     ("azure_client", r"(?<![\w.~-])[A-Za-z0-9]{3}(?=[0-9]Q~)", r"[0-9]Q~[A-Za-z0-9_.~-]{31,34}"),
 )
-"""What it is, what it begins with (kept), what is secret."""
+"""Kind, prefix (kept) and secret part of each token."""
 
 FORMATS = re.compile(f"{_LEFT}(?:" + "|".join(f"(?:{start})(?P<{name}>{rest})" for name, start, rest in TOKENS) + ")")
 
@@ -70,7 +70,7 @@ PRIVATE_KEY = re.compile(
     r"|(?P<torn>(?:\s{0,2}[A-Za-z-]{4,20}: [^\n]{1,80}\n){0,3}(?:(?:\s|\\+[nr]|[\"'+,>|#]){0,8}[A-Za-z0-9+/=]{16,}+)*+"
     r"(?:(?:\s|\\+[nr]|[\"'+,>|#]){0,8}[A-Za-z0-9+/]{1,15}(?:=|\s*$))?=?))"
 )
-"""On many lines or on one; of one that is cut off, all that looks like a key."""
+"""A private key on one line or many. In a key that is cut off, all characters that look like a key."""
 
 PUTTY_KEY = re.compile(r"Private-Lines: \d{1,3}(?P<lines>(?:\s{1,2}[A-Za-z0-9+/=]{1,64}(?=\s|$))++)")
 

@@ -1,4 +1,4 @@
-"""Does a word look as if nobody had thought of it? What is random enough to be a secret, and what only looks so."""
+"""Tests of single words: which are random enough to be a secret, and which only look random."""
 
 from __future__ import annotations
 
@@ -44,74 +44,77 @@ _PLAIN = {
     "test",
 }
 _SIGNS = re.compile(r"[!@#$%^&*+=?~]")
-_DULL = re.compile(
+_ORDINARY = re.compile(
     r"v?\d+(?:[.\-:/]\d+)*[a-z%]{0,2}|\d{4}-\d\d-\d\d(?:T[\d:.+Z-]*)?|\d+(?:ms|[smhdKMG]B?|px)"
     r"|[A-Za-z]{1,18}\d?[.:,;!?)]*|(?:\.{0,2}|~)/[\w./-]*|[\w-]+(?:/[\w.-]+)+\.[a-z]{1,5}|[\w.+-]+@[\w-]+\.[a-z]{2,8}"
     r"|[\w-]+\.(?:md|py|json|txt|pem|ya?ml|toml)",
     re.IGNORECASE,
 )
-"""Dates, versions, measures, words, paths, addresses."""
+"""Dates, versions, measures, words, paths and addresses."""
 RANDOM_SHARE = 0.4
-"""Of the places between two characters, how many change between lower, upper and digits: .62 in random text, about
-.3 in names of many words."""
+"""Least share of adjacent characters that change between lower case, upper case and digits. It is .62 in random text
+and about .3 in names of several words."""
 LETTERS_SHARE = 0.25
-"""The same for letters alone behind what names a format."""
-LONG = 32
-"""Characters from which more than two groups of digits are expected."""
+"""The same share for letters alone after a format's prefix."""
+LONG_LENGTH = 32
+"""Length from which a random word has more than two groups of digits."""
 
 
 def is_placeholder(value: str) -> bool:
-    """Stands for a secret, or says where it comes from."""
+    """Return whether a value stands for a secret, or names where the secret comes from."""
     return value.lower().strip("\"'<>[](){}$%*.:;-_ ") in _PLAIN or bool(
         _PLACEHOLDER.search(value) or _REFERENCE.search(value)
     )
 
 
 def is_varied(value: str) -> bool:
-    """Has more than a handful of characters, and not only of words."""
+    """Return whether a value has many different characters and does not consist of words alone."""
     cases = all(kind.search(value) for kind in _CASES)
-    mixed = any(character.isdigit() for character in value) or (cases and _share(value) >= LETTERS_SHARE)
+    mixed = any(character.isdigit() for character in value) or (cases and _change_share(value) >= LETTERS_SHARE)
     return mixed and len(set(value)) >= min(8, len(value) // 2)
 
 
 def is_random(value: str, shortest: int) -> bool:
-    """Letters of both cases and digits, changing as often as in random text."""
+    """Return whether letters of both cases and digits alternate as often as in random text.
+
+    Values with fewer than `shortest` characters are not random.
+    """
     if len(value) < shortest or _HEX.fullmatch(value) or not all(kind.search(value) for kind in _CASES):
         return False
     if "/" in value and not _is_base64(value) and not is_random(max(value.split("/"), key=len), shortest):
         return False
-    if len(_DIGITS.findall(value)) < (2 if len(value) < LONG else 3):
+    if len(_DIGITS.findall(value)) < (2 if len(value) < LONG_LENGTH else 3):
         return False
-    return _share(value) >= RANDOM_SHARE and not any(_is_name(part) for part in _PARTS.split(value))
+    return _change_share(value) >= RANDOM_SHARE and not any(_is_camel_case_name(part) for part in _PARTS.split(value))
 
 
 def is_mixed(value: str) -> bool:
-    """Letters of both cases and digits in a long run, as in base64, and not words."""
-    return all(kind.search(value) for kind in (*_CASES, _DIGITS)) and _share(value) >= RANDOM_SHARE
+    """Return whether a long run has letters of both cases and digits, as base64 has and words have not."""
+    return all(kind.search(value) for kind in (*_CASES, _DIGITS)) and _change_share(value) >= RANDOM_SHARE
 
 
-def _share(value: str) -> float:
+def _change_share(value: str) -> float:
     return (len(_RUNS.findall(value)) - 1) / max(1, len(value) - 1)
 
 
-def _is_name(part: str) -> bool:
-    """Words joined by capitals, as a program has them; by chance one in thousands of random words is like that."""
+def _is_camel_case_name(part: str) -> bool:
+    """Return whether a part is words joined by capitals, as in programs. One random word in thousands is like that."""
     words = _WORDS.findall(part)
     return len(part) >= 12 and part.isalpha() and len(words) * 4 <= len(part)
 
 
 def _is_base64(value: str) -> bool:
-    """May a slash be a character of it? In a path the first name is a word."""
+    """Return whether a slash may be a base64 character. In a path, the first name is a word."""
     return ("+" in value or value.endswith("=") or len(value) == 40) and not value.partition("/")[0].islower()
 
 
 def is_identifier(value: str) -> bool:
-    """A digest, a UUID, a date, a version: something that is written down to be looked up."""
+    """Return whether a value is a UUID or a hexadecimal number, such as a digest, a date or a version."""
     return bool(_UUID.fullmatch(value) or _HEX.fullmatch(value))
 
 
 def is_text_in_base64(value: str) -> bool:
-    """Base64 of something that people can read."""
+    """Return whether a value is base64 of readable text."""
     try:
         plain = b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
     except (Error, ValueError):
@@ -121,8 +124,8 @@ def is_text_in_base64(value: str) -> bool:
 
 
 def is_password(value: str, *, shortest: int = 6) -> bool:
-    """Could have been chosen by somebody: letters with digits or signs, and not a date, version, path or name."""
-    if len(value) < shortest or is_placeholder(value) or _DULL.fullmatch(value):
+    """Return whether a person may have chosen a value: letters with digits or signs, no date, version, path or name."""
+    if len(value) < shortest or is_placeholder(value) or _ORDINARY.fullmatch(value):
         return False
     letters = any(character.isalpha() for character in value)
     digits = any(character.isdigit() for character in value)

@@ -1,4 +1,4 @@
-"""Ranking: pure functions from a question and an index to hits."""
+"""Ranking: pure functions from a query and an index to hits."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what explains an empty answer when there is one."""
+    """Load the diagnostics of empty results on first use."""
     if name in {"search_without_limits", "diagnose_empty"}:
         from memoriter.search import _empty_result
 

@@ -1,4 +1,4 @@
-"""From a question to the chunks worth scoring: each leg proposes, neighbours come along."""
+"""Candidates for scoring: the chunks that the retrievers propose, and their neighbours."""
 
 from __future__ import annotations
 
@@ -17,163 +17,184 @@ if TYPE_CHECKING:
 
     from memoriter.search._cosine_baseline import CosineBaseline
     from memoriter.search._ports import Reader, ScoringRowLike
-    from memoriter.search._score import Saturations, WeighedTerms
+    from memoriter.search._score import Saturations, WeightedTerms
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters
 
-FEWEST_CANDIDATES = 24
-"""From each leg, as many as for the usual six hits: who wants one gets the first of the six."""
+MIN_CANDIDATES = 24
+"""Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Chunks with what both legs have to say about each."""
+    """Chunks with their scores from both retrievers. Mappings are by row."""
 
-    briefs: Mapping[int, ScoringRowLike]
+    scoring_rows: Mapping[int, ScoringRowLike]
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
     """v of each candidate that has a vector."""
-    word_scores: Mapping[int, KeywordScore]
-    keyword_leg: Sequence[int]
+    keyword_scores: Mapping[int, KeywordScore]
+    keyword_ranking: Sequence[int]
     """Best first."""
-    vector_leg: Sequence[int]
+    vector_ranking: Sequence[int]
     """Best first."""
-    by_meaning: bool
-    """Whether the vector leg served."""
-    names_unknown: bool = False
-    """Whether the question names something that no chunk holds."""
+    has_vector: bool
+    """True if the vector retriever was used."""
+    has_unknown_name: bool = False
+    """True if the query names something that no chunk contains."""
 
-    def legs(self, row: int) -> tuple[str, ...]:
-        """The legs that proposed a candidate."""
-        proposed = (("vector", self.vector_leg), ("keyword", self.keyword_leg))
-        return tuple(name for name, ids in proposed if row in ids)
+    def retrievers(self, row: int) -> tuple[str, ...]:
+        """Return the names of the retrievers that proposed a candidate."""
+        rankings = (("vector", self.vector_ranking), ("keyword", self.keyword_ranking))
+        return tuple(name for name, ranking in rankings if row in ranking)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A question in the forms that the legs need."""
+    """A query in the forms that the retrievers need."""
 
     text: str
     terms: Sequence[str]
     vector: NDArray[np.float32] | None
-    """(dims,), unit length; None when the vector leg does not serve."""
+    """(dims,), unit length; None if the vector retriever is not available."""
 
 
-def gather_kinds(
-    reader: Reader, question: ParsedQuery, settings: SearchSettings, *, filters: Filters, words: bool
+def gather_by_kind(
+    reader: Reader, query: ParsedQuery, settings: SearchSettings, *, filters: Filters, use_keywords: bool
 ) -> Candidates:
-    """The candidates of each kind of source that shares the hits, so that none takes the places of another.
+    """Gather candidates for each kind of source separately, so that no kind takes the places of another.
 
-    Where places in a leg make the score, all kinds must be asked together.
+    Scores that depend on places in a ranking need one ranking of all kinds, so only calibrated scoring separates them.
     """
 
-    def ask(some: Filters) -> Candidates:
-        return gather(reader, question, settings.background, limit=settings.candidates, filters=some, words=words)
+    def gather_filtered(kind_filters: Filters) -> Candidates:
+        return gather(
+            reader,
+            query,
+            settings.background,
+            limit=settings.candidates,
+            filters=kind_filters,
+            use_keywords=use_keywords,
+        )
 
     if len(settings.kinds) < 2 or settings.scoring != "calibrated":
-        return ask(filters)
-    first, *others = (ask(replace(filters, sources=frozenset({kind}))) for kind in settings.kinds)
-    return reduce(_both, others, first)
+        return gather_filtered(filters)
+    first, *others = (gather_filtered(replace(filters, sources=frozenset({kind}))) for kind in settings.kinds)
+    return reduce(_merge, others, first)
 
 
-def _both(one: Candidates, other: Candidates) -> Candidates:
+def _merge(one: Candidates, other: Candidates) -> Candidates:
     return replace(
         one,
-        briefs={**one.briefs, **other.briefs},
+        scoring_rows={**one.scoring_rows, **other.scoring_rows},
         cosines={**one.cosines, **other.cosines},
         vector_scores={**one.vector_scores, **other.vector_scores},
-        word_scores={**one.word_scores, **other.word_scores},
-        keyword_leg=[*one.keyword_leg, *other.keyword_leg],
-        vector_leg=[*one.vector_leg, *other.vector_leg],
+        keyword_scores={**one.keyword_scores, **other.keyword_scores},
+        keyword_ranking=[*one.keyword_ranking, *other.keyword_ranking],
+        vector_ranking=[*one.vector_ranking, *other.vector_ranking],
     )
 
 
 def gather(
     reader: Reader,
-    question: ParsedQuery,
-    background: CosineBaseline,
+    query: ParsedQuery,
+    baseline: CosineBaseline,
     *,
     limit: int,
     filters: Filters,
-    words: bool = True,
+    use_keywords: bool = True,
 ) -> Candidates:
-    """Ask both legs for their best and let both judge all; `words` False leaves the keyword leg out."""
-    limit = max(limit, FEWEST_CANDIDATES)
-    corpus, frequency = reader.corpus(), reader.document_frequency(question.terms)
-    weighed = weigh(question.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
-    by_words = words and question.terms
-    weights = dict(zip(weighed.terms, weighed.idf, strict=True))
-    found = (
-        reader.keyword_search(weighed.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
-        if by_words
+    """Collect the best chunks of both retrievers and score all of them by both.
+
+    Args:
+        reader: the index.
+        query: the query.
+        baseline: similarity of unrelated chunks.
+        limit: candidates from each retriever; at least `MIN_CANDIDATES` are collected.
+        filters: the chunks that may become candidates.
+        use_keywords: False skips the keyword retriever.
+    """
+    limit = max(limit, MIN_CANDIDATES)
+    corpus, frequency = reader.corpus(), reader.document_frequency(query.terms)
+    weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
+    by_keywords = use_keywords and query.terms
+    weights = dict(zip(weighted.terms, weighted.idf, strict=True))
+    matches = (
+        reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
+        if by_keywords
         else ()
     )
-    keyword_leg = [row for row, _ in found]
-    vector_leg = _nearest(reader, question.vector, background, limit=limit, filters=filters)
-    proposed = {*keyword_leg, *vector_leg}
-    alike = filters.since is None and filters.until is None and filters.path is None
-    """Whether the neighbour of a chunk, in the same file, passes the filters as it does."""
-    near_words = {row + step for row in keyword_leg[: limit // 2] for step in (-1, 1)} if alike else set[int]()
-    known = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_words)
-    chosen = {row: known[row] for row in known if row in proposed or _beside(known, row, keyword_leg, near_words)}
-    cosines, scores = _vector_scores(reader, question, background, chosen)
+    by_keyword = [row for row, _ in matches]
+    by_vector = _nearest(reader, query.vector, baseline, limit=limit, filters=filters)
+    proposed = {*by_keyword, *by_vector}
+    # True if every neighbour in the same file passes the filters whenever the chunk does.
+    neighbours_pass = filters.since is None and filters.until is None and filters.path is None
+    near_keywords = (
+        {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)} if neighbours_pass else set[int]()
+    )
+    stored = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_keywords)
+    chosen = {
+        row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
+    }
+    cosines, scores = _vector_scores(reader, query, baseline, chosen)
     return Candidates(
-        briefs=chosen,
+        scoring_rows=chosen,
         cosines=cosines,
         vector_scores=scores,
-        word_scores=_word_scores(chosen, known, weighed) if by_words else {},
-        keyword_leg=keyword_leg,
-        vector_leg=vector_leg,
-        by_meaning=question.vector is not None,
-        names_unknown=weighed.names_unknown,
+        keyword_scores=_keyword_scores(chosen, stored, weighted) if by_keywords else {},
+        keyword_ranking=by_keyword,
+        vector_ranking=by_vector,
+        has_vector=query.vector is not None,
+        has_unknown_name=weighted.has_unknown_name,
     )
 
 
-def _beside(
-    known: Mapping[int, ScoringRowLike], row: int, keyword_leg: Sequence[int], near_words: AbstractSet[int]
+def _is_adjacent(
+    stored: Mapping[int, ScoringRowLike], row: int, by_keyword: Sequence[int], near_keywords: AbstractSet[int]
 ) -> bool:
-    """Whether a chunk lies next to one that the keyword leg proposed, in the same source."""
-    if row not in near_words:
+    """Return whether a chunk is next to one that the keyword retriever proposed, in the same source."""
+    if row not in near_keywords:
         return False
     return any(
-        other in keyword_leg and other in known and known[other].path == known[row].path for other in (row - 1, row + 1)
+        other in by_keyword and other in stored and stored[other].path == stored[row].path
+        for other in (row - 1, row + 1)
     )
 
 
 def _nearest(
-    reader: Reader, vector: NDArray[np.float32] | None, background: CosineBaseline, *, limit: int, filters: Filters
+    reader: Reader, vector: NDArray[np.float32] | None, baseline: CosineBaseline, *, limit: int, filters: Filters
 ) -> list[int]:
-    """The chunks that stand out most, best first."""
+    """Return the rows of the chunks that stand out most from the baseline, best first."""
     if vector is None:
         return []
-    found = reader.vector_search(vector, limit=limit, filters=filters, levels=background.levels(vector))
-    return [row for row, _ in found]
+    matches = reader.vector_search(vector, limit=limit, filters=filters, levels=baseline.levels(vector))
+    return [row for row, _ in matches]
 
 
 def _vector_scores(
-    reader: Reader, question: ParsedQuery, background: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
+    reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """The plain cosine and the score above the background of each candidate that has a vector."""
-    if question.vector is None or not chosen:
+    """Return the cosine and the score above the baseline of each candidate that has a vector."""
+    if query.vector is None or not chosen:
         return {}, {}
     ids, vectors = reader.vectors_at(chosen.keys())
     scripts = [chosen[row].script for row in ids]
-    scores = background.vector_scores(question.text, question.vector, scripts, vectors)
-    cosines = vectors @ question.vector
+    scores = baseline.vector_scores(query.text, query.vector, scripts, vectors)
+    cosines = vectors @ query.vector
     return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
 
 
-def _word_scores(
-    chosen: Mapping[int, ScoringRowLike], known: Mapping[int, ScoringRowLike], weighed: WeighedTerms
+def _keyword_scores(
+    chosen: Mapping[int, ScoringRowLike], stored: Mapping[int, ScoringRowLike], weighted: WeightedTerms
 ) -> dict[int, KeywordScore]:
-    """What the words say of the candidates, with the chunks beside them; of the others they say nothing."""
-    rows = list(known)
-    shares = saturations([(brief.term_counts, brief.length) for brief in known.values()], weighed)
-    held = {rows[position]: share for position, share in shares.items()}
+    """Return the keyword scores of the candidates that contain a term or have a neighbour that does."""
+    rows = list(stored)
+    by_position = saturations([(stored_row.term_counts, stored_row.length) for stored_row in stored.values()], weighted)
+    by_row = {rows[position]: saturation for position, saturation in by_position.items()}
 
-    def beside(row: int, step: int) -> Saturations:
-        near = held.get(row + step)
-        return near if near and known[row + step].path == known[row].path else {}
+    def neighbour(row: int, step: int) -> Saturations:
+        near = by_row.get(row + step)
+        return near if near and stored[row + step].path == stored[row].path else {}
 
-    told = {row + step for row in held for step in (-1, 0, 1)} & chosen.keys()
-    return {row: keyword_score(held.get(row, {}), beside(row, -1), beside(row, 1), weighed) for row in told}
+    scored = {row + step for row in by_row for step in (-1, 0, 1)} & chosen.keys()
+    return {row: keyword_score(by_row.get(row, {}), neighbour(row, -1), neighbour(row, 1), weighted) for row in scored}

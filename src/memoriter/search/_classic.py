@@ -1,7 +1,7 @@
-"""OpenClaw 2026.2.26's ranking, number for number: the oracle of our tests and the baseline of our measurements.
+"""OpenClaw 2026.2.26's ranking, reproduced exactly: the oracle of our tests and the baseline of our measurements.
 
-Its text score is 1 for every keyword hit, since FTS5's bm25 is negative and the formula clamps it at 0;
-that is kept here because this is what it does.
+Its text score is 1 for every keyword match, because FTS5's bm25 is negative and the formula clamps it at 0.
+This module keeps that behaviour.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters
 
-UNRANKED = 999.0
+NON_FINITE_RANK = 999.0
 
 
 def text_score(rank: float) -> float:
-    """1 / (1 + max(0, rank)); a rank that is not a number counts as 999."""
-    return 1 / (1 + (max(0.0, rank) if math.isfinite(rank) else UNRANKED))
+    """Return 1 / (1 + max(0, rank)); a rank that is not finite counts as 999."""
+    return 1 / (1 + (max(0.0, rank) if math.isfinite(rank) else NON_FINITE_RANK))
 
 
 def query_words(text: str) -> list[str]:
-    """Runs of letters, digits and underscores: each is quoted, and all must be there."""
+    """Return the runs of letters, digits and underscores. A chunk must contain all of them, each as a quoted phrase."""
     return [word for word in re.findall(r"\w+", text) if word]
 
 
 def merge(vector: Mapping[int, float], text: Mapping[int, float], weights: tuple[float, float]) -> dict[int, float]:
-    """Weighted sum of cosine and text score, for everything that either leg found; a missing leg counts 0."""
+    """Return the weighted sum of cosine and text score for every row of either mapping; a missing score counts as 0."""
     vector_weight, text_weight = weights
     rows: Iterable[int] = dict.fromkeys([*vector, *text])
     return {row: vector_weight * vector.get(row, 0.0) + text_weight * text.get(row, 0.0) for row in rows}
@@ -55,33 +55,39 @@ def classic_ranking(
     filters: Filters,
     now: float,
 ) -> list[tuple[StoredChunkLike, float]]:
-    """Passages with their scores, best first, before the floor and the cut."""
-    near = {} if vector is None else dict(reader.vector_search(vector, limit=settings.candidates, filters=filters))
+    """Return chunks with their scores, best first, before the minimum score and the result limit are applied."""
+    vector_scores = (
+        {} if vector is None else dict(reader.vector_search(vector, limit=settings.candidates, filters=filters))
+    )
     phrases = [" ".join(terms) for word in query_words(text) if (terms := classic_terms(word))]
-    words = settings.hybrid or vector is None
-    found = reader.keyword_search_all(phrases, limit=settings.candidates, filters=filters) if phrases and words else ()
-    texts = {row: text_score(rank) for row, rank in found}
+    use_keywords = settings.hybrid or vector is None
+    matches = (
+        reader.keyword_search_all(phrases, limit=settings.candidates, filters=filters)
+        if phrases and use_keywords
+        else ()
+    )
+    text_scores = {row: text_score(rank) for row, rank in matches}
     weights = settings.classic_weights if settings.hybrid else (1.0, 0.0)
-    scores = merge(near, texts, weights)
-    passages = reader.rows(scores.keys())
-    pairs = [(passages[row], _faded(passages[row], score, settings, now)) for row, score in scores.items()]
+    scores = merge(vector_scores, text_scores, weights)
+    chunks = reader.rows(scores.keys())
+    pairs = [(chunks[row], _apply_decay(chunks[row], score, settings, now)) for row, score in scores.items()]
     pairs.sort(key=lambda pair: -pair[1])
-    return _spread(pairs, settings)
+    return _diversify(pairs, settings)
 
 
-def _faded(passage: StoredChunkLike, score: float, settings: SearchSettings, now: float) -> float:
+def _apply_decay(stored: StoredChunkLike, score: float, settings: SearchSettings, now: float) -> float:
     if settings.half_life_days is None or not settings.hybrid:
         return score
-    changed = None if passage.source == "sessions" else start_of(date.fromordinal(passage.day))
-    start = classic_start(passage.path, passage.source, changed)
+    modified = None if stored.source == "sessions" else start_of(date.fromordinal(stored.day))
+    start = classic_start(stored.path, stored.source, modified)
     return score if start is None else score * decay(age_in_days(start, now), settings.half_life_days)
 
 
-def _spread(
+def _diversify(
     pairs: list[tuple[StoredChunkLike, float]], settings: SearchSettings
 ) -> list[tuple[StoredChunkLike, float]]:
     if settings.mmr_lambda is None or not settings.hybrid:
         return pairs
-    contents = [classic_tokens(snippet(passage.chunk.text)) for passage, _ in pairs]
-    order = mmr_order([score for _, score in pairs], contents, lambda_=settings.mmr_lambda)
+    token_sets = [classic_tokens(snippet(stored.chunk.text)) for stored, _ in pairs]
+    order = mmr_order([score for _, score in pairs], token_sets, lambda_=settings.mmr_lambda)
     return [pairs[position] for position in order]

@@ -1,9 +1,10 @@
-"""What unrelated chunks look like to the model, and how far a chunk stands out from them for a question.
+"""The baseline of cosines between unrelated chunks, and scores of how far a chunk stands out from it for a query.
 
-Raw cosines of different models mean different things, and every model puts texts of one language close together. So the
-vector leg judges what is left when both sides are centred: by the mean of the chunks in the same script, the question
-by half of it (so that chunks which are near everything lose). Measured with the bundled model: LoCoMo nDCG@10 of the
-vectors alone .36 -> .41; of 12 questions in another language than their note, 10 instead of 4 find it in three hits.
+Raw cosines of different models are not comparable, and every model puts texts of one language close together. The
+vector retriever therefore compares centred vectors: it subtracts the mean of the chunks in the same script from the
+chunk, and half of it from the query (so that chunks which are near everything rank lower). Measured with the bundled
+model: LoCoMo nDCG@10 of the vectors alone rises from .36 to .41; of 12 queries in another language than their note, 10
+instead of 4 find it in the first three hits.
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ if TYPE_CHECKING:
     from memoriter.types import ScriptBaselines
 
 PAIRS = 8_000
+"""Pairs of chunks in the sample."""
 PRIOR_CHUNKS = 10.0
-"""The model's own figures count as so many chunks of each script, so that a handful of notes does not decide."""
+"""Weight of the model's own figures, in chunks of each script, so that a handful of notes does not dominate."""
 PRIOR_PAIRS = 200.0
-NEAR_DUPLICATES = 0.005
-"""Share of the most similar pairs that is left out."""
+"""Weight of the prior deviation, in pairs."""
+NEAR_DUPLICATE_SHARE = 0.005
+"""Share of the most similar pairs that are left out."""
 SCRIPT_SHARE = 0.8
-"""How much of a centre is that of the script; the rest is that of all chunks, since a question is a little more likely
-to be answered in its own language."""
+"""Weight of the script's mean in a group's centre. The rest is the mean of all chunks, because the answer to a query is
+a little more likely to be in its own language."""
 QUERY_SHARE = 0.5
-"""How much of its script's centre is taken out of the question."""
-FULL = 6.0
-"""Standard deviations above the background that count as a perfect match of meaning."""
+"""Share of the centre of the query's script that is subtracted from the query."""
+FULL_SCORE_DEVIATIONS = 6.0
+"""Standard deviations above the baseline that count as a perfect vector match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,105 +46,113 @@ class Group:
     """The chunks of one script."""
 
     mean: NDArray[np.float32]
-    """The centre, (dims,)."""
+    """Centre, (dims,)."""
     chunks: int
     spread: float
     """Standard deviation of the centred product of unrelated pairs."""
 
     @property
     def share(self) -> float:
-        """How much the measured mean counts against the model's own figures, 0..1."""
+        """Weight of the measured mean against the model's own figures, 0..1."""
         return self.chunks / (self.chunks + PRIOR_CHUNKS)
 
 
 @dataclass(frozen=True, slots=True)
 class CosineBaseline:
-    """Unrelated chunks under one model: measured on the corpus, and the model's own figures where it has too few."""
+    """Similarity of unrelated chunks under one model.
+
+    It is measured on the corpus, and completed by the model's own figures where the corpus has too few chunks.
+    """
 
     cosine: float
     """Mean cosine of unrelated texts."""
     spread: float
     """Standard deviation of the centred product, for scripts without a group."""
     groups: Mapping[str, Group]
+    """Measured groups by script."""
 
     @property
     def figures(self) -> tuple[float, float]:
-        """Mean cosine of unrelated chunks, and the deviation of their centred products."""
+        """Mean cosine of unrelated chunks, and the standard deviation of their centred products."""
         return self.cosine, self.spread
 
     @classmethod
     def of_model(cls, figures: tuple[float, float]) -> CosineBaseline:
-        """The background before any chunk is known, from the model's mean cosine and its deviation."""
+        """Return the baseline of an empty corpus, from the model's mean cosine and its standard deviation."""
         mean, deviation = figures
         return cls(mean, max(deviation, 1e-6), {})
 
     def vector_scores(
         self, question: str, query: NDArray[np.float32], scripts: Sequence[str], vectors: NDArray[np.float32]
     ) -> NDArray[np.float64]:
-        """How far each chunk stands out for the question: 0 at the background, 1 for a perfect match; -1..1.
+        """Return how far each chunk stands out for the query: 0 at the baseline, 1 for a perfect match; -1..1.
 
         Args:
-            question: the text, for its script.
-            query: its vector (dims,), unit length.
-            scripts: of the n chunks.
-            vectors: of the chunks (n, dims), unit length.
+            question: text of the query, for its script.
+            query: vector of the query (dims,), unit length.
+            scripts: scripts of the n chunks.
+            vectors: vectors of the chunks (n, dims), unit length.
         """
         import numpy as np
 
-        asked = script_of(question)
-        own = self.groups.get(asked)
-        known = {script: self._of_script(own, script, query) for script in dict.fromkeys(scripts)}
-        from_query, between, spread = np.array([known[script] for script in scripts]).reshape(-1, 3).T
-        from_chunks = self._centre_dot(own, vectors) - between
+        query_script = script_of(question)
+        query_group = self.groups.get(query_script)
+        figures = {script: self._script_figures(query_group, script, query) for script in dict.fromkeys(scripts)}
+        from_query, between, spread = np.array([figures[script] for script in scripts]).reshape(-1, 3).T
+        from_chunks = self._centre_products(query_group, vectors) - between
         products = _dots(vectors, query) - from_query - QUERY_SHARE * from_chunks
-        return np.clip(products / spread / FULL, -1.0, 1.0)
+        return np.clip(products / spread / FULL_SCORE_DEVIATIONS, -1.0, 1.0)
 
-    def _of_script(self, own: Group | None, script: str, query: NDArray[np.float32]) -> tuple[float, float, float]:
-        """The question's product with the script's centre, that of both centres with each other, and the spread."""
+    def _script_figures(
+        self, query_group: Group | None, script: str, query: NDArray[np.float32]
+    ) -> tuple[float, float, float]:
+        """Return the product of the query and the script's centre, the product of both centres, and the spread."""
         group = self.groups.get(script)
         spread = group.spread if group else self.spread
-        return float(self._centre_dot(group, query)), self._between(own, group), spread
+        return float(self._centre_products(group, query)), self._centre_product(query_group, group), spread
 
     def products(
-        self, asked: str, queries: NDArray[np.float32], script: str, vectors: NDArray[np.float32]
+        self, query_script: str, queries: NDArray[np.float32], script: str, vectors: NDArray[np.float32]
     ) -> NDArray[np.float64]:
-        """Centred products of questions in one script with chunks in one script, row by row.
+        """Return the centred products of queries in one script and chunks in one script, row by row.
 
         Args:
-            asked: the questions' script.
-            queries: (n, dims) or (1, dims), unit length.
-            script: the chunks' script.
-            vectors: (n, dims), unit length.
+            query_script: script of the queries.
+            queries: vectors of the queries (n, dims) or (1, dims), unit length.
+            script: script of the chunks.
+            vectors: vectors of the chunks (n, dims), unit length.
         """
         import numpy as np
 
-        own, group = self.groups.get(asked), self.groups.get(script)
+        query_group, group = self.groups.get(query_script), self.groups.get(script)
         raw = np.einsum("ij,ij->i", np.broadcast_to(queries, vectors.shape), vectors)
-        from_query = self._centre_dot(group, queries)
-        from_chunks = self._centre_dot(own, vectors) - self._between(own, group)
+        from_query = self._centre_products(group, queries)
+        from_chunks = self._centre_products(query_group, vectors) - self._centre_product(query_group, group)
         return np.asarray(raw - from_query - QUERY_SHARE * from_chunks, dtype=np.float64)
 
     def levels(self, query: NDArray[np.float32]) -> ScriptBaselines | None:
-        """What the question's cosines mean in each script; None where chunks in one script only were measured."""
+        """Return mean and deviation of the query's cosines in each script, or None if only one script was measured."""
         if len(self.groups) < 2:
             return None
-        known = {script: (float(self._centre_dot(group, query)), group.spread) for script, group in self.groups.items()}
-        return {**known, "": (self.cosine, self.spread)}
+        baselines = {
+            script: (float(self._centre_products(group, query)), group.spread) for script, group in self.groups.items()
+        }
+        return {**baselines, "": (self.cosine, self.spread)}
 
-    def _centre_dot(self, group: Group | None, vectors: NDArray[np.float32]) -> NDArray[np.float32] | float:
-        """Products with a group's centre: its mean as far as it is known, else the model's mean cosine."""
+    def _centre_products(self, group: Group | None, vectors: NDArray[np.float32]) -> NDArray[np.float32] | float:
+        """Return products with a group's centre: its mean, mixed with the model's mean cosine if it has few chunks."""
         if group is None:
             return self.cosine
         return group.share * _dots(vectors, group.mean) + (1 - group.share) * self.cosine
 
-    def _between(self, left: Group | None, right: Group | None) -> float:
+    def _centre_product(self, left: Group | None, right: Group | None) -> float:
         if left is None or right is None:
             return self.cosine
         share = left.share * right.share
         return share * float(left.mean @ right.mean) + (1 - share) * self.cosine
 
     def dumps(self) -> str:
-        """As text, for the index to remember."""
+        """Return the baseline as JSON, which the index stores."""
         groups = {
             name: [base64.b64encode(group.mean.astype("<f4").tobytes()).decode(), group.chunks, group.spread]
             for name, group in self.groups.items()
@@ -150,7 +161,7 @@ class CosineBaseline:
 
     @classmethod
     def loads(cls, text: str) -> CosineBaseline:
-        """What `dumps` wrote."""
+        """Return the baseline from the text that `dumps` wrote."""
         import numpy as np
 
         stored = json.loads(text)
@@ -164,42 +175,44 @@ class CosineBaseline:
 def measure(
     texts: Sequence[str], vectors: NDArray[np.float32], figures: tuple[float, float], *, seed: int = 0
 ) -> CosineBaseline:
-    """The background of a corpus, from a sample of its chunks.
+    """Measure the baseline of a corpus from a sample of its chunks.
 
     Args:
-        texts: of n chunks, for their scripts.
-        vectors: of the same chunks (n, dims), unit length.
-        figures: the model's own mean cosine of unrelated texts and its deviation.
-        seed: of the draw of pairs; the same chunks in the same order give the same background.
+        texts: texts of n chunks, for their scripts.
+        vectors: vectors of the same chunks (n, dims), unit length.
+        figures: the model's own mean cosine of unrelated texts and its standard deviation.
+        seed: seed of the draw of pairs; the same chunks in the same order give the same baseline.
     """
     import numpy as np
 
     if len(vectors) < 2:
         return CosineBaseline.of_model(figures)
     scripts = [script_of(text) for text in texts]
-    left, right = _pairs(len(vectors), seed)
+    left, right = _draw_pairs(len(vectors), seed)
     cosines = np.einsum("ij,ij->i", vectors[left], vectors[right]).astype(np.float64)
-    kept = cosines <= np.quantile(cosines, 1 - NEAR_DUPLICATES)
+    kept = cosines <= np.quantile(cosines, 1 - NEAR_DUPLICATE_SHARE)
     left, right = left[kept], right[kept]
     share = len(vectors) / (len(vectors) + PRIOR_CHUNKS)
-    start = CosineBaseline.of_model((share * float(cosines[kept].mean()) + (1 - share) * figures[0], figures[1]))
-    rough = CosineBaseline(start.cosine, start.spread, _groups(scripts, vectors, start.spread))
-    products = _products(rough, scripts, vectors, left, right)
-    overall = _shrunk(products, start.spread)
-    spreads = {name: _shrunk(products[[scripts[row] == name for row in right]], overall) for name in rough.groups}
-    groups = {name: Group(group.mean, group.chunks, spreads[name]) for name, group in rough.groups.items()}
-    return CosineBaseline(start.cosine, overall, groups)
+    prior = CosineBaseline.of_model((share * float(cosines[kept].mean()) + (1 - share) * figures[0], figures[1]))
+    centred = CosineBaseline(prior.cosine, prior.spread, _group_by_script(scripts, vectors, prior.spread))
+    products = _pair_products(centred, scripts, vectors, left, right)
+    overall = _shrunk_deviation(products, prior.spread)
+    spreads = {
+        name: _shrunk_deviation(products[[scripts[row] == name for row in right]], overall) for name in centred.groups
+    }
+    groups = {name: Group(group.mean, group.chunks, spreads[name]) for name, group in centred.groups.items()}
+    return CosineBaseline(prior.cosine, overall, groups)
 
 
 def _dots(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Products with one vector, without BLAS, whose threads cost more here than they do."""
+    """Return products with one vector, without BLAS, whose threads cost more here than they save."""
     import numpy as np
 
     return np.einsum("...j,j->...", vectors, vector)
 
 
-def _pairs(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of different rows, drawn at random."""
+def _draw_pairs(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw pairs of different rows at random."""
     import numpy as np
 
     draw = np.random.default_rng(seed)
@@ -207,36 +220,39 @@ def _pairs(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return left, (left + draw.integers(1, count, PAIRS)) % count
 
 
-def _groups(scripts: Sequence[str], vectors: NDArray[np.float32], spread: float) -> dict[str, Group]:
+def _group_by_script(scripts: Sequence[str], vectors: NDArray[np.float32], spread: float) -> dict[str, Group]:
     import numpy as np
 
     names = np.array(scripts)
-    chosen = {name: vectors[names == name] for name in sorted(set(scripts))}
+    vectors_by_script = {name: vectors[names == name] for name in sorted(set(scripts))}
     rest = (1 - SCRIPT_SHARE) * vectors.mean(axis=0)
-    return {name: Group(SCRIPT_SHARE * rows.mean(axis=0) + rest, len(rows), spread) for name, rows in chosen.items()}
+    return {
+        name: Group(SCRIPT_SHARE * rows.mean(axis=0) + rest, len(rows), spread)
+        for name, rows in vectors_by_script.items()
+    }
 
 
-def _products(
-    background: CosineBaseline,
+def _pair_products(
+    baseline: CosineBaseline,
     scripts: Sequence[str],
     vectors: NDArray[np.float32],
     left: NDArray[np.int64],
     right: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The centred products of pairs, each left chunk standing in for a question."""
+    """Return the centred products of pairs; each left chunk takes the part of a query."""
     import numpy as np
 
-    asked, found = np.array(scripts)[left], np.array(scripts)[right]
+    left_scripts, right_scripts = np.array(scripts)[left], np.array(scripts)[right]
     products = np.zeros(len(left))
-    for question in background.groups:
-        for script in background.groups:
-            rows = np.flatnonzero((asked == question) & (found == script))
-            products[rows] = background.products(question, vectors[left[rows]], script, vectors[right[rows]])
+    for left_script in baseline.groups:
+        for right_script in baseline.groups:
+            rows = np.flatnonzero((left_scripts == left_script) & (right_scripts == right_script))
+            products[rows] = baseline.products(left_script, vectors[left[rows]], right_script, vectors[right[rows]])
     return products
 
 
-def _shrunk(products: NDArray[np.float64], prior: float) -> float:
-    """Standard deviation, drawn towards the prior where there are few pairs."""
+def _shrunk_deviation(products: NDArray[np.float64], prior: float) -> float:
+    """Return the standard deviation, shrunk towards the prior if there are few pairs."""
     pairs = len(products)
     variance = float(products.var()) if pairs else 0.0
     return ((pairs * variance + PRIOR_PAIRS * prior**2) / (pairs + PRIOR_PAIRS)) ** 0.5

@@ -1,4 +1,4 @@
-"""How long a search may take: one object, asked by every stage."""
+"""The time limit of a search, one object that every stage reads."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ class Deadline:
 
     @classmethod
     def within(cls, milliseconds: float, clock: Callable[[], float]) -> Deadline:
+        """Return a deadline that many milliseconds from now."""
         return cls(clock, clock() + milliseconds / 1000)
 
     @property
     def left(self) -> float:
-        """Seconds, never negative."""
+        """Seconds until the deadline, at least 0."""
         return max(self.at - self.clock(), 0.0)
 
     @property
     def passed(self) -> bool:
+        """True from the deadline on."""
         return self.clock() >= self.at

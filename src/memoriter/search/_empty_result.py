@@ -1,4 +1,4 @@
-"""Why a search found nothing where there is something: what was looked at, what was cut and by what, what helps."""
+"""Diagnostics for a search without hits: what was searched, which limit removed candidates, and what helps."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from memoriter.search._ports import Reader
     from memoriter.search._settings import SearchSettings
 
-OTHER_WORDS = "Ask with other words, a name or a date."
+REPHRASE = "Ask with other words, a name or a date."
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyResult:
-    """What a search that found nothing has looked at."""
+    """The scope of a search without hits, and the best scores without its limits."""
 
     chunks: int
-    """In the index."""
+    """Chunks in the index."""
     searched: int
-    """Of them, those that pass the filters."""
+    """Chunks that pass the filters."""
     min_score: float
     best: float | None = None
-    """The best score among those that pass the filters, however low; `None` if none was proposed."""
-    beyond: float | None = None
-    """The same without the filters."""
+    """Best score of the chunks that pass the filters, however low; `None` without candidates."""
+    best_unfiltered: float | None = None
+    """Best score without the filters; `None` without candidates."""
     filters: Filters = field(default_factory=Filters)
-    passing: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Chunks that pass each of the filters alone, by the filter in words; only where none passes all."""
-    by_meaning: bool = False
-    """Whether the vector leg served."""
-    words: bool = True
-    """Whether the question has any."""
-    classic: bool = False
-    """Whether a chunk had to hold all words of the question."""
+    passing_alone: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Number of chunks that pass each filter alone, by the filter in words; empty if a chunk passes all filters."""
+    has_vector: bool = False
+    """True if the vector retriever was used."""
+    has_words: bool = True
+    """True if the query contains a term."""
+    is_classic: bool = False
+    """True for classic scoring, in which a chunk must contain all words of the query."""
 
 
 def search_without_limits(
@@ -55,10 +55,10 @@ def search_without_limits(
     filters: Filters,
     now: float,
 ) -> EmptyResult:
-    """Ask once more what `rank` found nothing for, without the lowest score, then without the filters."""
-    floorless = replace(settings, min_score=-inf)
-    hits = rank(reader, text, vector, floorless, filters=filters, now=now)
-    anywhere = hits if filters.empty else rank(reader, text, vector, floorless, filters=Filters(), now=now)
+    """Repeat a search without hits, first without the minimum score, then without the filters as well."""
+    unlimited = replace(settings, min_score=-inf)
+    hits = rank(reader, text, vector, unlimited, filters=filters, now=now)
+    unfiltered = hits if filters.empty else rank(reader, text, vector, unlimited, filters=Filters(), now=now)
     chunks = reader.corpus().chunks
     searched = chunks if filters.empty else reader.count(filters)
     return EmptyResult(
@@ -66,75 +66,81 @@ def search_without_limits(
         searched=searched,
         min_score=settings.min_score,
         best=max((hit.score for hit in hits), default=None),
-        beyond=max((hit.score for hit in anywhere), default=None),
+        best_unfiltered=max((hit.score for hit in unfiltered), default=None),
         filters=filters,
-        passing={} if searched else {name: reader.count(part) for name, part in _parts(filters)},
-        by_meaning=vector is not None,
-        words=bool(query_terms(text)),
-        classic=settings.scoring == "classic",
+        passing_alone={} if searched else {name: reader.count(part) for name, part in _split_filters(filters)},
+        has_vector=vector is not None,
+        has_words=bool(query_terms(text)),
+        is_classic=settings.scoring == "classic",
     )
 
 
-def diagnose_empty(nothing: EmptyResult) -> tuple[Diagnostic, ...]:
-    """The reasons, the one that most likely matters first; none only for an index without a chunk."""
-    return tuple(_reasons(nothing)) if nothing.chunks else ()
+def diagnose_empty(result: EmptyResult) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics, the most likely cause first; an empty tuple only for an index without chunks."""
+    return tuple(_diagnostics(result)) if result.chunks else ()
 
 
-def _reasons(nothing: EmptyResult) -> Iterator[Diagnostic]:
-    best, beyond = nothing.best, nothing.beyond
-    outside = beyond is not None and (best is None or beyond >= nothing.min_score)
-    if not nothing.filters.empty and (outside or not nothing.searched):
-        yield Diagnostic("filtered_out", _left_out(nothing), _without_filters(nothing))
+def _diagnostics(result: EmptyResult) -> Iterator[Diagnostic]:
+    best, unfiltered = result.best, result.best_unfiltered
+    filters_hide_hits = unfiltered is not None and (best is None or unfiltered >= result.min_score)
+    if not result.filters.empty and (filters_hide_hits or not result.searched):
+        yield Diagnostic("filtered_out", _filter_message(result), _filter_remedy(result))
     if best is not None:
         message = (
-            f"{_chunks(nothing.searched)} could answer; the best scores {_down(best, 3)},"
-            f" and the lowest score that counts is {nothing.min_score:g}."
+            f"{_chunk_count(result.searched)} could answer; the best scores {_round_down(best, 3)},"
+            f" and the lowest score that counts is {result.min_score:g}."
         )
-        yield Diagnostic("below_min_score", message, f"{OTHER_WORDS}{_lower(best)}")
-    elif beyond is None and not nothing.words:
+        yield Diagnostic("below_min_score", message, f"{REPHRASE}{_min_score_hint(best)}")
+    elif unfiltered is None and not result.has_words:
         message = "The question has no word to look for, and its meaning could not be searched for."
-        yield Diagnostic("no_words", message, OTHER_WORDS)
-    elif beyond is None and nothing.classic:
-        message = f"None of {_chunks(nothing.chunks)} has every word of the question, as classic scoring wants."
+        yield Diagnostic("no_words", message, REPHRASE)
+    elif unfiltered is None and result.is_classic:
+        message = f"None of {_chunk_count(result.chunks)} has every word of the question, as classic scoring wants."
         remedy = 'Ask with fewer words, or set memorySearch.query.scoring to "calibrated".'
         yield Diagnostic("words_apart", message, remedy)
-    elif beyond is None:
-        message = f"None of {_chunks(nothing.chunks)} has a word of the question; words alone were searched."
-        yield Diagnostic("no_term_known", message, OTHER_WORDS)
+    elif unfiltered is None:
+        message = f"None of {_chunk_count(result.chunks)} has a word of the question; words alone were searched."
+        yield Diagnostic("no_term_known", message, REPHRASE)
 
 
-def _left_out(nothing: EmptyResult) -> str:
-    if not nothing.searched:
-        alone = ", ".join(f"{name} alone leaves {count}" for name, count in nothing.passing.items())
-        return f"The filters leave none of {_chunks(nothing.chunks)}: {alone}."
-    given = " and ".join(name for name, _ in _parts(nothing.filters))
-    if nothing.best is None:
-        what = "could be compared with" if nothing.by_meaning else "has a word of"
-        return f"None of {_chunks(nothing.searched)} that the filters leave ({given}) {what} the question; others do."
-    best = _down(nothing.beyond or 0.0, 3)
-    return f"The filters ({given}) leave out what answers better: without them the best scores {best}."
+def _filter_message(result: EmptyResult) -> str:
+    if not result.searched:
+        counts = ", ".join(f"{name} alone leaves {count}" for name, count in result.passing_alone.items())
+        return f"The filters leave none of {_chunk_count(result.chunks)}: {counts}."
+    names = " and ".join(name for name, _ in _split_filters(result.filters))
+    if result.best is None:
+        verb = "could be compared with" if result.has_vector else "has a word of"
+        return (
+            f"None of {_chunk_count(result.searched)} that the filters leave ({names}) {verb} the question; others do."
+        )
+    best = _round_down(result.best_unfiltered or 0.0, 3)
+    return f"The filters ({names}) leave out what answers better: without them the best scores {best}."
 
 
-def _without_filters(nothing: EmptyResult) -> str:
-    """What is promised here is what the same question then finds."""
-    filters, given = nothing.filters, list[str]()
+def _filter_remedy(result: EmptyResult) -> str:
+    """Return the remedy. The same query finds what the remedy promises."""
+    filters, flags = result.filters, list[str]()
     if filters.since is not None and filters.since == filters.until:
-        given.append("--on")
+        flags.append("--on")
     else:
-        given += ["--since"] if filters.since is not None else []
-        given += ["--until"] if filters.until is not None else []
-    given += ["--source"] if filters.sources is not None else []
-    given += ["--path"] if filters.path is not None else []
-    leave = f"Leave out {' and '.join(given)}."
-    return leave if nothing.beyond is None or nothing.beyond >= nothing.min_score else leave + _lower(nothing.beyond)
+        flags += ["--since"] if filters.since is not None else []
+        flags += ["--until"] if filters.until is not None else []
+    flags += ["--source"] if filters.sources is not None else []
+    flags += ["--path"] if filters.path is not None else []
+    remedy = f"Leave out {' and '.join(flags)}."
+    return (
+        remedy
+        if result.best_unfiltered is None or result.best_unfiltered >= result.min_score
+        else remedy + _min_score_hint(result.best_unfiltered)
+    )
 
 
-def _lower(best: float) -> str:
-    return f" With --min-score {_down(best, 2)} (minScore) you see what is nearest." if best >= 0 else ""
+def _min_score_hint(best: float) -> str:
+    return f" With --min-score {_round_down(best, 2)} (minScore) you see what is nearest." if best >= 0 else ""
 
 
-def _parts(filters: Filters) -> Iterator[tuple[str, Filters]]:
-    """Each filter alone, in words."""
+def _split_filters(filters: Filters) -> Iterator[tuple[str, Filters]]:
+    """Yield each filter alone, with its description."""
     if filters.sources is not None:
         yield f"source {' or '.join(sorted(filters.sources))}", Filters(sources=filters.sources)
     if filters.since is not None and filters.since == filters.until:
@@ -148,12 +154,12 @@ def _parts(filters: Filters) -> Iterator[tuple[str, Filters]]:
         yield f"path {filters.path!r}", Filters(path=filters.path)
 
 
-def _chunks(count: int) -> str:
+def _chunk_count(count: int) -> str:
     return f"{count:,} chunk{'' if count == 1 else 's'}"
 
 
-def _down(score: float, digits: int) -> str:
-    """The score with so many digits, and never more than it is: what is asked for by it is found."""
+def _round_down(score: float, digits: int) -> str:
+    """Format the score with `digits` digits, rounded down, so that a search with it as minimum score has hits."""
     step = 10**digits
-    shown = floor(score * step) / step
-    return f"{shown if shown <= score else shown - 1 / step:.{digits}f}"
+    rounded = floor(score * step) / step
+    return f"{rounded if rounded <= score else rounded - 1 / step:.{digits}f}"

@@ -1,4 +1,4 @@
-"""How many of the hits each kind of source may have: transcripts never drown notes, nor vanish behind them."""
+"""Balance of the hits between kinds of sources: neither notes nor transcripts take all places."""
 
 from __future__ import annotations
 
@@ -8,25 +8,30 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
 SHARE = 3
-"""A kind that has hits has at least one in so many."""
+"""A kind that has hits gets at least one place in this many."""
 _T = TypeVar("_T")
 
 
 def interleave(ranked: Sequence[_T], kinds: Sequence[Hashable], limit: int) -> list[_T]:
-    """The first `limit` items, but of each kind at least its share, as far as it has any; the order stays.
+    """Return the first `limit` items, in order, with at least a share for each kind that has items.
 
     Args:
-        ranked: best first.
-        kinds: of each item.
-        limit: how many; 0 or less: none.
+        ranked: items, best first.
+        kinds: kind of each item.
+        limit: number of items; 0 or less returns an empty list.
     """
     if limit <= 0:
         return []
     share = max(1, limit // SHARE)
-    places = {kind: [at for at, each in enumerate(kinds) if each == kind] for kind in dict.fromkeys(kinds)}
-    sure = {0, *(at for held in places.values() for at in held[:share])} if ranked else set[int]()
-    if len(sure) > limit:
-        sure = set(sorted(sure)[:limit])
-    rest = (at for at in range(len(ranked)) if at not in sure)
-    chosen = sorted([*sure, *(at for at, _ in zip(rest, range(limit - len(sure)), strict=False))])
-    return [ranked[at] for at in chosen]
+    positions = {
+        kind: [position for position, item_kind in enumerate(kinds) if item_kind == kind]
+        for kind in dict.fromkeys(kinds)
+    }
+    reserved = (
+        {0, *(position for of_kind in positions.values() for position in of_kind[:share])} if ranked else set[int]()
+    )
+    if len(reserved) > limit:
+        reserved = set(sorted(reserved)[:limit])
+    rest = (position for position in range(len(ranked)) if position not in reserved)
+    chosen = sorted([*reserved, *(position for position, _ in zip(rest, range(limit - len(reserved)), strict=False))])
+    return [ranked[position] for position in chosen]

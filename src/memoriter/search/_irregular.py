@@ -1,6 +1,6 @@
-"""Irregular English forms, which no stemmer brings together: `chosen` asks for `choose`.
+"""Irregular English forms, which stemmers do not unite: `chosen` becomes `choose`.
 
-Verbs that stand for anything (make, take, go) are left out: bringing their forms together would only add chance.
+Verbs with a very broad meaning (make, take, go) are left out: uniting their forms would only add chance matches.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ women:woman feet:foot teeth:tooth mice:mouse
 """
 
 
-def _lemmas() -> dict[str, str]:
-    found: dict[str, str] = {}
-    waiting: list[str] = []
-    for form in _FORMS.split():
-        name, _, lemma = form.partition(":")
-        waiting.append(name)
+def _parse_forms() -> dict[str, str]:
+    lemmas: dict[str, str] = {}
+    forms: list[str] = []
+    for entry in _FORMS.split():
+        form, _, lemma = entry.partition(":")
+        forms.append(form)
         if lemma:
-            found |= dict.fromkeys(waiting, lemma)
-            waiting = []
-    return found
+            lemmas |= dict.fromkeys(forms, lemma)
+            forms = []
+    return lemmas
 
 
-LEMMAS: dict[str, str] = _lemmas()
+LEMMAS: dict[str, str] = _parse_forms()

@@ -13,40 +13,46 @@ _ASCII_WORD = re.compile(r"[a-z0-9_]+")
 
 
 def jaccard(left: AbstractSet[Hashable], right: AbstractSet[Hashable]) -> float:
-    """Shared members over all members, 0..1; two empty sets are equal."""
+    """Return shared members over all members, 0..1; two empty sets give 1."""
     if not left and not right:
         return 1.0
     return len(left & right) / len(left | right)
 
 
 def mmr_score(relevance: float, similarity: float, lambda_: float) -> float:
-    """λ·relevance − (1 − λ)·similarity."""
+    """Return λ·relevance − (1 − λ)·similarity."""
     return lambda_ * relevance - (1 - lambda_) * similarity
 
 
 def mmr_order(scores: Sequence[float], contents: Sequence[AbstractSet[Hashable]], *, lambda_: float) -> list[int]:
-    """Positions in the order of greedy MMR over scores stretched to 0..1; λ is clamped to 0..1, 1 means by score."""
+    """Return positions in the order of greedy MMR.
+
+    Args:
+        scores: relevance of each item; they are scaled to 0..1.
+        contents: members of each item, compared by `jaccard`.
+        lambda_: clamped to 0..1; 1 orders by score.
+    """
     lambda_ = min(max(lambda_, 0.0), 1.0)
-    left = sorted(range(len(scores)), key=lambda i: -scores[i]) if lambda_ == 1 else list(range(len(scores)))
-    if lambda_ == 1 or len(left) <= 1:
-        return left
-    relevance = _stretched(scores)
-    nearest = [0.0] * len(scores)
+    remaining = sorted(range(len(scores)), key=lambda i: -scores[i]) if lambda_ == 1 else list(range(len(scores)))
+    if lambda_ == 1 or len(remaining) <= 1:
+        return remaining
+    relevance = _normalize(scores)
+    similarity = [0.0] * len(scores)
     order: list[int] = []
-    while left:
-        best = max(left, key=lambda i: (mmr_score(relevance[i], nearest[i], lambda_), scores[i]))
-        left.remove(best)
+    while remaining:
+        best = max(remaining, key=lambda i: (mmr_score(relevance[i], similarity[i], lambda_), scores[i]))
+        remaining.remove(best)
         order.append(best)
-        for i in left:
-            nearest[i] = max(nearest[i], jaccard(contents[i], contents[best]))
+        for i in remaining:
+            similarity[i] = max(similarity[i], jaccard(contents[i], contents[best]))
     return order
 
 
 def classic_tokens(text: str) -> frozenset[str]:
-    """The words that OpenClaw compares: ASCII letters, digits and underscores only."""
+    """Return the words that OpenClaw compares: runs of ASCII letters, digits and underscores, in lower case."""
     return frozenset(_ASCII_WORD.findall(text.lower()))
 
 
-def _stretched(scores: Sequence[float]) -> list[float]:
+def _normalize(scores: Sequence[float]) -> list[float]:
     low, high = min(scores), max(scores)
     return [(score - low) / (high - low) if high > low else 1.0 for score in scores]

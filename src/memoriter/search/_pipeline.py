@@ -1,4 +1,4 @@
-"""A question to its hits: both legs propose passages; then score, decay, MMR and the cut, each a function."""
+"""The ranking pipeline: both retrievers propose chunks, which are scored, decayed, diversified by MMR and cut."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import date
 from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import InvalidQuery
-from memoriter.search._candidates import Candidates, ParsedQuery, gather_kinds
+from memoriter.search._candidates import Candidates, ParsedQuery, gather_by_kind
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._interleave import interleave
 from memoriter.search._mmr import mmr_order
-from memoriter.search._score import BOTH_LEGS, MATCH, NOTHING, WORDS_ALONE, blend, related_at_most
+from memoriter.search._score import KEYWORDS_ONLY, MATCH, WITH_VECTORS, ZERO_SCORE, blend, cap_below_match
 from memoriter.search._snippet import snippet
 from memoriter.search._term_counts import members
 from memoriter.search._terms import query_terms
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     from memoriter.search._settings import SearchSettings
     from memoriter.types import Filters, Outcome
 
-LONGEST_QUERY = 4_000
-"""Characters of a question that are read; the rest changes neither its words nor its meaning much."""
-MOST_TERMS = 64
+MAX_QUERY_LENGTH = 4_000
+"""Characters of a query that are used. The rest would change its terms and its vector little."""
+MAX_TERMS = 64
+"""Distinct terms of a query that are searched."""
 RRF_CONSTANT = 60
-"""Cormack, Clarke and Büttcher 2009."""
+"""k of reciprocal rank fusion, as in Cormack, Clarke and Büttcher 2009."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A chunk with its score."""
+class RankedRow:
+    """A chunk with its score and the decay factor that the score contains."""
 
     row: int
     score: float
@@ -45,9 +46,13 @@ class Ranked:
 
 
 def clean_query(text: str) -> str:
-    """The question as it is searched for. Raises InvalidQuery when nothing is left of it."""
-    sound = text[:LONGEST_QUERY].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    cleaned = " ".join(sound.replace("\0", " ").split())
+    """Return the query as it is searched: valid Unicode, single spaces, at most `MAX_QUERY_LENGTH` characters.
+
+    Raises:
+        InvalidQuery: if the cleaned query is empty.
+    """
+    valid = text[:MAX_QUERY_LENGTH].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    cleaned = " ".join(valid.replace("\0", " ").split())
     if not cleaned:
         raise InvalidQuery(
             "The query is empty.", remedy="Ask with at least one word: memoriter search 'what we chose'."
@@ -64,134 +69,139 @@ def rank(
     filters: Filters,
     now: float,
 ) -> tuple[Hit, ...]:
-    """The hits for a cleaned question, best first.
+    """Return the hits for a cleaned query, best first.
 
     Args:
         reader: the index.
-        text: the question, as `clean_query` returns it.
-        vector: its vector (dims,), unit length, or None when the vector leg does not serve.
+        text: the query, as `clean_query` returns it.
+        vector: the query's vector (dims,), unit length, or None to search by keywords only.
         settings: how to rank.
-        filters: what may be found at all.
+        filters: the chunks that may become hits.
         now: seconds since 1970, for decay.
     """
     match settings.scoring:
         case "classic":
             pairs = classic_ranking(reader, text, vector, settings, filters=filters, now=now)
-            kept = [(passage, score) for passage, score in pairs if score >= settings.min_score]
-            return tuple(_hit(passage, score, None) for passage, score in kept[: max(settings.max_results, 0)])
+            passing = [(chunk, score) for chunk, score in pairs if score >= settings.min_score]
+            return tuple(_hit(chunk, score, None) for chunk, score in passing[: max(settings.max_results, 0)])
         case "calibrated" | "rrf":
-            terms = query_terms(text)[:MOST_TERMS]
+            terms = query_terms(text)[:MAX_TERMS]
             return _rank(reader, ParsedQuery(text, terms, vector), settings, filters=filters, now=now)
         case _:
             assert_never(settings.scoring)
 
 
 def _rank(
-    reader: Reader, question: ParsedQuery, settings: SearchSettings, *, filters: Filters, now: float
+    reader: Reader, query: ParsedQuery, settings: SearchSettings, *, filters: Filters, now: float
 ) -> tuple[Hit, ...]:
-    words = settings.hybrid or question.vector is None
-    found = gather_kinds(reader, question, settings, filters=filters, words=words)
-    scores = calibrated(found, settings) if settings.scoring == "calibrated" else _fused(found)
-    ranked = _spread(_ordered(found, _decayed(found, scores, settings, now)), found, settings)
-    good = [item for item in ranked if item.score >= settings.min_score]
-    kept = interleave(good, [found.briefs[item.row].source for item in good], settings.max_results)
-    passages = reader.rows([item.row for item in kept])
+    use_keywords = settings.hybrid or query.vector is None
+    candidates = gather_by_kind(reader, query, settings, filters=filters, use_keywords=use_keywords)
+    scores = calibrated(candidates, settings) if settings.scoring == "calibrated" else _fuse(candidates)
+    ordered = _diversify(_sort(candidates, _apply_decay(candidates, scores, settings, now)), candidates, settings)
+    passing = [item for item in ordered if item.score >= settings.min_score]
+    kept = interleave(passing, [candidates.scoring_rows[item.row].source for item in passing], settings.max_results)
+    chunks = reader.rows([item.row for item in kept])
     explained = settings.scoring == "calibrated"
     return tuple(
-        _hit(passages[item.row], item.score, _explanation(found, item, settings) if explained else None)
+        _hit(chunks[item.row], item.score, _explain(candidates, item, settings) if explained else None)
         for item in kept
-        if item.row in passages
+        if item.row in chunks
     )
 
 
 def outcome_of(hits: tuple[Hit, ...]) -> Outcome:
-    """`match` when the best hit is sure, `weak` when there are only unsure ones, `none` without any."""
+    """Return `match` if the best score is at least `MATCH`, `weak` if all scores are lower, `none` without hits."""
     if not hits:
         return "none"
     return "match" if max(hit.score for hit in hits) >= MATCH else "weak"
 
 
-def calibrated(found: Candidates, settings: SearchSettings) -> dict[int, float]:
-    """Every candidate's absolute score; related at most where the question names something that no chunk holds."""
-    scale = BOTH_LEGS if found.by_meaning else WORDS_ALONE
-    scores = {row: scale.of(_raw(found, row, settings)) for row in found.briefs}
-    return {row: related_at_most(score) for row, score in scores.items()} if found.names_unknown else scores
+def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, float]:
+    """Return the absolute score of every candidate, by row.
+
+    If the query names something that no chunk contains, all scores stay below `MATCH`.
+    """
+    scale = WITH_VECTORS if candidates.has_vector else KEYWORDS_ONLY
+    scores = {row: scale.calibrate(_raw_score(candidates, row, settings)) for row in candidates.scoring_rows}
+    return {row: cap_below_match(score) for row, score in scores.items()} if candidates.has_unknown_name else scores
 
 
-def _raw(found: Candidates, row: int, settings: SearchSettings) -> float:
-    words = found.word_scores.get(row, NOTHING)
-    return blend(found.vector_scores.get(row), words.value, settings.weight if settings.hybrid else 1.0)
+def _raw_score(candidates: Candidates, row: int, settings: SearchSettings) -> float:
+    keyword = candidates.keyword_scores.get(row, ZERO_SCORE)
+    return blend(candidates.vector_scores.get(row), keyword.value, settings.weight if settings.hybrid else 1.0)
 
 
-def _fused(found: Candidates) -> dict[int, float]:
-    """Reciprocal rank fusion, as a share of being first in both legs (or in the only one)."""
-    legs = [leg for leg in (_by_words(found), found.vector_leg) if leg]
-    best = len(legs) / (RRF_CONSTANT + 1)
+def _fuse(candidates: Candidates) -> dict[int, float]:
+    """Return reciprocal rank fusion scores, as a share of the score of the first place in every ranking."""
+    rankings = [ranking for ranking in (_keyword_ranking(candidates), candidates.vector_ranking) if ranking]
+    highest = len(rankings) / (RRF_CONSTANT + 1)
     scores: dict[int, float] = {}
-    for leg in legs:
-        for position, row in enumerate(leg, start=1):
-            scores[row] = scores.get(row, 0.0) + 1 / (RRF_CONSTANT + position) / best
-    return {row: score for row, score in scores.items() if row in found.briefs}
+    for ranking in rankings:
+        for position, row in enumerate(ranking, start=1):
+            scores[row] = scores.get(row, 0.0) + 1 / (RRF_CONSTANT + position) / highest
+    return {row: score for row, score in scores.items() if row in candidates.scoring_rows}
 
 
-def _by_words(found: Candidates) -> list[int]:
-    """What the keyword leg proposed, best first by all that the words say."""
-    return sorted(found.keyword_leg, key=lambda row: -found.word_scores.get(row, NOTHING).value)
+def _keyword_ranking(candidates: Candidates) -> list[int]:
+    """Return the keyword retriever's candidates, sorted by their full keyword scores, best first."""
+    return sorted(candidates.keyword_ranking, key=lambda row: -candidates.keyword_scores.get(row, ZERO_SCORE).value)
 
 
-def _decayed(found: Candidates, scores: Mapping[int, float], settings: SearchSettings, now: float) -> list[Ranked]:
+def _apply_decay(
+    candidates: Candidates, scores: Mapping[int, float], settings: SearchSettings, now: float
+) -> list[RankedRow]:
     half_life = settings.half_life_days
     if half_life is None:
-        return [Ranked(row, score) for row, score in scores.items()]
-    factors = {row: _fading(found.briefs[row], half_life, now) for row in scores}
-    return [Ranked(row, score * factors[row], factors[row]) for row, score in scores.items()]
+        return [RankedRow(row, score) for row, score in scores.items()]
+    factors = {row: _decay_factor(candidates.scoring_rows[row], half_life, now) for row in scores}
+    return [RankedRow(row, score * factors[row], factors[row]) for row, score in scores.items()]
 
 
-def _fading(brief: ScoringRowLike, half_life_days: float, now: float) -> float:
-    if brief.source == "memory" and is_evergreen(brief.path):
+def _decay_factor(row: ScoringRowLike, half_life_days: float, now: float) -> float:
+    if row.source == "memory" and is_evergreen(row.path):
         return 1.0
-    return decay(age_in_days(start_of(date.fromordinal(brief.day)), now), half_life_days)
+    return decay(age_in_days(start_of(date.fromordinal(row.day)), now), half_life_days)
 
 
-def _ordered(found: Candidates, ranked: list[Ranked]) -> list[Ranked]:
-    """Best first; equal scores in the order of path and line, so that every surface agrees."""
-    return sorted(ranked, key=lambda item: (-item.score, found.briefs[item.row].path, item.row))
+def _sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
+    """Sort best first, and equal scores by path and line, so that CLI, MCP and HTTP return the same order."""
+    return sorted(ranked, key=lambda item: (-item.score, candidates.scoring_rows[item.row].path, item.row))
 
 
-def _spread(ranked: list[Ranked], found: Candidates, settings: SearchSettings) -> list[Ranked]:
+def _diversify(ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings) -> list[RankedRow]:
     if settings.mmr_lambda is None:
         return ranked
-    bags = [members(found.briefs[item.row].term_counts) for item in ranked]
-    order = mmr_order([item.score for item in ranked], bags, lambda_=settings.mmr_lambda)
+    term_sets = [members(candidates.scoring_rows[item.row].term_counts) for item in ranked]
+    order = mmr_order([item.score for item in ranked], term_sets, lambda_=settings.mmr_lambda)
     return [ranked[position] for position in order]
 
 
-def _explanation(found: Candidates, item: Ranked, settings: SearchSettings) -> Explanation:
-    words = found.word_scores.get(item.row, NOTHING)
-    raw = _raw(found, item.row, settings)
+def _explain(candidates: Candidates, item: RankedRow, settings: SearchSettings) -> Explanation:
+    keyword = candidates.keyword_scores.get(item.row, ZERO_SCORE)
+    raw = _raw_score(candidates, item.row, settings)
     return Explanation(
-        cosine=found.cosines.get(item.row),
-        vector=found.vector_scores.get(item.row),
-        keyword=words.value,
-        coverage=words.coverage,
-        saturation=words.saturation,
-        neighbours=words.neighbours,
-        terms=words.held,
+        cosine=candidates.cosines.get(item.row),
+        vector=candidates.vector_scores.get(item.row),
+        keyword=keyword.value,
+        coverage=keyword.coverage,
+        saturation=keyword.saturation,
+        neighbours=keyword.neighbours,
+        terms=keyword.matched,
         raw=raw,
         calibrated=item.score / item.decay if item.decay else 0.0,
         decay=item.decay,
-        legs=found.legs(item.row),
+        legs=candidates.retrievers(item.row),
     )
 
 
-def _hit(passage: StoredChunkLike, score: float, explanation: Explanation | None) -> Hit:
+def _hit(stored: StoredChunkLike, score: float, explanation: Explanation | None) -> Hit:
     return Hit(
-        path=passage.path,
-        start_line=passage.chunk.start_line,
-        end_line=passage.chunk.end_line,
+        path=stored.path,
+        start_line=stored.chunk.start_line,
+        end_line=stored.chunk.end_line,
         score=score,
-        snippet=snippet(passage.chunk.text),
-        source=passage.source,
-        heading=passage.chunk.heading,
+        snippet=snippet(stored.chunk.text),
+        source=stored.source,
+        heading=stored.chunk.heading,
         explanation=explanation,
     )

@@ -1,4 +1,4 @@
-"""What a search needs of an index: the index room's `Index` fits, and so does anything with these methods."""
+"""Protocols of the index that a search reads. `memoriter.index.Index` implements them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CorpusLike(Protocol):
-    """Counts over everything indexed."""
+    """Counts over all indexed chunks."""
 
     @property
     def chunks(self) -> int: ...
@@ -23,7 +23,7 @@ class CorpusLike(Protocol):
 
 
 class ScoringRowLike(Protocol):
-    """What ranking needs of a stored chunk."""
+    """Fields of a stored chunk that ranking reads."""
 
     @property
     def id(self) -> int: ...
@@ -42,7 +42,7 @@ class ScoringRowLike(Protocol):
 
 
 class StoredChunkLike(Protocol):
-    """A stored chunk, with its text."""
+    """A stored chunk with its text."""
 
     @property
     def path(self) -> str: ...
@@ -55,7 +55,7 @@ class StoredChunkLike(Protocol):
 
 
 class Reader(Protocol):
-    """Read access to the two legs. Chunk ids of one file are consecutive, in the order of the file."""
+    """Read access to both retrievers. The ids of one file's chunks are consecutive, in the order of the file."""
 
     def corpus(self) -> CorpusLike: ...
     def count(self, filters: Filters) -> int: ...

@@ -1,9 +1,9 @@
-"""One absolute score: what a passage is worth for a question, whatever else was found.
+"""An absolute score of a chunk for a query, independent of the other candidates.
 
-raw = w·v + (1 − w)·k^1.25, where *v* says how far the vector stands out from those of unrelated passages and *k* how
-much of the question's words the passage (and a little of its neighbours) holds. Sparck Jones' idf and Robertson's BM25
-with k1 = 1.2, b = .75 as in FTS5; the constants were measured on conversations, on encyclopaedic questions in four
-languages and on the example workspace (`just eval`).
+raw = w·v + (1 − w)·k^1.25, where *v* measures how far the vector stands out from those of unrelated chunks, and *k* is
+the share of the query's terms that the chunk contains (and, with a lower weight, its neighbours). The terms are
+weighted by Sparck Jones' idf and Robertson's BM25 with k1 = 1.2, b = .75 as in FTS5. The constants were measured on
+conversations, on encyclopaedic questions in four languages and on the example workspace (`just eval`).
 """
 
 from __future__ import annotations
@@ -20,67 +20,75 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VECTOR_WEIGHT = 0.35
-"""w: flat within .004 nDCG@10 from .3 to .4 on every set."""
+"""w. From .3 to .4, nDCG@10 changes by at most .004 on every set."""
 NEIGHBOUR_SHARE = 0.5
-"""How much of a term that a chunk lacks counts where the chunk before or after holds it: LoCoMo gains .05 recall@10."""
+"""Share of a term's value that a chunk gets if only a neighbour contains the term: LoCoMo gains .05 recall@10."""
 ECHO_SHARE = 0.1
-"""How much each neighbour adds for a term that the chunk holds itself."""
+"""Share of a term's value that each neighbour adds if the chunk contains the term itself."""
 COVERAGE_SHARE = 0.7
+"""Share of coverage in k; the rest is saturation."""
 KEYWORD_POWER = 1.25
-"""A few chance words count for less than their share, so that they do not drag a question away from its meaning."""
+"""Makes a few words that match by chance count for less than their share, so that they do not outweigh the vector."""
 K1, B = 1.2, 0.75
 COMMON_SHARE = 0.05
-"""An everyday word is taken to be in this share of all chunks at least: few notes may use it rarely by chance."""
+"""Least document frequency of an everyday word, as a share of all chunks: in a few notes it may be rare by chance."""
 UNSEEN_CHUNKS = 100
-"""Added to the corpus when a term's rarity is judged, so that one note alone has rare and common words too."""
+"""Chunks added to the corpus size when idf is computed, so that even a single note has rare and common terms."""
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedTerms:
-    """A question's terms with what each is worth in this corpus."""
+class WeightedTerms:
+    """A query's terms with their weights in this corpus."""
 
     terms: tuple[str, ...]
     needles: tuple[bytes, ...]
     idf: tuple[float, ...]
     mean_length: float
     total: float
-    """The sum of all idf."""
-    names_unknown: bool = False
-    """Whether the question names something by a number (`KLP-2267`) that no chunk holds: then nothing is a match."""
+    """Sum of all idf."""
+    has_unknown_name: bool = False
+    """True if the query contains a numbered name (`KLP-2267`) that no chunk contains: then no chunk is a match."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordScore:
-    """k of one chunk and the parts it is made of: coverage and saturation 0..1, what is lent at most half as much."""
+    """k of one chunk and its parts: coverage and saturation in 0..1, the neighbours' part at most half as much."""
 
     coverage: float
     saturation: float
     neighbours: float
-    held: tuple[str, ...]
+    matched: tuple[str, ...]
+    """The query's terms that the chunk contains."""
 
     @property
     def value(self) -> float:
-        """k: what the chunk holds itself, and what the chunks around it add."""
+        """k: the chunk's own coverage and saturation, and the neighbours' part."""
         return COVERAGE_SHARE * self.coverage + (1 - COVERAGE_SHARE) * self.saturation + self.neighbours
 
 
-NOTHING = KeywordScore(0.0, 0.0, 0.0, ())
+ZERO_SCORE = KeywordScore(0.0, 0.0, 0.0, ())
 
 
-def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, mean_length: float) -> WeighedTerms:
-    """Give each term its idf; a term that no chunk holds weighs most, so that missing it counts.
+def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, mean_length: float) -> WeightedTerms:
+    """Weight each term by its idf. A term that no chunk contains weighs most, so that its absence lowers all scores.
 
-    An identifier that no chunk holds whole is left to its parts.
+    An identifier that no chunk contains as a whole is replaced by its parts.
+
+    Args:
+        terms: the query's terms.
+        frequency: chunks that contain each term.
+        chunks: number of chunks in the index.
+        mean_length: mean length of a chunk in terms.
     """
     absent = [term for term in terms if is_compound(term) and not frequency.get(term, 0)]
-    kept = tuple(term for term in terms if term not in absent) or tuple(terms)
+    used = tuple(term for term in terms if term not in absent) or tuple(terms)
     corpus = chunks + UNSEEN_CHUNKS
-    least = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in kept}
-    seen = (max(float(frequency.get(term, 0)), least[term]) for term in kept)
-    idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in seen)
-    return WeighedTerms(
-        kept,
-        tuple(map(needle, kept)),
+    minimum = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in used}
+    frequencies = (max(float(frequency.get(term, 0)), minimum[term]) for term in used)
+    idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in frequencies)
+    return WeightedTerms(
+        used,
+        tuple(map(needle, used)),
         idf,
         max(mean_length, 1.0),
         sum(idf),
@@ -89,55 +97,60 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
 
 
 Saturations = Mapping[int, float]
-"""BM25 of each term that a chunk holds, as a share of the most it could be, by the term's position in the question."""
+"""BM25 of each term that a chunk contains, as a share of its maximum, by the term's position in the query."""
 
 
-def saturations(chunks: Sequence[tuple[bytes, int]], query: WeighedTerms) -> dict[int, Saturations]:
-    """The `Saturations` of each chunk, given by its bag and its length in terms; chunks without any term are absent."""
-    found = occurrences([bag for bag, _ in chunks], query.needles)
+def saturations(chunks: Sequence[tuple[bytes, int]], query: WeightedTerms) -> dict[int, Saturations]:
+    """Return the `Saturations` of each chunk by its position. Chunks without any of the terms are left out.
+
+    Args:
+        chunks: packed term counts and length in terms of each chunk.
+        query: the terms with their weights.
+    """
+    counts_by_position = occurrences([term_counts for term_counts, _ in chunks], query.needles)
     damping = K1 * (1 - B), K1 * B / query.mean_length
     shares: dict[int, Saturations] = {}
-    for position, counts in found.items():
+    for position, counts in counts_by_position.items():
         damped = damping[0] + damping[1] * chunks[position][1]
         shares[position] = {term: n / (n + damped) for term, n in counts.items()}
     return shares
 
 
-def keyword_score(own: Saturations, before: Saturations, after: Saturations, query: WeighedTerms) -> KeywordScore:
-    """IDF-weighted coverage and saturation of the question's terms, and what the neighbours lend.
+def keyword_score(own: Saturations, before: Saturations, after: Saturations, query: WeightedTerms) -> KeywordScore:
+    """Return the idf-weighted coverage and saturation of the query's terms, and the neighbours' part.
 
     Args:
-        own: those of the chunk.
-        before: those of the chunk before it in its source; empty if there is none.
-        after: those of the chunk after it.
+        own: saturations of the chunk.
+        before: saturations of the chunk before it in its source; empty if there is none.
+        after: saturations of the chunk after it; empty if there is none.
         query: the terms with their weights.
     """
-    covered = saturated = lent = 0.0
+    covered = saturated = borrowed = 0.0
     for term, share in own.items():
         idf = query.idf[term]
         covered += idf
         saturated += idf * share
     for term in sorted(before.keys() | after.keys()) if before or after else ():
-        left, right = _worth(before.get(term)), _worth(after.get(term))
+        left, right = _term_value(before.get(term)), _term_value(after.get(term))
         share = ECHO_SHARE * (left + right) if term in own else NEIGHBOUR_SHARE * max(left, right)
-        lent += share * query.idf[term]
-    held = tuple([query.terms[term] for term in own])
-    return KeywordScore(covered / query.total, saturated / query.total, lent / query.total, held)
+        borrowed += share * query.idf[term]
+    matched = tuple([query.terms[term] for term in own])
+    return KeywordScore(covered / query.total, saturated / query.total, borrowed / query.total, matched)
 
 
-def _worth(saturation: float | None) -> float:
-    """What holding one term is worth, 0..1; nothing where it is not held."""
+def _term_value(saturation: float | None) -> float:
+    """Return the value of one contained term before its idf, 0..1; 0 if the chunk does not contain it."""
     return COVERAGE_SHARE + (1 - COVERAGE_SHARE) * saturation if saturation else 0.0
 
 
 def blend(vector: float | None, keyword: float, weight: float) -> float:
-    """The raw score: w·v + (1 − w)·k^1.25. A chunk that has no vector (yet) is judged by its words alone."""
+    """Return the raw score, w·v + (1 − w)·k^1.25, or k^1.25 for a chunk that has no vector (yet)."""
     sharp = keyword**KEYWORD_POWER
     return sharp if vector is None else weight * vector + (1 - weight) * sharp
 
 
 MATCH, WEAK = 0.5, 0.35
-"""Scores from which an answer counts as a match, and as a weak one."""
+"""Lowest scores of a match and of a weak match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,21 +158,21 @@ class Scale:
     """Maps raw scores to 0..1, monotonically (logistic)."""
 
     match: float
-    """The raw score that becomes `MATCH`."""
+    """Raw score that becomes `MATCH`."""
     weak: float
-    """The raw score that becomes `WEAK`: below it, passages are unrelated."""
+    """Raw score that becomes `WEAK`; chunks below it are unrelated."""
 
-    def of(self, raw: float) -> float:
-        """The score of a raw score, 0..1."""
+    def calibrate(self, raw: float) -> float:
+        """Return the score, 0..1, for a raw score."""
         steepness = math.log((1 - WEAK) / WEAK) / (self.match - self.weak)
         return 1 / (1 + math.exp(steepness * (self.match - raw)))
 
 
-BOTH_LEGS = Scale(match=0.24, weak=0.04)
-WORDS_ALONE = Scale(match=0.24, weak=0.02)
-"""Without vectors a few shared words are all there may be of the right note."""
+WITH_VECTORS = Scale(match=0.24, weak=0.04)
+KEYWORDS_ONLY = Scale(match=0.24, weak=0.02)
+"""Has a lower `weak`, because without vectors a few shared words may be all that identifies the right note."""
 
 
-def related_at_most(score: float) -> float:
-    """A score drawn below `MATCH`, in the same order: for passages that are about something else of the same name."""
+def cap_below_match(score: float) -> float:
+    """Compress a score to below `MATCH`, keeping the order; for chunks about something else of the same name."""
     return score if score <= WEAK else WEAK + 0.99 * (score - WEAK) * (MATCH - WEAK) / (1 - WEAK)

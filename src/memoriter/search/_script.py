@@ -1,4 +1,7 @@
-"""Which writing system a text is in, coarsely: embedding models put texts of one language close together."""
+"""Detection of a text's writing system, a coarse stand-in for its language.
+
+Embedding models put texts of one language close together.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,17 @@ _RANGES = {
     "thai": "\u0e00-\u0e7f",
 }
 _WORDS = re.compile(r"[A-Za-z\u00c0-\u024f]+")
-_LETTERS_A_WORD = 2.0
-"""A word of an ideographic or syllabic script has about so many characters."""
+_LETTERS_PER_WORD = 2.0
+"""Average length of a word in an ideographic or syllabic script."""
 _JAPANESE_SHARE = 0.15
-"""Kana among kana and ideographs, from which a text is Japanese."""
+"""Least share of kana among kana and ideographs in a Japanese text."""
 
 
 def script_of(text: str) -> str:
-    """The script of most of the words: `latin`, `hangul`, `kana` (Japanese), `han` (Chinese) and so on."""
+    """Return the script of most words: `latin`, `hangul`, `kana` (Japanese), `han` (Chinese) and so on."""
     if text.isascii():
         return "latin"
-    words = {name: len(pattern.findall(text)) / _LETTERS_A_WORD for name, pattern in _letters().items()}
+    words = {name: len(pattern.findall(text)) / _LETTERS_PER_WORD for name, pattern in _patterns().items()}
     ideographic = words["kana"] + words["han"]
     japanese = words["kana"] >= 1 and words["kana"] >= _JAPANESE_SHARE * ideographic
     words["kana"], words["han"] = (ideographic, 0.0) if japanese else (0.0, ideographic)
@@ -34,5 +37,5 @@ def script_of(text: str) -> str:
 
 
 @cache
-def _letters() -> dict[str, re.Pattern[str]]:
+def _patterns() -> dict[str, re.Pattern[str]]:
     return {name: re.compile(f"[{span}]") for name, span in _RANGES.items()}

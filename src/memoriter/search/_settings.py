@@ -1,4 +1,4 @@
-"""The few numbers that shape a search, resolved."""
+"""Resolved settings of a search."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ Scoring = Literal["calibrated", "rrf", "classic"]
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How to search; every field has the default of a fresh installation."""
+    """Settings of a search. Every field has the default of a fresh installation."""
 
     max_results: int = 6
     min_score: float = 0.35
     scoring: Scoring = "calibrated"
     hybrid: bool = True
-    """False: the vector leg alone, where there is one."""
+    """False uses the vector retriever only, if it is available."""
     vector_weight: float | None = None
-    """0..1 with `text_weight`; `None`: as measured for the scoring."""
+    """Weight relative to `text_weight`, 0..1; `None` uses the measured weight of the scoring."""
     text_weight: float | None = None
     candidate_multiplier: int = 4
     mmr_lambda: float | None = None
-    """`None`: off."""
+    """`None` turns MMR off."""
     half_life_days: float | None = None
-    """`None`: no decay."""
+    """`None` turns decay off."""
     background: CosineBaseline = field(default_factory=lambda: CosineBaseline.of_model((0.0, 0.1)))
-    """What unrelated chunks look like."""
+    """Similarity of unrelated chunks."""
     kinds: tuple[SourceKind, ...] = ()
-    """The kinds of sources that share the hits, where there are several."""
+    """Kinds of sources that share the hits, if there are several."""
 
     @property
     def weight(self) -> float:
-        """Share of the vector leg in the calibrated score."""
+        """Weight of the vector score in the calibrated score, 0..1."""
         vector, text = self.vector_weight, self.text_weight
         if vector is None and text is None:
             return VECTOR_WEIGHT
@@ -48,7 +48,7 @@ class SearchSettings:
 
     @property
     def classic_weights(self) -> tuple[float, float]:
-        """Vector and text weight of classic scoring, adding up to 1."""
+        """Vector and text weight of classic scoring; their sum is 1."""
         vector = 0.7 if self.vector_weight is None else self.vector_weight
         text = 0.3 if self.text_weight is None else self.text_weight
         total = vector + text
@@ -56,5 +56,5 @@ class SearchSettings:
 
     @property
     def candidates(self) -> int:
-        """How many passages each leg may propose."""
+        """Number of chunks that each retriever may propose, 1..200."""
         return min(max(self.max_results * self.candidate_multiplier, 1), 200)

@@ -1,4 +1,4 @@
-"""Words that any question may have, by language: the emptiest are dropped from queries, common ones count less."""
+"""Stop words and common words by language. Queries drop stop words; common words count less."""
 
 from __future__ import annotations
 
@@ -88,4 +88,4 @@ KOREAN_ENDINGS: tuple[str, ...] = tuple(sorted(_KOREAN_ENDINGS.split(), key=len,
 
 COMMON_WORDS: frozenset[str] = frozenset(_COMMON.split())
 COMMON_TERMS: frozenset[str] = frozenset(f"{_COMMON_KOREAN} {_COMMON_CHINESE}".split())
-"""Words of a language that say little wherever they stand, however rare they are in a few notes."""
+"""Terms with little meaning, even if they are rare in a small set of notes."""

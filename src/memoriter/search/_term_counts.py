@@ -1,6 +1,6 @@
-"""A chunk's terms, packed: how often each occurs, to score it without reading its text again.
+"""Packed term counts of a chunk, from which it is scored without reading its text again.
 
-Layout: n little-endian uint32 hashes in rising order, then n bytes of counts (255 means 255 or more).
+Layout: n little-endian uint32 hashes in ascending order, then n bytes of counts (255 means 255 or more).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=65_536)
 def term_hash(term: str) -> int:
-    """CRC-32 of the term: with a few hundred terms a chunk, one in ten million lookups errs."""
+    """Return the CRC-32 of the term. With a few hundred terms in a chunk, one in ten million lookups is wrong."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
 def pack(terms: Iterable[str]) -> bytes:
-    """The bag of a text's terms."""
+    """Return the packed counts of a text's terms."""
     counts: Counter[int] = Counter(map(term_hash, terms))
     hashes = array("I", sorted(counts))
     tail = bytes(min(counts[key], 255) for key in hashes)
@@ -35,34 +35,39 @@ def pack(terms: Iterable[str]) -> bytes:
 
 
 def needle(term: str) -> bytes:
-    """The term's hash as it lies in a bag."""
+    """Return the term's hash in the byte order of packed counts."""
     return term_hash(term).to_bytes(4, "little")
 
 
-def occurrences(bags: Sequence[bytes], needles: Sequence[bytes]) -> dict[int, dict[int, int]]:
-    """For each bag that holds any of the terms, by its position: how often each term that it holds occurs, at most 255.
+def occurrences(term_counts: Sequence[bytes], needles: Sequence[bytes]) -> dict[int, dict[int, int]]:
+    """Count the terms in each chunk. All chunks are searched as one string, because a query reads hundreds of them.
 
-    Terms are named by their position too, in rising order. All bags are searched as one string, since a question looks
-    at hundreds of them.
+    Args:
+        term_counts: packed term counts of each chunk.
+        needles: the terms, each from `needle`.
+
+    Returns:
+        For each chunk that contains a term, by the chunk's position: the counts of the terms that it contains, at most
+        255, by the term's position in ascending order.
     """
-    sizes = [len(bag) // 5 * 4 for bag in bags]
+    sizes = [len(chunk_counts) // 5 * 4 for chunk_counts in term_counts]
     starts = list(accumulate(sizes, initial=0))
-    hashes = b"".join([bag[:size] for bag, size in zip(bags, sizes, strict=True)])
-    found: dict[int, dict[int, int]] = {}
-    for position, wanted in enumerate(needles):
-        at = hashes.find(wanted)
-        while at >= 0:
-            if at & 3 == 0:  # The bytes of two hashes side by side may look like a third.
-                place = bisect_right(starts, at) - 1
-                count = bags[place][sizes[place] + (at - starts[place]) // 4]
-                found.setdefault(place, {})[position] = count
-            at = hashes.find(wanted, at + 1)
-    return found
+    hashes = b"".join([chunk_counts[:size] for chunk_counts, size in zip(term_counts, sizes, strict=True)])
+    counts_by_chunk: dict[int, dict[int, int]] = {}
+    for term, hash_bytes in enumerate(needles):
+        offset = hashes.find(hash_bytes)
+        while offset >= 0:
+            if offset & 3 == 0:  # Parts of two adjacent hashes may equal a third.
+                chunk = bisect_right(starts, offset) - 1
+                count = term_counts[chunk][sizes[chunk] + (offset - starts[chunk]) // 4]
+                counts_by_chunk.setdefault(chunk, {})[term] = count
+            offset = hashes.find(hash_bytes, offset + 1)
+    return counts_by_chunk
 
 
-def members(bag: bytes) -> frozenset[int]:
-    """The hashes of the bag's terms."""
-    keys = array("I", bag[: len(bag) // 5 * 4])
+def members(term_counts: bytes) -> frozenset[int]:
+    """Return the hashes of the terms in packed counts."""
+    keys = array("I", term_counts[: len(term_counts) // 5 * 4])
     if sys.byteorder == "big":
         keys.byteswap()
     return frozenset(keys)
