@@ -89,6 +89,11 @@ lock *ARGS:
 api:
     {{ python }} tests/test_conventions.py
 
+# write the generated parts of docs/, after a change of help texts, settings, limits or prices
+docs:
+    {{ python }} tests/cli/test_cli_help.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
+
 # measure against the budgets, into benchmarks/results: just bench --help
 bench *ARGS:
     {{ python }} -m benchmarks --date "$(date +%F)" --results benchmarks/results "$@"
