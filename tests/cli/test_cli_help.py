@@ -31,8 +31,8 @@ INTRODUCTION = """\
 | 1 | The command failed |
 | 2 | The request is invalid: change an option, a path, the query or a setting |
 
-With `--json`, stdout holds the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other output goes to
-stderr. memoriter respects `NO_COLOR`.
+With `--json`, stdout holds the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other
+output goes to stderr. memoriter respects `NO_COLOR`.
 
 | environment variable | meaning |
 |---|---|
