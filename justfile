@@ -89,9 +89,10 @@ lock *ARGS:
 api:
     {{ python }} tests/test_conventions.py
 
-# write the tables of docs/providers.md anew from the providers of the program
+# write the generated parts of docs/, after a change of help texts, settings, limits or prices
 docs:
-    PYTHONPATH="$PYTHONPATH:tests/support" {{ python }} tests/embed/test_embed_docs.py
+    {{ python }} tests/cli/test_cli_help.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
 
 # measure against the budgets, into benchmarks/results: just bench --help
 bench *ARGS:

@@ -23,14 +23,22 @@ ROOM = Path(sys.modules["memoriter.cli"].__file__ or "").parent
 INTRODUCTION = """\
 # The command line
 
-<!-- Written by `python tests/cli/test_cli_help.py` from the help of each command. -->
+<!-- Written by `just docs` from the help of each command. -->
 
-Every command exits with 0 when it is done, 1 when it failed, and 2 when the request must change: a wrong option, path,
-query or setting. A search that finds nothing is done. `--json` puts the answer on stdout as JSON, and a failure as
-`{"error": {"code", "message", "remedy"}}`; everything that is not the answer goes to stderr. `NO_COLOR` is respected.
+| exit code | meaning |
+|---|---|
+| 0 | The command succeeded. A search without results also succeeds |
+| 1 | The command failed |
+| 2 | The request is invalid: change an option, a path, the query or a setting |
 
-`MEMORITER_HOME` moves everything that memoriter keeps for itself (default `~/.memoriter`), `MEMORITER_WORKSPACE` names
-the folder of notes and `MEMORITER_CONFIG` the configuration file.
+With `--json`, stdout holds the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other
+output goes to stderr. memoriter respects `NO_COLOR`.
+
+| environment variable | meaning |
+|---|---|
+| `MEMORITER_HOME` | the folder for memoriter's own files (default `~/.memoriter`) |
+| `MEMORITER_WORKSPACE` | the folder of notes |
+| `MEMORITER_CONFIG` | the configuration file |
 """
 
 
@@ -63,7 +71,7 @@ def page() -> str:
 
 
 def test_the_documentation_is_what_the_help_says() -> None:
-    assert DOCS.read_text(encoding="utf-8") == page(), "run: python tests/cli/test_cli_help.py"
+    assert DOCS.read_text(encoding="utf-8") == page(), "run: just docs"
 
 
 @pytest.mark.parametrize(("path", "command"), EVERY, ids=[" ".join(path) for path, _ in EVERY])

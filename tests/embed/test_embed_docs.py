@@ -1,6 +1,6 @@
 """The page about providers: its configurations, prices, limits and answers are those of the program.
 
-`python tests/embed/test_embed_docs.py` writes the tables of the page anew.
+`just docs` writes the tables of the page.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ EXPECTED = {
     ],
     "`voyage`": [Shown("voyage", "remote", "https://api.voyageai.com/v1", "environment VOYAGE_API_KEY")],
     "`mistral`": [Shown("mistral", "remote", "https://api.mistral.ai/v1", "environment MISTRAL_API_KEY")],
-    "Any endpoint like OpenAI's": [
+    "OpenAI-compatible endpoints": [
         Shown("lmstudio", "remote", "http://127.0.0.1:1234/v1"),
         Shown("openai-compatible", "remote", "http://127.0.0.1:8000/v1"),
         Shown("openrouter", "remote", "https://openrouter.ai/api/v1", "models.providers.openrouter.apiKey"),
         Shown("openai-compatible", "remote", "https://gateway.example/v1", "remote.apiKey"),
     ],
     "`ollama`": [Shown("ollama", "remote", "http://127.0.0.1:11434")],
-    "The day's budget": [OPENAI],
+    "Daily budget": [OPENAI],
     "Batches": [OPENAI],
     "Fallback": [OPENAI],
     "Offline": [Shown("bundled", "bundled")],
@@ -158,7 +158,7 @@ def test_auto_goes_down_the_list_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_vendors_with_a_batch_interface_are_the_ones_that_the_page_names() -> None:
-    said = {vendor for vendor in VENDORS if "Has a [batch interface]" in section_of(f"`{vendor}`")}
+    said = {vendor for vendor in VENDORS if "has a [batch interface]" in section_of(f"`{vendor}`")}
     assert said == set(batch_vendors())
 
 
@@ -249,15 +249,15 @@ def test_the_doctor_says_of_a_service_what_the_page_shows(home: Path) -> None:
 
 def model_table() -> str:
     """Every model of a vendor that is known, with its limits and prices."""
-    rows = ["| model | dimensions | tokens of a text | texts, tokens of a request | price | in a batch |"]
+    rows = ["| model | dimensions | tokens per text | texts, tokens per request | price | batch price |"]
     rows.append("|---|---|---|---|---|---|")
     for name in VENDORS:
         vendor = vendor_of(name)
         for model, known in vendor.models.items():
             price = price_row(name, model)
-            usual = ", the usual one" if model == vendor.default_model else ""
+            usual = ", the default" if model == vendor.default_model else ""
             limits = f"{known.dimensions:,} | {known.max_tokens:,} | {known.max_inputs:,}, {known.max_request_tokens:,}"
-            plain = f"{price.plain:g}" if price else "not known"
+            plain = f"{price.plain:g}" if price else "unknown"
             batch = f"{price.batch:g}" if price and price.batch is not None else "none"
             rows.append(f"| {name} `{model}`{usual} | {limits} | {plain} | {batch} |")
     seen = {
@@ -272,7 +272,7 @@ def model_table() -> str:
 
 def setting_table() -> str:
     """Every setting about providers."""
-    rows = ["| key | is | default | |", "|---|---|---|---|"]
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
     at = "agents.defaults.memorySearch."
     rooms = ("provider", "model", "fallback", "remote", "local", "offline")
     for entry in reference():
