@@ -1,4 +1,4 @@
-"""The one place where what SQLite, the file system and broken content say becomes an error of ours."""
+"""Translation of errors of SQLite, the file system and damaged content into errors of memoriter."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ _REMEDIES = {
 _MOVED = 1032
 """SQLITE_READONLY_DBMOVED."""
 _CUT_SHORT = 522
-"""SQLITE_IOERR_SHORT_READ: the file ends before a page that it should have."""
+"""SQLITE_IOERR_SHORT_READ: the file ends before one of its pages."""
 _BAD_PAGES = frozenset({8202, 8458})
 """SQLITE_IOERR_DATA, a page that does not match its checksum; SQLITE_IOERR_CORRUPTFS."""
 _NO_ROOM = 4874
-"""SQLITE_IOERR_SHMSIZE: no room for the few pages beside a log."""
+"""SQLITE_IOERR_SHMSIZE: no space for the few pages beside a log."""
 _DAMAGE = frozenset(
     {"CorruptError", "NotADBError", "SQLError", "SchemaChangeError", "ConstraintError", "MismatchError", "FormatError"}
 )
-"""SQL is fixed and tested, so a statement that does not fit means that the tables are not ours any more."""
+"""SQL is fixed and tested, so a statement that fails means that the tables have changed."""
 
 
 @contextmanager
-def translated(path: Path) -> Generator[None]:
+def translate_errors(path: Path) -> Generator[None]:
     """Turn every failure inside into `IndexBusy`, `IndexDamaged` or `IndexUnavailable`, each with a remedy."""
     import apsw
 
     try:
         yield
     except apsw.Error as error:
-        raise told(path, error) from error
+        raise to_index_error(path, error) from error
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise IndexDamaged(f"The index {str(path)!r} holds unreadable content: {error}", remedy=REBUILD) from error
     except OSError as error:
@@ -61,14 +61,14 @@ def translated(path: Path) -> Generator[None]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether this, from SQLite, means that the content of the file is not what we wrote."""
+    """Return whether an error of SQLite means that the content of the file is not what memoriter wrote."""
     if isinstance(error, IndexDamaged):
         return True
     return type(error).__name__ in _DAMAGE or getattr(error, "extendedresult", 0) in {_CUT_SHORT, *_BAD_PAGES}
 
 
-def told(path: Path, error: Exception) -> IndexUnavailable:
-    """What an error of SQLite means, with a remedy."""
+def to_index_error(path: Path, error: Exception) -> IndexUnavailable:
+    """Return the index error for an error of SQLite, with a remedy."""
     kind = type(error).__name__
     if getattr(error, "extendedresult", 0) == _MOVED:
         message = f"The index {str(path)!r} was moved or deleted while it was in use"

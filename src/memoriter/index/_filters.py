@@ -1,4 +1,4 @@
-"""Filters as SQL, so that they hold before any ranking."""
+"""Filters as SQL, so that they apply before any ranking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def condition(filters: Filters) -> tuple[str, tuple[str | int, ...]]:
-    """An SQL condition over `chunks` and its values; `1` when everything may be looked at."""
+    """Return an SQL condition over `chunks` and its values; `1` if there is nothing to filter."""
     parts: list[str] = []
     values: list[str | int] = []
     file, file_values = _files(filters)
@@ -44,7 +44,7 @@ def _files(filters: Filters) -> tuple[str, list[str]]:
 
 
 def path_matches(path: str, pattern: str) -> bool:
-    """Match as SQLite's `GLOB` does; that one takes another power of the path's length for each `*`."""
+    """Match like SQLite's `GLOB`, whose time grows by another power of the path's length with each `*`."""
     return fnmatchcase(path, pattern)
 
 
