@@ -95,7 +95,7 @@ def nearest(
         if positions.size > count:
             last = np.partition(distances, count - 1)[count - 1]
             chosen = _smallest(distances, last, count)
-            # What comes later and is only as near as the last one would come after it.
+            # Later codes that are only as near as the last one would rank after it.
             positions, distances, bound = positions[chosen], distances[chosen], int(last)
     return positions
 
@@ -114,7 +114,7 @@ def _distances(
     import numpy as np
 
     sums = np.zeros(codes.shape[1], dtype=np.uint16)
-    # Three words differ in 192 bits at most: their sum fits into a byte, which is the fastest to add.
+    # Three words differ in at most 192 bits, so their sum fits into a byte, the fastest type to add.
     for first in range(0, len(codes), 3):
         part = ones(codes[first] ^ query[first])
         for word in range(first + 1, min(first + 3, len(codes))):
@@ -150,7 +150,7 @@ def estimates(
 
     padded = np.zeros(codes.shape[0] * WORD, dtype=np.float32)
     padded[: residual.size] = residual
-    # What each value of each byte of a code adds: eight times fewer look-ups than there are bits.
+    # The sum that each value of each byte of a code adds: eight times fewer look-ups than one per bit.
     sums = padded.reshape(-1, 8) @ _byte_bits().T
     sides = np.zeros(codes.shape[1], dtype=np.float32)
     for column, values in enumerate(np.ascontiguousarray(codes)):

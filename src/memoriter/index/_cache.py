@@ -43,8 +43,8 @@ _VECTORS_OF_CHUNKS = (
     " CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
-# A fresh index has its vectors in the order they were made, with few that nobody needs: reading them in that order is
-# a third faster than jumping from key to key.
+# A new index has its vectors in insertion order and few unused ones: reading them in that order is a third faster than
+# looking up each key.
 ALL_IN_ORDER = (
     "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"

@@ -32,7 +32,7 @@ def vfs() -> str | None:
         with closing(apsw.Connection(":memory:")) as scratch:
             scratch.enable_load_extension(True)
             scratch.load_extension(library)
-        # Loading makes the layer the default of the whole process, which is for others to decide.
+        # Loading makes the layer the default of the whole process; the application decides that.
         apsw.set_default_vfs(names[0])
     except (apsw.Error, ValueError):
         return None

@@ -130,11 +130,11 @@ class CodeCache:
         start = int(np.searchsorted(self.ids, codes.ids[:1])[0])
         end = self._size + codes.ids.size
         self._reserve(end)
-        # A place that nobody needed may have got another vector.
+        # An unused id in `embedding_cache` may have been given to another vector.
         self.quarter_precision.forget(codes.places)
         excluded = np.zeros(codes.ids.size, dtype=np.bool_)
         added: tuple[NDArray[Any], ...] = (codes.ids, codes.places, excluded, codes.factors, codes.bits)
-        # Only what lies behind the first new id moves: with ids that grow, nothing does.
+        # Only codes after the first new id move; with ascending ids, none does.
         order = np.argsort(np.append(self.ids[start:], codes.ids), kind="stable") if start < self._size else None
         for array, new in zip(self._arrays, added, strict=True):
             array[..., self._size : end] = new

@@ -108,7 +108,7 @@ class CodesEngine:
         positions = self._codes.positions(_segments.id_array(ids))
         places = self._codes.places[positions]
         found_places, rows = _cache.vectors_by_id(self._connection, self._set, _segments.id_array(places.tolist()))
-        # Whoever removes a chunk just now may remove its vector too.
+        # Another process that deletes a chunk at this moment may delete its vector too.
         exists = _segments.is_in(places, found_places)
         return self._codes.ids[positions[exists]], rows[np.searchsorted(found_places, places[exists])]
 
@@ -122,7 +122,7 @@ class CodesEngine:
                 if self._code_means is not None:
                     self._codes.refresh(self._code_means.epoch)
         except BaseException:
-            # Half of a change is worse than none: read all of it again.
+            # A change that was read only in part would give wrong results: read everything again.
             self._codes, self._filter_masks, self._script_cache = CodeCache(self._connection, self._set), (-1, {}), None
             raise
 

@@ -37,12 +37,12 @@ def tidy(connection: Database, *, serving: str, extension_path: str | None) -> N
 
     The `serving` table is compared with the index at its next use. Expects an open transaction.
     """
-    # A purge is made only where something was deleted; here it is always worth it.
+    # `purge` does nothing unless chunks were deleted; here it is always worth its time.
     set_counter(connection, "deleted", 1)
     _keywords.purge(connection)
     connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*' AND name NOT GLOB 'vec:*:*'")
     idle = [table for table in left_by_sqlite_vec(connection) if table != serving]
-    # Only the library that made a table can drop it.
+    # Only sqlite-vec can drop its own tables.
     if idle and load_sqlite_vec(connection, extension_path) is None:
         for table in idle:
             connection.execute(f'DROP TABLE "{table}"')
@@ -68,11 +68,11 @@ def rewrite(storage: IndexFiles, *, after: int, network: bool) -> None:
     Where the file system has no symbolic links, the file is rewritten in place, which needs twice as much free disk
     space.
     """
-    # On a connection of its own: an unfinished statement on another one would be in the way.
+    # Use a separate connection, because an unfinished statement would block VACUUM.
     with closing(connect(storage.target() or storage.path, network=network)) as connection:
         begin(connection)
         if not storage.can_link():
-            # Else the whole copy would be in memory.
+            # Otherwise the whole copy would be in memory.
             connection.pragma("temp_store", 1)
             connection.execute("VACUUM").fetchall()
             return

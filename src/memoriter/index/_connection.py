@@ -54,18 +54,18 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
 def _tune(connection: Database, *, network: bool) -> None:
     import apsw
 
-    # Both hold for a new file only; an existing one keeps what it has.
+    # Both affect only a new file; an existing file keeps its settings.
     connection.pragma("page_size", PAGE_SIZE)
     connection.pragma("auto_vacuum", 2)
     mode = "delete" if network else "wal"
     if connection.pragma("journal_mode") != mode:
-        # Another process that has it open keeps the mode as it is; that is slower, not wrong.
+        # Another process that has the file open prevents the change; that is slower, but correct.
         with suppress(apsw.BusyError, apsw.LockedError):
             connection.pragma("journal_mode", mode)
     connection.pragma("synchronous", 1)
     connection.pragma("secure_delete", 1)
     connection.pragma("temp_store", 2)
-    # No memory map: another program that cuts the file short would then kill the process instead of raising an error.
+    # No memory map: if another program truncates the file, the process would be killed instead of getting an error.
     connection.pragma("cache_size", -32 * 1024)
     connection.pragma("journal_size_limit", 16 * 1024 * 1024)
 
@@ -102,7 +102,7 @@ def transaction(connection: Database) -> Generator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # Some failures (a full disk) have ended the transaction already.
+        # Some failures (a full disk) end the transaction by themselves.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

@@ -72,7 +72,7 @@ def load_sqlite_vec(connection: Database, extension_path: str | None) -> str | N
             problem = _probe(scratch)
         if problem is None:
             _load(connection, path)
-    # Whatever a foreign library throws, the other engine serves.
+    # Whatever the library raises, the exact engine can be used instead.
     except Exception as error:  # noqa: BLE001
         return f"{type(error).__name__}: {error}"
     return problem
@@ -96,7 +96,7 @@ def _probe(scratch: Database) -> str | None:
     import struct
 
     scratch.execute("SELECT vec_version()").fetchall()
-    # Libraries for another processor have been seen to load and then to fail here.
+    # Libraries for another processor have loaded successfully and then failed here.
     scratch.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)")
     pairs = [(1, struct.pack("<2f", 1, 0)), (2, struct.pack("<2f", 0, 1))]
     scratch.executemany("INSERT INTO probe(rowid, embedding) VALUES (?, ?)", pairs)

@@ -78,7 +78,7 @@ class ExactEngine:
         if filters.empty:
             return self._ids[self._top(_dot_products(self._matrix, query), slice(None), limit, standardized)]
         positions = self._matching_positions(filters)
-        # Picking rows costs about as much as multiplying them, so it pays only for a small part.
+        # Selecting rows costs about as much as multiplying them, so it pays only for a small part.
         few = positions.size * 4 < self._ids.size
         scores = _dot_products(self._matrix[positions], query) if few else _dot_products(self._matrix, query)[positions]
         return self._ids[positions[self._top(scores, positions, limit, standardized)]]
@@ -163,7 +163,7 @@ class ExactEngine:
 
     def _append(self, ids: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
         end = self._size + ids.size
-        if end > self._slots.size:  # Another process adds while this one reads.
+        if end > self._slots.size:  # Another process added vectors during the read.
             self._slots, self._rows = _grow(self._slots, end), _grow(self._rows, end)
         self._slots[self._size : end], self._rows[self._size : end] = ids, rows
         self._size, self._order = end, None

@@ -39,7 +39,7 @@ def make_chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk
 def put(
     connection: Database,
     source: Source,
-    hash: str,  # noqa: A002 (the word of the door)
+    hash: str,  # noqa: A002 (named as in `Index.put_file`)
     entries: Sequence[ChunkRecord],
     *,
     keep: int = 0,

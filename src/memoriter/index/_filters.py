@@ -37,7 +37,7 @@ def _files(filters: Filters) -> tuple[str, list[str]]:
         values.append(json.dumps(sorted(filters.sources)))
     path = _plain(storable(filters.path or ""))
     if path:
-        # "0" is the character after "/": the range is everything inside the folder, whatever characters its name has.
+        # "0" is the character after "/", so the range contains everything in the folder, whatever its name.
         parts.append("(files.path = ? OR (files.path >= ? AND files.path < ?) OR path_matches(files.path, ?))")
         values += [path, f"{path}/", f"{path}0", path.replace("[^", "[!")]
     return " AND ".join(parts), values

@@ -39,7 +39,7 @@ class Index(OpenFile):
         """The model of the active vector set."""
         return self._spec
 
-    # settings that belong to the content
+    # settings stored with the content
 
     def get_meta(self, key: str) -> str | None:
         """Return a stored setting, or None."""
@@ -115,7 +115,7 @@ class Index(OpenFile):
     def put_file(
         self,
         source: Source,
-        hash: str,  # noqa: A002 (the word of `IndexedFile`)
+        hash: str,  # noqa: A002 (named as in `IndexedFile`)
         entries: Sequence[ChunkRecord],
         *,
         keep: int = 0,
@@ -169,7 +169,7 @@ class Index(OpenFile):
         with self._reading() as connection:
             return _files.all_ids(connection)
 
-    # words
+    # keywords
 
     def keyword_search(
         self,
@@ -327,7 +327,7 @@ class Index(OpenFile):
             serving = f"chunks_vec_{self._vectors.active().id}" if self.engine == "sqlite-vec" else ""
             with self._writing() as connection:
                 _compact.tidy(connection, serving=serving, extension_path=self._engine_setting[1])
-            # The engine puts what it keeps in the file in order before all of it is written anew.
+            # The engine updates its data in the file before the file is rewritten.
             self.vectors_at((0,))
             with self._reading() as connection:
                 unused = _compact.count_unused(connection)

@@ -104,7 +104,7 @@ class IndexFiles:
             if old is not None and old != self.path:
                 _remove(old)
             for companion in _COMPANIONS:
-                # Of a plain file that the link has replaced.
+                # These belong to a plain file that the link has replaced.
                 _unlink(self.path.with_name(self.path.name + companion))
 
     def discard(self, generation: Path) -> None:
@@ -237,7 +237,7 @@ def _remove(path: Path) -> None:
 
 
 def _unlink(path: Path) -> None:
-    # A file that somebody holds open (Windows) goes with the next cleaning.
+    # On Windows, a file that is still open is deleted by the next `clean`.
     with suppress(FileNotFoundError, PermissionError):
         path.unlink()
 

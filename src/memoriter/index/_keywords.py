@@ -40,7 +40,8 @@ ALIKE = 1_024
 """Maximum number of chunks with a term that BM25 ranks among chunks with the same terms; of more, the newest are
 ranked."""
 WALKED = 262_144
-"""Maximum total length of the lists of all counted terms: a more frequent term weighs next to nothing."""
+"""Maximum total length of the lists of all counted terms. A more frequent term has next to no weight, but its list
+would be read."""
 CHEAP = 16_384
 """Maximum size, in chunks, of an index whose words are all rewritten after any deletion."""
 WORTH = 256
@@ -183,7 +184,7 @@ def _is_settled(term_bits: Mapping[int, int], totals: Mapping[int, float], remai
 def _matching_chunks(connection: Database, match: str, filters: Filters) -> list[int]:
     """Return every chunk that matches, ascending."""
     matching, values = _from_and_where(match, filters)
-    # One text is read faster than a row for each chunk.
+    # Reading one JSON text is faster than reading a row for each chunk.
     statement = f"SELECT json_group_array(chunks_fts.rowid) {matching}"
     return cast("list[int]", json.loads(connection.execute(statement, values).get))
 
@@ -227,7 +228,7 @@ def _rank(
     if not match or limit <= 0:
         return []
     matching, values = _from_and_where(match, filters)
-    # Sorting the function instead of FTS5's own `rank` column keeps only `limit` rows in the sorter: a quarter faster.
+    # Sorting by the function instead of the FTS5 `rank` column keeps only `limit` rows in the sorter: a quarter faster.
     statement = f"SELECT chunks_fts.rowid AS id, bm25(chunks_fts) AS score {matching}"
     if newest is not None:
         statement = f"SELECT id, score FROM ({statement} ORDER BY chunks_fts.rowid DESC LIMIT ?)"  # noqa: S608 (fixed text)
@@ -239,7 +240,7 @@ def _rank(
 def _from_and_where(match: str, filters: Filters) -> tuple[str, tuple[str | int, ...]]:
     """Return the end of a statement over the chunks that match and pass the filters, and its values."""
     where, values = condition(filters)
-    # The cross join makes the filter a look-up for each match instead of the other way round.
+    # The cross join makes SQLite look up the filter for each match instead of the other way round.
     join = "" if filters.empty else "CROSS JOIN chunks ON chunks.id = chunks_fts.rowid"
     return f"FROM chunks_fts {join} WHERE chunks_fts MATCH ? AND {where}", (match, *values)
 

@@ -391,7 +391,7 @@ class OpenFile:
             opened, self._opened = self._opened, None
             sealed = not self._pinned and self._storage.seal.intact(opened.file)
             opened.connection.close()
-            # The last one to close the file writes the log into it.
+            # The last connection that closes the file writes the log into it.
             if sealed and not self._storage.seal.intact(opened.file):
                 self._storage.seal.write(opened.file)
 

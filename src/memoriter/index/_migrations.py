@@ -90,7 +90,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 def create(connection: Database, *, now: float, first_id: int = 1) -> None:
     """Create the current schema in an empty database, in one transaction; chunk ids start at `first_id`."""
     with transaction(connection):
-        # Another process may have been faster; its work is as good as ours.
+        # Another process may have created the schema first.
         if version(connection) == 0:
             for sql in (SCHEMA, *(step.sql for step in MIGRATIONS)):
                 connection.execute(sql).fetchall()

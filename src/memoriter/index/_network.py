@@ -45,7 +45,7 @@ def _mount_kind(folder: Path, lines: list[str]) -> str:
         if len(fields) < 3:
             continue
         mount = Path(_unescape(fields[1]))
-        # A later line of the same mount point lies over an earlier one.
+        # A later line for the same mount point replaces an earlier one.
         if len(mount.parts) >= best and folder.is_relative_to(mount):
             best, kind = len(mount.parts), fields[2]
     return kind

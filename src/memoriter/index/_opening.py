@@ -76,7 +76,7 @@ def open_index(
             connection, kind = _try_open(storage, target, clock=clock, network=network)
         except Exception as error:
             if identity(storage.path) != file_identity:
-                continue  # another generation took its place while it was opened, and its log went
+                continue  # another generation replaced it meanwhile, and its log was deleted
             from memoriter.index._reading import can_read, connect_read_only, read_only_notice
 
             connection, kind = connect_read_only(target) if can_read(error) else None, None

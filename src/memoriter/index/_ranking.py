@@ -38,7 +38,7 @@ def unit_rows(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float
     rows = np.ascontiguousarray(vectors, dtype="<f4")
     if rows.ndim != 2 or rows.shape[1] != dimensions:
         raise BadVector(f"Vectors of shape {rows.shape} do not fit a set of {dimensions} dimensions")
-    # In float64, where the square of no float32 overflows or vanishes.
+    # Use float64, in which the square of a float32 neither overflows nor underflows.
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     if not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
         raise BadVector("A vector is zero or not finite")

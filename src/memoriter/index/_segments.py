@@ -200,7 +200,7 @@ def read(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCod
     )
 
 
-# writing: each expects an open transaction
+# writing: each function expects an open transaction
 
 
 def apply_change(connection: Database, vector_set: VectorSet, change: _files.StoredChange, *, before: int) -> None:
@@ -234,7 +234,7 @@ def rewrite_dead_segments(connection: Database, vector_set: VectorSet) -> None:
         "SELECT DISTINCT held.id FROM code_segments AS held JOIN code_tombs ON segment = held.id WHERE set_id = ?"
     )
     for (segment,) in connection.execute(statement, (vector_set.id,)).fetchall():
-        # Taking one up may have taken in another one.
+        # Rewriting one segment may have merged another one into it.
         if connection.execute("SELECT 1 FROM code_segments WHERE id = ?", (segment,)).get is not None:
             _write_merged(connection, vector_set, _remove_segment(connection, vector_set, int(segment)))
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _LARGEST_K = 4096
 """The largest number of neighbours that vec0 returns."""
 _SLOTS = 1024
+"""Vectors in one block of vec0; it releases only blocks that are empty."""
 _Where = tuple[str, tuple[str | int, ...]]
-"""Which rows may be found, as an SQL condition that is empty for all of them, and its values."""
-"""Vectors in one block of vec0; it gives back only blocks that are empty."""
+"""An SQL condition on the rows that may be returned (empty for all rows), and its values."""
 
 
 class SqliteVecEngine:
@@ -61,7 +61,7 @@ class SqliteVecEngine:
     ) -> NDArray[np.int64]:
         import numpy as np
 
-        # vec0 knows cosines only: the best of each script hold those that stand out most.
+        # vec0 supports only cosines; the best of each script include the chunks that stand out most.
         parts = _filter_parts(filters, standardized.named if standardized else ())
         ids = [each for where in parts for each, _ in self._find_near(query.tobytes(), limit, where)]
         return np.array(ids, dtype=np.int64)
@@ -70,7 +70,7 @@ class SqliteVecEngine:
         count = limit + 32
         while count <= _LARGEST_K:
             neighbours = self._knn(query, count, where)
-            # Neighbours as near as the last wanted one may lie beyond the cut; then look further.
+            # Neighbours as near as the last wanted one may lie beyond `count`; then search further.
             if len(neighbours) < count or neighbours[-1][1] > neighbours[limit - 1][1] + 2 * SLACK:
                 return neighbours
             count *= 4

@@ -151,7 +151,7 @@ class Vectors:
         if self._set is None:
             return []
         first, texts = _cache.missing(self._connection, self._set, limit=limit, since=self._first_waiting)
-        # No chunk before this one waits, and a vector in use is never evicted: the next call starts here.
+        # No earlier chunk waits, and a vector in use is never evicted, so the next call starts here.
         self._first_waiting = first
         return list(texts.items())
 
@@ -247,7 +247,7 @@ class Vectors:
         engine = self._active_engine()
         engine.catch_up(version)
         if self._engine_setting[0] == "auto" and self._auto_checked != version:
-            # Only once codes have caught up is it known what they find, and whether they may serve.
+            # The recall of codes is known only after they are up to date, so check the choice of engine now.
             while (better := self._auto_engine()) != self._engine_name:
                 self._engine_name, self._engine = better, None
                 engine = self._active_engine()
