@@ -215,7 +215,7 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
     monkeypatch.setattr(_keywords, "_split_terms", watched)
     found = answers()
     assert sum(1 for count in left_out if count) > len(left_out) / 10
-    for name in ("LISTED", "ALONE", "WALKED", "ALIKE"):
+    for name in ("MAX_PROPOSING", "MAX_SINGLE_LIST", "MAX_COUNTED", "MAX_RANKED"):
         monkeypatch.setattr(_keywords, name, 2**40)
     everything = answers()
     same = sum(1 for one, other in zip(found, everything, strict=True) if one == other)
@@ -227,7 +227,7 @@ def few(monkeypatch):
     """Bounds so small that a dozen chunks reach them."""
     from memoriter.index import _keywords
 
-    for name, bound in (("LISTED", 6), ("ALONE", 4), ("WALKED", 30)):
+    for name, bound in (("MAX_PROPOSING", 6), ("MAX_SINGLE_LIST", 4), ("MAX_COUNTED", 30)):
         monkeypatch.setattr(_keywords, name, bound)
 
 

@@ -16,7 +16,7 @@ WORD = 64
 """Dimensions in one column of codes."""
 _BLOCK = 32 * 1024
 """Codes compared at a time: their intermediate results stay in the processor's cache."""
-_FAR = 1 << 15
+_MAX_DISTANCE = 1 << 15
 """More than any two codes can differ."""
 
 
@@ -81,7 +81,7 @@ def nearest(
     import numpy as np
 
     query, ones = _pack(residual.reshape(1, -1))[:, 0], _bit_counter()
-    total, bound = codes.shape[1], _FAR
+    total, bound = codes.shape[1], _MAX_DISTANCE
     positions, distances = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.uint16)
     for start in range(0, total, _BLOCK):
         stop = min(start + _BLOCK, total)
@@ -89,7 +89,7 @@ def nearest(
         if groups is not None:
             block = groups.ranks_of(start, block)
         if excluded is not None:
-            block[excluded[start:stop]] = _FAR
+            block[excluded[start:stop]] = _MAX_DISTANCE
         near = np.flatnonzero(block < bound)
         positions, distances = np.append(positions, near + start), np.append(distances, block[near])
         if positions.size > count:
@@ -192,4 +192,4 @@ def ranks(scores: NDArray[np.float64]) -> NDArray[np.uint16]:
 
     highest = scores.max(initial=-np.inf)
     span = max(float(highest - scores.min(initial=np.inf)), 1e-9)
-    return ((highest - scores) * ((_FAR - 1) / span)).astype(np.uint16)
+    return ((highest - scores) * ((_MAX_DISTANCE - 1) / span)).astype(np.uint16)

@@ -59,19 +59,19 @@ class ChunkScripts:
 class StandardizedCosines:
     """Converts cosines with a query to deviations above the baseline of each chunk's script: higher is better."""
 
-    def __init__(self, scripts: ChunkScripts, levels: ScriptBaselines) -> None:
+    def __init__(self, scripts: ChunkScripts, baselines: ScriptBaselines) -> None:
         self._scripts = scripts
-        self._levels = levels
+        self._baselines = baselines
 
     @property
     def named(self) -> Sequence[str]:
         """The scripts that have a baseline of their own."""
-        return [script for script in self._levels if script]
+        return [script for script in self._baselines if script]
 
     @property
     def steepest(self) -> float:
         """The factor by which a cosine's rounding error can grow."""
-        return 1 / min(deviation for _, deviation in self._levels.values())
+        return 1 / min(deviation for _, deviation in self._baselines.values())
 
     def numbers(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the script numbers of chunks, for `scores`."""
@@ -81,6 +81,6 @@ class StandardizedCosines:
         """Return the standardized cosines of chunks with these script numbers, in the precision of the cosines."""
         import numpy as np
 
-        baselines = [self._levels.get(script, self._levels[""]) for script in self._scripts.names]
+        baselines = [self._baselines.get(script, self._baselines[""]) for script in self._scripts.names]
         unrelated, deviations = np.array(baselines, dtype=cosines.dtype).reshape(-1, 2).T
         return cast("NDArray[_Float]", (cosines - unrelated[numbers]) / deviations[numbers])

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from memoriter.index._segments import CodeMeans
     from memoriter.types import Filters
 
-FEW = 2048
+COMPARE_ALL = 2048
 """Up to this many chunks, all are compared exactly: codes would save nothing."""
-_BREADTH = 8
+_ESTIMATES_PER_VECTOR = 8
 """Codes whose cosines are estimated, for each vector that is read. With half as many, `just bench` finds less than 99 %
 of the nearest among 100,000."""
 _MAX_FILTERS = 8
@@ -37,7 +37,7 @@ def needs_settling(connection: Database, vector_set: VectorSet) -> bool:
     if _segments.is_outdated(connection, vector_set):
         return True
     vectors = _segments.count_codes(connection, vector_set)
-    return vectors > FEW and _oversampling.is_due(_segments.measured_vectors(connection, vector_set), vectors)
+    return vectors > COMPARE_ALL and _oversampling.is_due(_segments.measured_vectors(connection, vector_set), vectors)
 
 
 class CodesEngine:
@@ -64,7 +64,7 @@ class CodesEngine:
     def measured(self) -> _oversampling.Measurement | None:
         """The measured oversampling; None while all chunks are compared exactly."""
         code_means = self._code_means
-        if code_means is None or not code_means.measured or self.size <= FEW:
+        if code_means is None or not code_means.measured or self.size <= COMPARE_ALL:
             return None
         return _oversampling.Measurement(code_means.oversampling, code_means.recall)
 
@@ -82,7 +82,7 @@ class CodesEngine:
             with transaction(self._connection):
                 _segments.reconcile(self._connection, self._set)
         self._load()
-        if self._code_means and self.size > FEW and _oversampling.is_due(self._code_means.measured, self.size):
+        if self._code_means and self.size > COMPARE_ALL and _oversampling.is_due(self._code_means.measured, self.size):
             self._measure(self._code_means)
         self._version = version
 
@@ -97,7 +97,7 @@ class CodesEngine:
         count = _oversampling.breadth(oversampling, limit)
         excluded = self._excluded(filters)
         allowed = excluded.size - int(np.count_nonzero(excluded))
-        if self.size <= FEW or allowed <= count:
+        if self.size <= COMPARE_ALL or allowed <= count:
             return self._codes.ids[~excluded]
         near = self._nearest(self._code_means, query, count, excluded, standardized)
         return self._codes.ids[near[self._best(query, near, limit, standardized)]]
@@ -151,7 +151,7 @@ class CodesEngine:
         """Return the positions of the `count` chunks with the best estimated cosines."""
         residual, bits = query - code_means.means, self._codes.bits
         groups = None if standardized is None else self._groups(code_means, query, standardized)
-        near = _binary_quantization.nearest(bits, excluded, residual, count * _BREADTH, groups)
+        near = _binary_quantization.nearest(bits, excluded, residual, count * _ESTIMATES_PER_VECTOR, groups)
         scores = _binary_quantization.estimates(bits[:, near], self._codes.factors[:, near], residual)
         if standardized is not None and groups is not None:
             scores = standardized.scores(scores + code_means.means @ query, groups.numbers[near])

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from memoriter.index._database import Database
     from memoriter.index._index_files import IndexFiles
 
-_LOGS = ("", "-wal", "-journal")
+_SUFFIXES = ("", "-wal", "-journal")
 
 
 def disk_bytes(storage: IndexFiles) -> int:
     """Return the size in bytes of the active file and its log."""
     file = storage.target() or storage.path
-    parts = (file.with_name(file.name + log) for log in _LOGS)
+    parts = (file.with_name(file.name + log) for log in _SUFFIXES)
     return sum(part.stat().st_size for part in parts if part.exists())
 
 

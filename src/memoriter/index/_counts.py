@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COMMON = 512
 """Terms in at least this many chunks are cached: few terms are that common, and many queries contain them."""
-MOST_REMEMBERED = 16_384
+MAX_CACHED_TERMS = 16_384
 
 
 class Counts:
@@ -49,7 +49,7 @@ class Counts:
         unknown = [term for term in wanted if term not in self._common]
         new_counts = dict(zip(unknown, _count_terms(connection, unknown), strict=True))
         counts = new_counts | self._common
-        if len(self._common) < MOST_REMEMBERED:
+        if len(self._common) < MAX_CACHED_TERMS:
             self._common |= {term: count for term, count in new_counts.items() if count >= COMMON}
         return {term: counts[term] for term in wanted}
 

@@ -275,7 +275,7 @@ class Index(OpenFile):
         script.
         """
         with self._reading():
-            return self._vectors.nearest(query, limit=limit, filters=filters, levels=levels, version=self.version())
+            return self._vectors.nearest(query, limit=limit, filters=filters, baselines=levels, version=self.version())
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         """Return the cosine with the query of each chunk that has a vector."""

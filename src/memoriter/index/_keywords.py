@@ -29,22 +29,22 @@ _SEPARATORS = re.compile(r"[\x00-\x20\x7f]+")
 """Characters at which the tokenizer splits, and NUL, which would end a query."""
 _FOLD = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)})
 """The tokenizer folds ASCII letters and nothing else."""
-LISTED = 4_096
+MAX_PROPOSING = 4_096
 """Maximum total length of the lists of the rarest terms, which propose chunks. With words of natural frequency, 99 of
 100 results are the same as without any of these bounds at 20,000 chunks (tested)."""
-SHORT = 4
+WHOLE_LIST_RATIO = 4
 """A list up to this many times as long as the candidates is read whole; a longer one only where both intersect."""
-ALONE = 16_384
+MAX_SINGLE_LIST = 16_384
 """Maximum list length of the rarest term, if it alone proposes chunks; of a longer list, the newest are read."""
-ALIKE = 1_024
+MAX_RANKED = 1_024
 """Maximum number of chunks with a term that BM25 ranks among chunks with the same terms; of more, the newest are
 ranked."""
-WALKED = 262_144
+MAX_COUNTED = 262_144
 """Maximum total length of the lists of all counted terms. A more frequent term has next to no weight, but its list
 would be read."""
-CHEAP = 16_384
+ALWAYS_PURGED = 16_384
 """Maximum size, in chunks, of an index whose words are all rewritten after any deletion."""
-WORTH = 256
+PURGE_SHARE = 256
 """In a larger index, one in this many chunks must be deleted first, because rewriting all words takes seconds."""
 
 
@@ -64,7 +64,7 @@ def drop(connection: Database, ids: Sequence[int]) -> None:
 
 def is_purge_due(deleted: int, chunks: int) -> bool:
     """Return whether enough chunks were deleted to rewrite all words, which takes seconds in a large index."""
-    return chunks <= CHEAP or deleted * WORTH >= chunks
+    return chunks <= ALWAYS_PURGED or deleted * PURGE_SHARE >= chunks
 
 
 def purge(connection: Database) -> None:
@@ -97,10 +97,10 @@ def search(
         remaining = limit - len(hits)
         if remaining <= 0:
             break
-        chosen = group.rows if len(group.rows) <= remaining else _rank_group(connection, group, remaining, filters)
+        chosen = group.chunks if len(group.chunks) <= remaining else _rank_group(connection, group, remaining, filters)
         hits += [(row, group.weight) for row in sorted(chosen)]
     if len(hits) < limit and query.common:
-        hits += _search_newest(connection, query.common, limit, filters, besides={row for row, _ in hits})
+        hits += _search_newest(connection, query.common, limit, filters, exclude={row for row, _ in hits})
     return hits[:limit]
 
 
@@ -128,15 +128,15 @@ class _TermGroup(NamedTuple):
     rarest: str
     weight: float
     """Total weight of the terms."""
-    rows: Sequence[int]
+    chunks: Sequence[int]
 
 
 def _split_terms(terms: Mapping[str, _Term]) -> _QueryTerms:
     present = {word: term for word, term in terms.items() if term.chunks}
     ordered = sorted(present, key=lambda word: present[word].chunks)
     sums = list(accumulate(present[word].chunks for word in ordered))
-    cut = bisect_right(sums, LISTED) or bisect_right(sums[:1], ALONE)
-    last = bisect_right(sums, WALKED) if cut else 0
+    cut = bisect_right(sums, MAX_PROPOSING) or bisect_right(sums[:1], MAX_SINGLE_LIST)
+    last = bisect_right(sums, MAX_COUNTED) if cut else 0
     return _QueryTerms(present, ordered[:cut], ordered[cut:], ordered[cut : max(cut, last)])
 
 
@@ -158,7 +158,7 @@ def _group_by_terms(connection: Database, query: _QueryTerms, filters: Filters, 
             place >= len(query.rare) or _is_settled(term_bits, totals, sum(weights[place:]), limit)
         ):
             candidates, rare_match = set(term_bits), _any_of(words[:place])
-        intersect = candidates is not None and query.terms[word].chunks > SHORT * len(candidates)
+        intersect = candidates is not None and query.terms[word].chunks > WHOLE_LIST_RATIO * len(candidates)
         matches = _matching_chunks(connection, f"{rare_match} AND {word}" if intersect else word, filters)
         bit = 1 << place
         bits_of = term_bits.get
@@ -191,22 +191,22 @@ def _matching_chunks(connection: Database, match: str, filters: Filters) -> list
 
 def _rank_group(connection: Database, group: _TermGroup, count: int, filters: Filters) -> list[int]:
     """Return the best chunks of a group, by BM25 of its rarest term; if that term is very common, the newest chunks."""
-    chunks = set(group.rows)
-    ranked = _rank(connection, group.rarest, ALIKE, filters, newest=ALIKE)
+    chunks = set(group.chunks)
+    ranked = _rank(connection, group.rarest, MAX_RANKED, filters, newest=MAX_RANKED)
     best = [row for row, _ in ranked if row in chunks][:count]
     return best if len(best) == count else [*best, *sorted(chunks.difference(best), reverse=True)][:count]
 
 
 def _search_newest(
-    connection: Database, words: Sequence[str], limit: int, filters: Filters, *, besides: Collection[int]
+    connection: Database, words: Sequence[str], limit: int, filters: Filters, *, exclude: Collection[int]
 ) -> list[tuple[int, float]]:
     """Return the best of the newest chunks: first those with all terms, then those with the rarest and another one."""
     first, others = words[0], _any_of(words[1:])
-    seen = set(besides)
+    seen = set(exclude)
     hits: list[tuple[int, float]] = []
     for match in [" AND ".join(words), f"{first} AND {others}", first] if others else [first]:
         if len(seen) < limit:
-            rows = _rank(connection, match, limit, filters, newest=ALONE)
+            rows = _rank(connection, match, limit, filters, newest=MAX_SINGLE_LIST)
             hits += [(row, 0.0) for row, _ in rows if row not in seen]
             seen.update(row for row, _ in rows)
     return hits

@@ -389,10 +389,10 @@ class OpenFile:
     def _close_file(self) -> None:
         if self._opened is not None:
             opened, self._opened = self._opened, None
-            sealed = not self._pinned and self._storage.seal.intact(opened.file)
+            sealed = not self._pinned and self._storage.seal.matches(opened.file)
             opened.connection.close()
             # The last connection that closes the file writes the log into it.
-            if sealed and not self._storage.seal.intact(opened.file):
+            if sealed and not self._storage.seal.matches(opened.file):
                 self._storage.seal.write(opened.file)
 
     def _add_notice(self, reason: Diagnostic) -> None:

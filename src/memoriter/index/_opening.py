@@ -12,7 +12,7 @@ from memoriter.index import _cache, _migrations
 from memoriter.index._connection import connect, file_kind
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
-from memoriter.index._seal import check_if_strange
+from memoriter.index._seal import check_if_unsealed
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 20
 """Other processes may delete and replace the file meanwhile, but not this many times in a row."""
-_IDS = 1 << 32
+_IDS_PER_GENERATION = 1 << 32
 """Chunk ids reserved for each generation: an id of an older generation never comes back."""
 _REASONS: dict[FileKind, str] = {
     "foreign": "belongs to another program",
@@ -111,7 +111,7 @@ def _try_open(
     try:
         kind = prepare(connection, storage.generation_of(target), clock=clock)
         if kind == "ours":
-            check_if_strange(connection, target, storage.seal, storage.lease)
+            check_if_unsealed(connection, target, storage.seal, storage.lease)
     except BaseException as error:
         if not is_damage(error):
             connection.close()
@@ -173,7 +173,7 @@ def prepare(connection: Database, generation: int, *, clock: Callable[[], float]
     """Create or migrate the schema if needed, and return what the file was before; a foreign file is not changed."""
     kind = file_kind(connection)
     if kind == "empty":
-        _migrations.create(connection, now=clock(), first_id=1 + _IDS * max(0, generation - 1))
+        _migrations.create(connection, now=clock(), first_id=1 + _IDS_PER_GENERATION * max(0, generation - 1))
     elif kind == "old":
         _migrations.migrate(connection, now=clock())
         _migrations.add_checksums(connection)

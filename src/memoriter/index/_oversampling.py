@@ -22,11 +22,11 @@ QUERIES = 96
 DEPTH = 10
 RECALL = 0.99
 """The share of the nearest `DEPTH` that must be found."""
-AIM = 0.995
+SAMPLE_RECALL = 0.995
 """The share that must be found with chunks in place of questions, because questions may lie further off."""
 STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
 _BATCH = 4096
-_TIE = 1e-6
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ def measure(
     measurement = Measurement(STEPS[-1], 0.0)
     for oversampling in STEPS:
         hits = [
-            min(np.count_nonzero(search(query, DEPTH * oversampling) >= floor - _TIE), DEPTH) / DEPTH
+            min(np.count_nonzero(search(query, DEPTH * oversampling) >= floor - _TOLERANCE), DEPTH) / DEPTH
             for query, floor in zip(queries, floors.tolist(), strict=True)
         ]
         measurement = Measurement(oversampling, float(min(np.mean(hits[::2]), np.mean(hits[1::2]))))
-        if measurement.recall >= AIM:
+        if measurement.recall >= SAMPLE_RECALL:
             break
     return measurement
 

@@ -27,7 +27,7 @@ class QuarterPrecision:
     def __init__(self, dimensions: int) -> None:
         import numpy as np
 
-        self._most = MOST_BYTES // dimensions
+        self._max_rows = MOST_BYTES // dimensions
         self._rows = np.zeros((0, dimensions), dtype=np.int8)
         self._scales = np.zeros(0, dtype=np.float32)
 
@@ -72,10 +72,10 @@ class QuarterPrecision:
         """Allocate memory up to this number, within the limit; pages that are never written cost nothing."""
         import numpy as np
 
-        size = min(size, self._most)
+        size = min(size, self._max_rows)
         if size <= self._scales.size:
             return
-        capacity = min(size + size // 4 + _ROOM, self._most)
+        capacity = min(size + size // 4 + _ROOM, self._max_rows)
         rows = np.zeros((capacity, self._rows.shape[1]), dtype=np.int8)
         scales = np.zeros(capacity, dtype=np.float32)
         used = np.flatnonzero(self._scales)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 400
 """The maximum number of statements; each unreadable page takes a few."""
-_FAR = 1 << 40
+_MAX_ID = 1 << 40
 
 _Vector = tuple[int, int, bytes, float, bytes, int]
 
@@ -68,7 +68,7 @@ def _readable(old: Database) -> Iterator[list[_Vector]]:
     try:
         last = int(old.execute("SELECT max(id) FROM embedding_cache").get or 0)
     except apsw.Error:
-        last = _FAR
+        last = _MAX_ID
     ranges, attempts = [(0, last)], 0
     while ranges and attempts < _ATTEMPTS:
         first, end = ranges.pop()

@@ -42,14 +42,14 @@ class Seal:
     @contextmanager
     def reseal(self, target: Path) -> Generator[None]:
         """Seal the file again after a write, if it matched its seal before."""
-        intact = self.intact(target)
+        intact = self.matches(target)
         try:
             yield
         finally:
             if intact:
                 self.write(target)
 
-    def intact(self, target: Path) -> bool:
+    def matches(self, target: Path) -> bool:
         """Return whether the file and its log match the seal."""
         try:
             return bool(json.loads(self._path.read_text(encoding="utf-8")) == _state(target))
@@ -57,13 +57,13 @@ class Seal:
             return False
 
 
-def check_if_strange(connection: Database, target: Path, seal: Seal, lease: Lease) -> None:
+def check_if_unsealed(connection: Database, target: Path, seal: Seal, lease: Lease) -> None:
     """Check the whole file if it differs from its seal, unless a process that is indexing explains the difference.
 
     Raises:
         IndexDamaged: the file is not sound.
     """
-    if seal.intact(target):
+    if seal.matches(target):
         return
     try:
         with lease.hold(0):
@@ -84,7 +84,7 @@ def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
     """
     import apsw
 
-    if seal.intact(target):
+    if seal.matches(target):
         return
     with suppress(IndexBusy, OSError, apsw.BusyError, apsw.LockedError), lease.hold(0):
         if not target.stat().st_size:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from memoriter.index._database import Database
     from memoriter.index._oversampling import Measurement
 
-LARGEST = 4096
+MAX_CODES = 4096
 """The maximum number of codes in a segment."""
 _SAMPLE = 4096
 """Vectors that the means are computed from: the error of the means is then a hundredth of the vectors' own spread."""
-_FEW = 64
+_MIN_GROWTH = 64
 """Vectors that may be added to the smallest set before its means are computed again."""
 _ALL_VECTORS = (
     "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
@@ -145,7 +145,7 @@ def is_outdated(connection: Database, vector_set: VectorSet) -> bool:
 
 
 def _means_outgrown(before: int, now: int) -> bool:
-    return now >= 2 * before + _FEW
+    return now >= 2 * before + _MIN_GROWTH
 
 
 def count_codes(connection: Database, vector_set: VectorSet) -> int:
@@ -292,7 +292,7 @@ def _encode_rows(
     import numpy as np
 
     cursor = connection.execute(statement, values)
-    while rows := cast("list[_cache.VectorRow]", list(islice(cursor, LARGEST))):
+    while rows := cast("list[_cache.VectorRow]", list(islice(cursor, MAX_CODES))):
         ids, places = [row[0] for row in rows], [row[1] for row in rows]
         bits, factors = _binary_quantization.encode(_cache.verify_rows(rows, vector_set), means)
         codes = BinaryCodes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
@@ -313,7 +313,7 @@ def _add_codes(connection: Database, vector_set: VectorSet, ids: Sequence[int]) 
 def _write_merged(connection: Database, vector_set: VectorSet, part: BinaryCodes) -> None:
     while part.ids.size:
         statement = "SELECT id FROM code_segments WHERE set_id = ? AND size <= ? ORDER BY size LIMIT 1"
-        smaller = connection.execute(statement, (vector_set.id, min(part.ids.size, LARGEST - part.ids.size))).get
+        smaller = connection.execute(statement, (vector_set.id, min(part.ids.size, MAX_CODES - part.ids.size))).get
         if smaller is None:
             _write(connection, vector_set, part)
             return

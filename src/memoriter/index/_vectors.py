@@ -33,7 +33,7 @@ _ENGINE_CLASSES: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorE
     "codes": CodesEngine,
     "sqlite-vec": SqliteVecEngine,
 }
-REPAIRS = 64
+MAX_REPAIRS = 64
 """The maximum number of repeated searches after a repair; each repair removes a whole batch of damaged data."""
 _LOW_RECALL = Diagnostic(
     "vector_recall",
@@ -167,12 +167,18 @@ class Vectors:
         return self._cached_counts[1:]
 
     def nearest(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None, version: int
+        self,
+        query: NDArray[np.float32],
+        *,
+        limit: int,
+        filters: Filters,
+        baselines: ScriptBaselines | None,
+        version: int,
     ) -> list[tuple[int, float]]:
         if self._set is None or limit <= 0:
             return []
         unit = _ranking.unit_query(query, self._set.dimensions)
-        standardized = StandardizedCosines(self._chunk_scripts(), levels) if levels else None
+        standardized = StandardizedCosines(self._chunk_scripts(), baselines) if baselines else None
         ids, rows = self._query_engine(
             version, lambda engine: engine.take(engine.candidates(unit, limit, filters, standardized).tolist())
         )
@@ -211,7 +217,7 @@ class Vectors:
         def run() -> _T:
             return operation(self._current_engine(version))
 
-        for _ in range(REPAIRS):
+        for _ in range(MAX_REPAIRS):
             try:
                 return self._with_fallback(run)
             except (BrokenVectors, BrokenCodes) as broken:
