@@ -200,7 +200,7 @@ def _rank_group(connection: Database, group: _TermGroup, count: int, filters: Fi
 def _search_newest(
     connection: Database, words: Sequence[str], limit: int, filters: Filters, *, exclude: Collection[int]
 ) -> list[tuple[int, float]]:
-    """Return the best of the newest chunks: first those with all terms, then those with the rarest and another one."""
+    """Return the best of the newest chunks: all terms first, then the rarest and another one, then it alone."""
     first, others = words[0], _any_of(words[1:])
     seen = set(exclude)
     hits: list[tuple[int, float]] = []
