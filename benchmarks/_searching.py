@@ -77,7 +77,7 @@ def _kept(index: Index, questions: list[Question], settings: SearchSettings) -> 
         return [{(hit.path, hit.start_line) for hit in each} for each in found]
 
     bounded = hits()
-    for name in ("LISTED", "ALONE", "WALKED", "ALIKE"):
+    for name in ("MAX_PROPOSING", "MAX_SINGLE_LIST", "MAX_COUNTED", "MAX_RANKED"):
         setattr(_keywords, name, 2**40)
     everything = hits()
     shares = [len(ours & all_) / len(all_) for ours, all_ in zip(bounded, everything, strict=True) if all_]

@@ -577,7 +577,7 @@ def test_every_engine_gives_the_hits_of_the_exact_engine(desk: Desk, provider: s
 def test_a_status_tells_how_many_vectors_the_codes_engine_compares(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXAMPLES / "memory", desk.notes / "memory", dirs_exist_ok=True)
     assert desk.open().status().oversampling is None
-    monkeypatch.setattr("memoriter.index._codes_engine.FEW", 0)
+    monkeypatch.setattr("memoriter.index._codes_engine.COMPARE_ALL", 0)
     memory = desk.open(store={"vector": {"engine": "codes"}})
     memory.sync()
     state = memory.status()

@@ -71,8 +71,8 @@ def test_the_nearest_codes_are_those_with_the_fewest_differing_signs_the_first_o
 def test_bits_are_counted_alike_with_an_old_numpy():
     words = np.random.default_rng(0).integers(0, 1 << 63, 500, dtype=np.uint64)
     expected = [int(word).bit_count() for word in words]
-    assert _binary_quantization._looked_up(words).tolist() == expected
-    assert _binary_quantization._counter()(words).tolist() == expected
+    assert _binary_quantization._count_by_table(words).tolist() == expected
+    assert _binary_quantization._bit_counter()(words).tolist() == expected
 
 
 def test_estimates_are_right_on_average_up_to_a_constant():
@@ -303,7 +303,7 @@ STEPS = st.one_of(
 def check(index: Index, query: np.ndarray) -> None:
     """Every chunk with a vector has the code of that vector, and nothing else has one."""
     found(index, query)
-    held, known = index._vectors._engine._held, _means(index)
+    held, known = index._vectors._engine._codes, _means(index)
     ids, rows = index.vectors_at(index.all_ids())
     alive = ~held.excluded
     assert held.ids[alive].tolist() == ids
@@ -325,7 +325,7 @@ def test_after_any_sequence_of_writes_a_warm_and_a_new_process_hold_the_codes_of
 ):
     path = tmp_path_factory.mktemp("codes") / "main.sqlite"
     query = rows_of(np.random.default_rng(0), 1)[0]
-    small = patch.multiple(_segments, LARGEST=8, _FEW=2), patch("memoriter.index._code_cache._ROOM", 1)
+    small = patch.multiple(_segments, MAX_CODES=8, _MIN_GROWTH=2), patch("memoriter.index._code_cache._ROOM", 1)
     with small[0], small[1], Index.open(path, clock=lambda: 0.0) as index, Index.open(path, clock=lambda: 0.0) as other:
         for each in (index, other):
             each.use_vectors(SPEC)

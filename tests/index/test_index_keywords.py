@@ -166,13 +166,13 @@ def test_a_search_counts_its_terms_once(natural, monkeypatch):
     from memoriter.types import Filters
 
     asked: list[str] = []
-    count = _counts._counted
+    count = _counts._count_terms
 
     def watched(connection, terms):
         asked.extend(terms)
         return count(connection, terms)
 
-    monkeypatch.setattr(_counts, "_counted", watched)
+    monkeypatch.setattr(_counts, "_count_terms", watched)
     for question in natural.questions[:20]:
         natural.index._counts = _counts.Counts()
         rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
@@ -187,7 +187,7 @@ def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, ma
     make.put(index, "a.md", "tea milk", "tea", "tea")
     assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": 1}
     with monkeypatch.context() as watching:
-        watching.setattr(_counts, "_counted", lambda _, terms: [-1] * len(terms))
+        watching.setattr(_counts, "_count_terms", lambda _, terms: [-1] * len(terms))
         assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": -1}
     make.put(index, "b.md", "tea")
     assert index.document_frequency(["milk", "tea"]) == {"milk": 1, "tea": 4}
@@ -205,17 +205,17 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
         return [[(hit.path, hit.start_line) for hit in hits] for hits in asked]
 
     left_out: list[int] = []
-    parted = _keywords._parted
+    parted = _keywords._split_terms
 
     def watched(terms):
         asked = parted(terms)
         left_out.append(len(asked.common))
         return asked
 
-    monkeypatch.setattr(_keywords, "_parted", watched)
+    monkeypatch.setattr(_keywords, "_split_terms", watched)
     found = answers()
     assert sum(1 for count in left_out if count) > len(left_out) / 10
-    for name in ("LISTED", "ALONE", "WALKED", "ALIKE"):
+    for name in ("MAX_PROPOSING", "MAX_SINGLE_LIST", "MAX_COUNTED", "MAX_RANKED"):
         monkeypatch.setattr(_keywords, name, 2**40)
     everything = answers()
     same = sum(1 for one, other in zip(found, everything, strict=True) if one == other)
@@ -227,7 +227,7 @@ def few(monkeypatch):
     """Bounds so small that a dozen chunks reach them."""
     from memoriter.index import _keywords
 
-    for name, bound in (("LISTED", 6), ("ALONE", 4), ("WALKED", 30)):
+    for name, bound in (("MAX_PROPOSING", 6), ("MAX_SINGLE_LIST", 4), ("MAX_COUNTED", 30)):
         monkeypatch.setattr(_keywords, name, bound)
 
 

@@ -89,7 +89,7 @@ class Other:
         """Send a signal and wait until the process is in that state."""
         os.kill(self.process.pid, number)
         limit = time.monotonic() + 30
-        while _lease.stopped(self.process.pid) != state:
+        while _lease.is_stopped(self.process.pid) != state:
             assert time.monotonic() < limit
 
 

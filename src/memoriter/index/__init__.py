@@ -1,4 +1,4 @@
-"""The disposable index: the only room that speaks SQL. Everything in it can be made again from the notes."""
+"""The disposable index: the only room that contains SQL. Everything in it can be rebuilt from the notes."""
 
 from memoriter.index._engines import ENGINES, EngineName
 from memoriter.index._index import Index

@@ -1,4 +1,4 @@
-"""Vector sets and the store of full-precision vectors. Writers expect an open transaction."""
+"""Vector sets and the store of full-precision vectors. Functions that write expect an open transaction."""
 
 from __future__ import annotations
 
@@ -25,39 +25,43 @@ if TYPE_CHECKING:
 
 
 LENGTH_ERROR = 1e-3
-"""How far the square of a vector's length may be from 1: float32 rounds a thousand times better."""
+"""The maximum deviation of a vector's squared length from 1; float32 rounding is a thousand times smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSet:
-    """Vectors that may be compared with each other."""
+    """A set of vectors that may be compared with each other."""
 
     id: int
     fingerprint: str
     dimensions: int
 
 
-_HAVING = "FROM chunks CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
-_SOME = (
+_EMBEDDED = "FROM chunks CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
+_VECTORS_OF_CHUNKS = (
     "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
     " CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
-# A fresh index has its vectors in the order they were made, with few that nobody needs: reading them in that order is
-# a third faster than jumping from key to key.
+# A new index has its vectors in insertion order and few unused ones: reading them in that order is a third faster than
+# looking up each key.
 ALL_IN_ORDER = (
     "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
 )
 ALL_BY_KEY = ALL_IN_ORDER.replace("NOT INDEXED", "")
-_NEED = (
+_WAITING = (
     "NOT EXISTS (SELECT 1 FROM embedding_cache AS known WHERE known.set_id = :set AND known.key = chunks.key)"
     " AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.set_id = :set AND failures.key = chunks.key)"
 )
 
 
 def find_set(connection: Database, spec: ModelSpec) -> VectorSet | None:
-    """The registered set of this model, checked against the length of its vectors."""
+    """Return the registered set of this model, or None.
+
+    Raises:
+        EmbeddingError: the set has vectors of another length.
+    """
     name = fingerprint(spec)
     row = cast(
         "tuple[int, int] | None",
@@ -74,7 +78,7 @@ def find_set(connection: Database, spec: ModelSpec) -> VectorSet | None:
 
 
 def register(connection: Database, spec: ModelSpec, *, now: float) -> None:
-    """Make room for the vectors of a model; nothing happens to a set that exists."""
+    """Register the vector set of a model; do nothing if it exists."""
     if spec.dimensions < 1:
         raise EmbeddingError(
             f"{spec.model!r} gives vectors of {spec.dimensions} dimensions", remedy="Choose another model."
@@ -86,17 +90,19 @@ def register(connection: Database, spec: ModelSpec, *, now: float) -> None:
     )
 
 
-def store(connection: Database, of: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float) -> int:
-    """Keep vectors under their keys, over what was there, and forget that they once failed; how many were there."""
+def store(
+    connection: Database, vector_set: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float
+) -> int:
+    """Store vectors under their keys, clear the recorded failures of these keys, and return how many were replaced."""
     pairs = list(zip(keys, map(bytes, rows), strict=True))
     sums = vector_sums(keys, rows)
-    places = [(of.id, key) for key in keys]
+    places = [(vector_set.id, key) for key in keys]
     exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
     replaced = sum(connection.execute(exists, place).get is not None for place in places)
     connection.executemany(
         "INSERT INTO embedding_cache(set_id, key, used_at, vector, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT(set_id, key)"
         " DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector, sum = excluded.sum",
-        [(of.id, key, now, vector, total) for (key, vector), total in zip(pairs, sums, strict=True)],
+        [(vector_set.id, key, now, vector, total) for (key, vector), total in zip(pairs, sums, strict=True)],
     )
     connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", places)
     if replaced:
@@ -104,8 +110,8 @@ def store(connection: Database, of: VectorSet, keys: Sequence[bytes], rows: NDAr
     return replaced
 
 
-def taken(connection: Database, ids: Sequence[int], *, now: float) -> None:
-    """Note that chunks took their vectors from the cache, in every set."""
+def mark_used(connection: Database, ids: Sequence[int], *, now: float) -> None:
+    """Record, in every set, that chunks use their cached vectors."""
     if not ids:
         return
     connection.execute(
@@ -117,100 +123,110 @@ def taken(connection: Database, ids: Sequence[int], *, now: float) -> None:
     )
 
 
-def fail(connection: Database, of: VectorSet, key: bytes, message: str, *, now: float) -> None:
-    """Note that the model refused a text, so that it is not asked again."""
+def record_failure(connection: Database, vector_set: VectorSet, key: bytes, message: str, *, now: float) -> None:
+    """Record that the model refused a text, so that it is not sent again."""
     connection.execute(
         "INSERT OR REPLACE INTO failures(set_id, key, message, failed_at) VALUES (?, ?, ?, ?)",
-        (of.id, key, storable(message), now),
+        (vector_set.id, key, storable(message), now),
     )
 
 
-def clear_failures(connection: Database, of: VectorSet) -> None:
-    connection.execute("DELETE FROM failures WHERE set_id = ?", (of.id,))
+def clear_failures(connection: Database, vector_set: VectorSet) -> None:
+    connection.execute("DELETE FROM failures WHERE set_id = ?", (vector_set.id,))
 
 
-def chunks_with(connection: Database, keys: Iterable[bytes]) -> list[int]:
-    """The chunks whose vectors are stored under these keys."""
-    found = (connection.execute("SELECT id FROM chunks WHERE key = ?", (key,)).fetchall() for key in set(keys))
-    return sorted(cast("int", known) for rows in found for (known,) in rows)
+def chunks_of_keys(connection: Database, keys: Iterable[bytes]) -> list[int]:
+    """Return the chunks whose vectors are stored under these keys, ascending."""
+    results = (connection.execute("SELECT id FROM chunks WHERE key = ?", (key,)).fetchall() for key in set(keys))
+    return sorted(cast("int", chunk_id) for rows in results for (chunk_id,) in rows)
 
 
 def referenced(connection: Database, keys: Iterable[bytes]) -> set[bytes]:
-    """Those of the keys that chunks refer to."""
+    """Return the keys that chunks refer to."""
     statement = "SELECT 1 FROM chunks WHERE key = ? LIMIT 1"
     return {key for key in set(keys) if connection.execute(statement, (key,)).get}
 
 
-def missing(connection: Database, of: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
-    """Texts that wait for a vector, by key, from chunk `since` on; and the first chunk that waits (or the next id)."""
+def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
+    """Return the first waiting chunk (or the next id), and texts without a vector by key, starting at chunk `since`."""
     first = _files.newest_id(connection) + 1
     texts: dict[bytes, str] = {}
     columns = f"chunks.id, chunks.key, {_files.CHUNK}"
-    statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {_NEED} ORDER BY chunks.id"  # noqa: S608 (fixed text)
+    statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {_WAITING} ORDER BY chunks.id"  # noqa: S608 (fixed text)
     for chunk_id, key, *passage in cast(
-        "Iterable[tuple[Any, ...]]", connection.execute(statement, {"since": since, "set": of.id})
+        "Iterable[tuple[Any, ...]]", connection.execute(statement, {"since": since, "set": vector_set.id})
     ):
         first = min(first, chunk_id)
         if len(texts) >= limit:
             break
         if key not in texts:
-            texts[key] = _files.chunk(*passage).contextual
+            texts[key] = _files.make_chunk(*passage).contextual
     return first, texts
 
 
-def fetched(
-    connection: Database, of: VectorSet, statement: str, values: tuple[Any, ...], *, batch: int
+def read_batches(
+    connection: Database, vector_set: VectorSet, statement: str, values: tuple[Any, ...], *, batch: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """What a statement over (id, vector's id, key, checksum, vector) finds, `batch` rows at a time: (n,) and (n, dims).
+    """Yield the ids and vectors that a statement returns, up to `batch` rows at a time: (n,) and (n, dims).
+
+    The statement returns (id, vector id, key, checksum, vector).
 
     Raises:
-        BrokenVectors: some of the vectors are not what was written.
+        BrokenVectors: some vectors do not match their checksums.
     """
     import numpy as np
 
     cursor = connection.execute(statement, values)
-    while rows := cast("list[Stored]", list(islice(cursor, batch))):
+    while rows := cast("list[VectorRow]", list(islice(cursor, batch))):
         ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
-        yield ids, checked(rows, of)
+        yield ids, verify_rows(rows, vector_set)
 
 
-Stored = tuple[int, int, bytes, int | None, bytes]
+VectorRow = tuple[int, int, bytes, int | None, bytes]
 """Any id, the vector's own id, its key, its checksum and its bytes."""
 
 
-def checked(rows: Sequence[Stored], of: VectorSet) -> NDArray[np.float32]:
-    """Return stored vectors, (n, dims), that are what was written. Raises BrokenVectors."""
+def verify_rows(rows: Sequence[VectorRow], vector_set: VectorSet) -> NDArray[np.float32]:
+    """Return stored vectors, (n, dims), after checking their lengths and checksums. Raises BrokenVectors."""
     import numpy as np
 
     _, ids, keys, sums, vectors = zip(*rows, strict=True)
     blob = b"".join(vectors)
-    if len(blob) != len(rows) * of.dimensions * 4 or len({*map(len, vectors)}) > 1:
-        raise BrokenVectors([row for row, vector in zip(ids, vectors, strict=True) if len(vector) != of.dimensions * 4])
-    found = np.frombuffer(blob, dtype="<f4").reshape(len(rows), of.dimensions)
-    made = vector_sums(keys, found)
-    if made != list(sums):
-        broken = [row for row, was, now in zip(ids, sums, made, strict=True) if was is not None and was != now]
+    if len(blob) != len(rows) * vector_set.dimensions * 4 or len({*map(len, vectors)}) > 1:
+        raise BrokenVectors(
+            [row for row, vector in zip(ids, vectors, strict=True) if len(vector) != vector_set.dimensions * 4]
+        )
+    matrix = np.frombuffer(blob, dtype="<f4").reshape(len(rows), vector_set.dimensions)
+    computed = vector_sums(keys, matrix)
+    if computed != list(sums):
+        broken = [
+            row
+            for row, expected, actual in zip(ids, sums, computed, strict=True)
+            if expected is not None and expected != actual
+        ]
         if broken:
             raise BrokenVectors(broken)
-    return found
+    return matrix
 
 
-def vectors_of(
-    connection: Database, of: VectorSet, ids: Sequence[int]
+def vectors_of_chunks(
+    connection: Database, vector_set: VectorSet, ids: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Those of the chunks that have a vector, and the vectors."""
+    """Return the chunks that have a vector, and their vectors: (n,) and (n, dims)."""
     import numpy as np
 
     if not ids:
-        return np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)
-    batches = fetched(connection, of, _SOME, (_files.id_list(ids), of.id), batch=len(ids))
-    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)))
+        return np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
+    batches = read_batches(
+        connection, vector_set, _VECTORS_OF_CHUNKS, (_files.id_list(ids), vector_set.id), batch=len(ids)
+    )
+    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)))
 
 
-def vectors_in(
-    connection: Database, of: VectorSet, places: NDArray[np.int64]
+def vectors_by_id(
+    connection: Database, vector_set: VectorSet, places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Those of the stored vectors, by their own ascending ids, that exist, and the vectors: (n,) and (n, dims)."""
+    """Return the stored vectors with these ascending vector ids, and the ids that exist: (n,) and (n, dims)."""
     import numpy as np
 
     statement = (
@@ -218,73 +234,75 @@ def vectors_in(
         " CROSS JOIN embedding_cache AS known"
         " ON known.id = wanted.value WHERE known.set_id = ?"
     )
-    nothing = np.empty(0, dtype=np.int64), np.empty((0, of.dimensions), dtype=np.float32)
+    empty = np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
     if not places.size:
-        return nothing
-    values = (_files.id_list(places.tolist()), of.id)
-    return next(fetched(connection, of, statement, values, batch=places.size), nothing)
+        return empty
+    values = (_files.id_list(places.tolist()), vector_set.id)
+    return next(read_batches(connection, vector_set, statement, values, batch=places.size), empty)
 
 
-def sampled(connection: Database, of: VectorSet, count: int) -> list[int]:
-    """Chunks with different texts, one for each, in the order of the hashes of their texts."""
+def sample_chunks(connection: Database, vector_set: VectorSet, count: int) -> list[int]:
+    """Return up to `count` chunks, one for each distinct text, in the order of the hashes of their texts."""
     statement = (
         "SELECT min(chunks.id) FROM embedding_cache AS known CROSS JOIN chunks ON chunks.key = known.key"
         " WHERE known.set_id = ? GROUP BY known.key ORDER BY known.key LIMIT ?"
     )
-    return [cast("int", chunk_id) for (chunk_id,) in connection.execute(statement, (of.id, count))]
+    return [cast("int", chunk_id) for (chunk_id,) in connection.execute(statement, (vector_set.id, count))]
 
 
-def having(connection: Database, of: VectorSet) -> list[int]:
-    """Every chunk with a vector, ascending."""
-    return sorted(cast("int", known) for (known,) in connection.execute(f"SELECT chunks.id {_HAVING}", (of.id,)))
+def embedded_chunks(connection: Database, vector_set: VectorSet) -> list[int]:
+    """Return every chunk with a vector, ascending."""
+    return sorted(
+        cast("int", chunk_id) for (chunk_id,) in connection.execute(f"SELECT chunks.id {_EMBEDDED}", (vector_set.id,))
+    )
 
 
-def count_having(connection: Database, of: VectorSet) -> int:
-    """How many chunks have a vector."""
-    return int(connection.execute(f"SELECT count(*) {_HAVING}", (of.id,)).get)
+def count_embedded(connection: Database, vector_set: VectorSet) -> int:
+    """Return the number of chunks with a vector."""
+    return int(connection.execute(f"SELECT count(*) {_EMBEDDED}", (vector_set.id,)).get)
 
 
-def count_failed(connection: Database, of: VectorSet) -> int:
-    """Chunks whose text the model refused."""
+def count_failed(connection: Database, vector_set: VectorSet) -> int:
+    """Return the number of chunks whose text the model refused."""
     statement = "SELECT count(*) FROM failures CROSS JOIN chunks ON chunks.key = failures.key WHERE failures.set_id = ?"
-    return int(connection.execute(statement, (of.id,)).get)
+    return int(connection.execute(statement, (vector_set.id,)).get)
 
 
 def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
-    """Drop vectors that no chunk refers to, least recently used first, until the store fits; return how many."""
-    held = cast(
+    """Delete vectors that no chunk refers to, least recently used first, until the store fits; return how many."""
+    sets = cast(
         "list[tuple[int, int]]",
         connection.execute(
             "SELECT dimensions * 4, (SELECT count(*) FROM embedding_cache WHERE set_id = sets.id) FROM sets"
         ).fetchall(),
     )
-    entries, size = sum(count for _, count in held), sum(length * count for length, count in held)
+    entries, size = sum(count for _, count in sets), sum(length * count for length, count in sets)
     if entries <= max_entries and size <= max_bytes:
         return 0
     idle = connection.execute(
         "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"
         " WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.key = known.key) ORDER BY known.used_at, known.id"
     )
-    gone: list[tuple[int]] = []
+    evicted: list[tuple[int]] = []
     for vector_id, length in cast("Iterable[tuple[int, int]]", idle):
         if entries <= max_entries and size <= max_bytes:
             break
-        gone.append((vector_id,))
+        evicted.append((vector_id,))
         entries, size = entries - 1, size - length
-    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", gone)
-    return len(gone)
+    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", evicted)
+    return len(evicted)
 
 
-def drop(connection: Database, of: VectorSet) -> None:
-    """Forget every vector of a set."""
-    connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (of.id,))
+def drop_set(connection: Database, vector_set: VectorSet) -> None:
+    """Delete every vector of a set."""
+    connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (vector_set.id,))
     increment(connection, "overwritten")
 
 
-def carry_over(connection: Database, old: str, *, without: VectorSet | None = None) -> None:
-    """Copy the vector sets of another index file into this empty one with what is known of them, in one transaction.
+def copy_vectors(connection: Database, old: str, *, without: VectorSet | None = None) -> None:
+    """Copy the vector sets and their metadata from another index file into this empty one, in one transaction.
 
-    Of the set `without` no vector is copied.
+    The vectors of the set `without` are not copied.
     """
     connection.execute("ATTACH ? AS old", (old,))
     try:
@@ -311,36 +329,36 @@ def carry_over(connection: Database, old: str, *, without: VectorSet | None = No
 
 
 def _drop_broken(connection: Database) -> None:
-    """Forget vectors that are not what was written, or not of length 1; what was measured with them goes too."""
+    """Delete vectors that do not match their checksum or do not have length 1, and the baselines computed from them."""
     broken: list[int] = []
-    for of, dimensions in connection.execute("SELECT id, dimensions FROM sets").fetchall():
-        cursor = connection.execute("SELECT id, key, sum, vector FROM embedding_cache WHERE set_id = ?", (of,))
-        found = cast("Iterator[tuple[int, bytes, int | None, bytes]]", iter(cursor))
-        while some := list(islice(found, 4096)):
-            broken += broken_in(some, dimensions)
+    for set_id, dimensions in connection.execute("SELECT id, dimensions FROM sets").fetchall():
+        cursor = connection.execute("SELECT id, key, sum, vector FROM embedding_cache WHERE set_id = ?", (set_id,))
+        vectors = cast("Iterator[tuple[int, bytes, int | None, bytes]]", iter(cursor))
+        while batch := list(islice(vectors, 4096)):
+            broken += find_broken(batch, dimensions)
     if broken:
         connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in broken])
         connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
 
 
-def broken_in(some: Sequence[tuple[int, bytes, int | None, bytes]], dimensions: int) -> list[int]:
-    """Ids of the vectors that are damaged."""
+def find_broken(rows: Sequence[tuple[int, bytes, int | None, bytes]], dimensions: int) -> list[int]:
+    """Return the ids of damaged vectors."""
     import numpy as np
 
-    broken = [row for row, _, _, vector in some if len(vector) != 4 * dimensions]
-    whole = [each for each in some if len(each[3]) == 4 * dimensions]
-    rows = np.frombuffer(b"".join(vector for *_, vector in whole), dtype="<f4").reshape(-1, dimensions)
+    broken = [row for row, _, _, vector in rows if len(vector) != 4 * dimensions]
+    whole = [each for each in rows if len(each[3]) == 4 * dimensions]
+    matrix = np.frombuffer(b"".join(vector for *_, vector in whole), dtype="<f4").reshape(-1, dimensions)
     with np.errstate(all="ignore"):
-        good = np.abs(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - 1) < LENGTH_ERROR
-    sums = vector_sums([key for _, key, _, _ in whole], rows)
-    for (row, _, was, _), now, fine in zip(whole, sums, good.tolist(), strict=True):
-        if not fine or was not in (None, now):
+        unit_length = np.abs(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) - 1) < LENGTH_ERROR
+    sums = vector_sums([key for _, key, _, _ in whole], matrix)
+    for (row, _, expected, _), actual, has_unit_length in zip(whole, sums, unit_length.tolist(), strict=True):
+        if not has_unit_length or expected not in (None, actual):
             broken.append(row)
     return broken
 
 
 def drop_vectors(connection: Database, ids: Sequence[int]) -> None:
-    """Forget damaged vectors, so that they are made again."""
+    """Delete damaged vectors, so that they are computed again."""
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in ids])
     connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
     increment(connection, "overwritten")

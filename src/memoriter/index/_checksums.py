@@ -1,4 +1,4 @@
-"""Page checksums: SQLite's `cksumvfs` extension, which the wheels of apsw bring, verifies every page that is read."""
+"""Page checksums: SQLite's `cksumvfs` extension, which is part of apsw's wheels, verifies every page that is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUFFIXES = (".so", ".dylib", ".dll")
 
 @cache
 def vfs() -> str | None:
-    """Return the name of the file system layer that verifies pages; None where apsw does not bring the extension.
+    """Return the name of the file system layer that verifies pages; None if apsw has no such extension.
 
     A file is verified if its pages have room for checksums. Any other file is read and written as it is.
     """
@@ -27,33 +27,33 @@ def vfs() -> str | None:
     library = _library()
     if library is None:
         return None
-    before = apsw.vfs_names()
+    names = apsw.vfs_names()
     try:
         with closing(apsw.Connection(":memory:")) as scratch:
             scratch.enable_load_extension(True)
             scratch.load_extension(library)
-        # Loading makes the layer the default of the whole process, which is for others to decide.
-        apsw.set_default_vfs(before[0])
+        # Loading makes the layer the default of the whole process; the application decides that.
+        apsw.set_default_vfs(names[0])
     except (apsw.Error, ValueError):
         return None
     return VFS if VFS in apsw.vfs_names() else None
 
 
 def begin(connection: Database) -> None:
-    """Make room for checksums in a database that is still empty, or in one that `VACUUM` rewrites next."""
+    """Reserve space for checksums in a database that is still empty, or in one that `VACUUM` rewrites next."""
     if vfs() is not None:
         connection.reserve_bytes("main", RESERVED)
 
 
 def verified(connection: Database) -> bool:
-    """Return whether the pages of this file have checksums, which are verified."""
+    """Return whether the pages of this file have checksums that are verified."""
     return vfs() is not None and int(connection.pragma("checksum_verification") or 0) == 1
 
 
 def _library() -> str | None:
-    """Return where the extension is; what `apsw.sqlite_extra.path` returns, without the imports that it needs."""
+    """Return the path of the extension, as `apsw.sqlite_extra.path` does, without the imports that it needs."""
     import apsw
 
     folder = Path(apsw.__file__).parent / "sqlite_extra_binaries"
-    found = (folder / f"cksumvfs{suffix}" for suffix in _SUFFIXES)
-    return next((str(library) for library in found if library.exists()), None)
+    candidates = (folder / f"cksumvfs{suffix}" for suffix in _SUFFIXES)
+    return next((str(library) for library in candidates if library.exists()), None)

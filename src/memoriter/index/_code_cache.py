@@ -1,4 +1,4 @@
-"""The codes of a vector set in memory, by chunk id, brought up to date by what is new in the file."""
+"""The codes of a vector set in memory, by chunk id, updated with what is new in the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.index import _binary_quantization, _segments
 from memoriter.index._connection import counter
 from memoriter.index._quarter_precision import QuarterPrecision
-from memoriter.index._segments import among, ids_of
+from memoriter.index._segments import id_array, is_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from memoriter.index._segments import BinaryCodes
 
 _ROOM = 1024
-"""Codes for which room is kept at least, so that what is added later moves nothing."""
+"""The minimum number of free places for codes, so that later additions move nothing."""
 
 
 class CodeCache:
-    """Ids ascend. What has gone stays in its place, excluded, until it is a quarter of all."""
+    """Codes in ascending order of chunk id. Deleted ones stay in place, excluded, until they are a quarter of all."""
 
-    def __init__(self, connection: Database, of: VectorSet) -> None:
+    def __init__(self, connection: Database, vector_set: VectorSet) -> None:
 
         self._connection = connection
-        self._set = of
-        self._made: tuple[int, int] | None = None
-        self.rough = QuarterPrecision(of.dimensions)
-        """What was read of the vectors, by their places."""
+        self._set = vector_set
+        self._loaded_state: tuple[int, int] | None = None
+        self.quarter_precision = QuarterPrecision(vector_set.dimensions)
+        """Vectors that were read before, by their ids in `embedding_cache`."""
         self._segments = dict[int, "NDArray[np.int64]"]()
-        self._tomb = 0
+        self._last_tombstone = 0
         self.state = 0
         """Changes whenever positions do."""
         self._size = self._dead = 0
         self._arrays: tuple[NDArray[Any], ...] = ()
-        self._put_aside(0)
+        self._allocate(0)
 
     @property
     def size(self) -> int:
-        """Chunks that have a code."""
+        """The number of chunks that have a code."""
         return self._size - self._dead
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """Of all positions, the excluded ones too."""
+        """The chunk ids of all positions, including excluded ones."""
         return self._arrays[0][: self._size]
 
     @property
@@ -69,7 +69,7 @@ class CodeCache:
         return self._arrays[4][:, : self._size]
 
     def positions(self, ids: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Where those of the ascending ids are that have a code."""
+        """Return the positions of the ascending ids that have a code."""
         import numpy as np
 
         if not self._size:
@@ -77,48 +77,52 @@ class CodeCache:
         places = np.minimum(np.searchsorted(self.ids, ids), self._size - 1)
         return places[(self.ids[places] == ids) & ~self.excluded[places]]
 
-    def follow(self, epoch: int) -> None:
-        """Read what is new in the file: expects one snapshot of it."""
-        made = epoch, counter(self._connection, "overwritten")
-        present = _segments.segments(self._connection, self._set)
-        if made != self._made:
-            self._segments, self._tomb, self._made = {}, 0, made
-            self.rough = QuarterPrecision(self._set.dimensions)
-            self._put_aside(_segments.count(self._connection, self._set))
-        tombs = _segments.tombs(self._connection, after=self._tomb)
+    def refresh(self, epoch: int) -> None:
+        """Read what is new in the file; expects one snapshot of it."""
+        state = epoch, counter(self._connection, "overwritten")
+        present = _segments.segment_ids(self._connection, self._set)
+        if state != self._loaded_state:
+            self._segments, self._last_tombstone, self._loaded_state = {}, 0, state
+            self.quarter_precision = QuarterPrecision(self._set.dimensions)
+            self._allocate(_segments.count_codes(self._connection, self._set))
+        tombs = _segments.tombstones(self._connection, after=self._last_tombstone)
         gone = self._segments.keys() - set(present)
         fresh = [segment for segment in present if segment not in self._segments]
         if not (tombs or gone or fresh):
             return
-        self._tomb = max([self._tomb, *(tomb for tomb, _, _ in tombs)])
-        graves = dict[int, list[int]]()
+        self._last_tombstone = max([self._last_tombstone, *(tomb for tomb, _, _ in tombs)])
+        dead_by_segment = dict[int, list[int]]()
         for _, segment, chunk in tombs:
-            graves.setdefault(segment, []).append(chunk)
-        buried = [chunk for segment in graves.keys() & self._segments.keys() for chunk in graves[segment]]
+            dead_by_segment.setdefault(segment, []).append(chunk)
+        newly_dead = [
+            chunk for segment in dead_by_segment.keys() & self._segments.keys() for chunk in dead_by_segment[segment]
+        ]
         parts = {segment: _segments.read(self._connection, self._set, segment) for segment in fresh}
-        came = {segment: part.without(ids_of(graves.get(segment, ()))) for segment, part in parts.items()}
-        self._exchange([self._segments.pop(segment) for segment in gone], list(came.values()), ids_of(buried))
-        self._segments |= {segment: part.ids for segment, part in came.items()}
+        added = {segment: part.without(id_array(dead_by_segment.get(segment, ()))) for segment, part in parts.items()}
+        self._replace_segments(
+            [self._segments.pop(segment) for segment in gone], list(added.values()), id_array(newly_dead)
+        )
+        self._segments |= {segment: part.ids for segment, part in added.items()}
         self.state += 1
 
-    def _exchange(
-        self, gone: Sequence[NDArray[np.int64]], came: Sequence[BinaryCodes], dead: NDArray[np.int64]
+    def _replace_segments(
+        self, gone: Sequence[NDArray[np.int64]], added: Sequence[BinaryCodes], dead: NDArray[np.int64]
     ) -> None:
-        """Let segments come for others: a chunk that is in both has not changed."""
+        """Replace segments by others; a chunk that is in both has not changed."""
         import numpy as np
 
         if gone:
             before = np.concatenate(gone)
-            after = np.concatenate([np.empty(0, dtype=np.int64), *(part.ids for part in came)])
-            dead = np.append(dead, before[~among(before, after)])
-            came = [part.without(before) for part in came]
-        dying = self.positions(np.sort(dead))
-        self.excluded[dying] = True
-        self._dead += dying.size
-        for part in _ascending([part for part in came if part.ids.size]):
+            after = np.concatenate([np.empty(0, dtype=np.int64), *(part.ids for part in added)])
+            dead = np.append(dead, before[~is_in(before, after)])
+            added = [part.without(before) for part in added]
+        dead_positions = self.positions(np.sort(dead))
+        self.excluded[dead_positions] = True
+        self._dead += dead_positions.size
+        for part in _non_overlapping([part for part in added if part.ids.size]):
             self._append(part)
         if self._dead * 4 > self._size:
-            self._squeeze()
+            self._drop_excluded()
 
     def _append(self, codes: BinaryCodes) -> None:
         import numpy as np
@@ -126,11 +130,11 @@ class CodeCache:
         start = int(np.searchsorted(self.ids, codes.ids[:1])[0])
         end = self._size + codes.ids.size
         self._reserve(end)
-        # A place that nobody needed may have got another vector.
-        self.rough.forget(codes.places)
+        # An unused id in `embedding_cache` may have been given to another vector.
+        self.quarter_precision.forget(codes.places)
         excluded = np.zeros(codes.ids.size, dtype=np.bool_)
         added: tuple[NDArray[Any], ...] = (codes.ids, codes.places, excluded, codes.factors, codes.bits)
-        # Only what lies behind the first new id moves: with ids that grow, nothing does.
+        # Only codes after the first new id move; with ascending ids, none does.
         order = np.argsort(np.append(self.ids[start:], codes.ids), kind="stable") if start < self._size else None
         for array, new in zip(self._arrays, added, strict=True):
             array[..., self._size : end] = new
@@ -138,7 +142,7 @@ class CodeCache:
                 array[..., start:end] = array[..., start:end][..., order]
         self._size = end
 
-    def _squeeze(self) -> None:
+    def _drop_excluded(self) -> None:
         alive = ~self.excluded
         for array in self._arrays:
             array[..., : self.size] = array[..., : self._size][..., alive]
@@ -149,13 +153,13 @@ class CodeCache:
             return
         old, kept = self._arrays, self._size
         dead = self._dead
-        self._put_aside(size)
-        for array, known in zip(self._arrays, old, strict=True):
-            array[..., :kept] = known[..., :kept]
+        self._allocate(size)
+        for array, previous in zip(self._arrays, old, strict=True):
+            array[..., :kept] = previous[..., :kept]
         self._size, self._dead = kept, dead
 
-    def _put_aside(self, size: int) -> None:
-        """Room for `size` codes and some more, with nothing in it; pages that are never written cost nothing."""
+    def _allocate(self, size: int) -> None:
+        """Allocate empty arrays for `size` codes and some more; pages that are never written cost nothing."""
         import numpy as np
 
         capacity = size + size // 4 + _ROOM
@@ -170,9 +174,9 @@ class CodeCache:
         self.state += 1
 
 
-def _ascending(parts: Sequence[BinaryCodes]) -> Sequence[BinaryCodes]:
-    """The same codes in parts that follow each other: as they are, which saves a copy, unless they overlap."""
+def _non_overlapping(parts: Sequence[BinaryCodes]) -> Sequence[BinaryCodes]:
+    """Return the same codes in consecutive parts; parts that do not overlap are not copied."""
     ordered = sorted(parts, key=lambda part: int(part.ids[0]))
     if all(one.ids[-1] < other.ids[0] for one, other in pairwise(ordered)):
         return ordered
-    return [_segments.joined(ordered)]
+    return [_segments.merge_codes(ordered)]

@@ -1,4 +1,4 @@
-"""The codes engine: a scan over 1-bit codes in memory chooses the few vectors that are read and compared exactly."""
+"""The codes engine: a scan over 1-bit codes in memory selects the few vectors that are read and compared exactly."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from memoriter.index._segments import CodeMeans
     from memoriter.types import Filters
 
-FEW = 2048
-"""Chunks that are all compared exactly: there codes save nothing."""
-_BREADTH = 8
-"""Codes whose cosines are estimated for each vector that is looked at. With half as many `just bench` finds less than
-99 % of the nearest among 100,000."""
-_REMEMBERED = 8
-"""Filters whose chunks are remembered."""
+COMPARE_ALL = 2048
+"""Up to this many chunks, all are compared exactly: codes would save nothing."""
+_ESTIMATES_PER_VECTOR = 8
+"""Codes whose cosines are estimated, for each vector that is read. With half as many, `just bench` finds less than 99 %
+of the nearest among 100,000."""
+_MAX_FILTERS = 8
+"""The number of filters whose chunks are cached."""
 
 
-def unsettled(connection: Database, of: VectorSet) -> bool:
-    """Whether the next search would have to make codes or to measure them; cheap, and without NumPy."""
-    if _segments.due(connection, of):
+def needs_settling(connection: Database, vector_set: VectorSet) -> bool:
+    """Return whether the next search would have to make or measure codes; cheap, and without NumPy."""
+    if _segments.is_outdated(connection, vector_set):
         return True
-    vectors = _segments.count(connection, of)
-    return vectors > FEW and _oversampling.due(_segments.measured(connection, of), vectors)
+    vectors = _segments.count_codes(connection, vector_set)
+    return vectors > COMPARE_ALL and _oversampling.is_due(_segments.measured_vectors(connection, vector_set), vectors)
 
 
 class CodesEngine:
@@ -45,177 +45,183 @@ class CodesEngine:
 
     name: EngineName = "codes"
 
-    def __init__(self, connection: Database, of: VectorSet) -> None:
+    def __init__(self, connection: Database, vector_set: VectorSet) -> None:
         self._connection = connection
-        self._set = of
+        self._set = vector_set
         self._version = -1
-        self._held = CodeCache(connection, of)
-        self._centre: CodeMeans | None = None
-        self._allowed: dict[Filters, tuple[int, NDArray[np.int64]]] = {}
-        self._masks: tuple[int, dict[Filters, NDArray[np.bool_]]] = (-1, {})
-        self._in_scripts: tuple[int, NDArray[np.uint8], NDArray[np.float64]] | None = None
+        self._codes = CodeCache(connection, vector_set)
+        self._code_means: CodeMeans | None = None
+        self._filter_ids: dict[Filters, tuple[int, NDArray[np.int64]]] = {}
+        self._filter_masks: tuple[int, dict[Filters, NDArray[np.bool_]]] = (-1, {})
+        self._script_cache: tuple[int, NDArray[np.uint8], NDArray[np.float64]] | None = None
 
     @property
     def size(self) -> int:
-        """Chunks that have a code."""
-        return self._held.size
+        """The number of chunks that have a code."""
+        return self._codes.size
 
     @property
-    def measured(self) -> _oversampling.Measured | None:
-        """How many times the wanted chunks are compared exactly; `None` while all are."""
-        known = self._centre
-        if known is None or not known.measured or self.size <= FEW:
+    def measured(self) -> _oversampling.Measurement | None:
+        """The measured oversampling; None while all chunks are compared exactly."""
+        code_means = self._code_means
+        if code_means is None or not code_means.measured or self.size <= COMPARE_ALL:
             return None
-        return _oversampling.Measured(known.oversampling, known.recall)
+        return _oversampling.Measurement(code_means.oversampling, code_means.recall)
 
     def loaded(self, version: int) -> bool:
-        """Whether the codes are those of `version`."""
+        """Return whether the codes are those of `version`."""
         return self._version == version
 
-    def follow(self, change: _files.StoredChange, *, before: int) -> None:
-        """Nothing to do: whichever engine serves, the segments follow every write."""
+    def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
+        """Do nothing: the segments follow every write, whichever engine is active."""
 
     def catch_up(self, version: int) -> None:
         if self._version == version:
             return
-        if _segments.due(self._connection, self._set):
+        if _segments.is_outdated(self._connection, self._set):
             with transaction(self._connection):
                 _segments.reconcile(self._connection, self._set)
         self._load()
-        if self._centre and self.size > FEW and _oversampling.due(self._centre.measured, self.size):
-            self._measure(self._centre)
+        if self._code_means and self.size > COMPARE_ALL and _oversampling.is_due(self._code_means.measured, self.size):
+            self._measure(self._code_means)
         self._version = version
 
     def candidates(
-        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: StandardizedCosines | None
+        self, query: NDArray[np.float32], limit: int, filters: Filters, standardized: StandardizedCosines | None
     ) -> NDArray[np.int64]:
         import numpy as np
 
-        if self._centre is None:
+        if self._code_means is None:
             return np.empty(0, dtype=np.int64)
-        known = self._centre.oversampling if self._centre.measured else _oversampling.STEPS[-1]
-        count = _oversampling.breadth(known, limit)
+        oversampling = self._code_means.oversampling if self._code_means.measured else _oversampling.STEPS[-1]
+        count = _oversampling.breadth(oversampling, limit)
         excluded = self._excluded(filters)
         allowed = excluded.size - int(np.count_nonzero(excluded))
-        if self.size <= FEW or allowed <= count:
-            return self._held.ids[~excluded]
-        near = self._nearest(self._centre, query, count, excluded, levels)
-        return self._held.ids[near[self._best(query, near, limit, levels)]]
+        if self.size <= COMPARE_ALL or allowed <= count:
+            return self._codes.ids[~excluded]
+        near = self._nearest(self._code_means, query, count, excluded, standardized)
+        return self._codes.ids[near[self._best(query, near, limit, standardized)]]
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
 
-        positions = self._held.positions(_segments.ids_of(ids))
-        places = self._held.places[positions]
-        found, rows = _cache.vectors_in(self._connection, self._set, _segments.ids_of(places.tolist()))
-        # Whoever removes a chunk just now may remove its vector too.
-        there = _segments.among(places, found)
-        return self._held.ids[positions[there]], rows[np.searchsorted(found, places[there])]
+        positions = self._codes.positions(_segments.id_array(ids))
+        places = self._codes.places[positions]
+        found_places, rows = _cache.vectors_by_id(self._connection, self._set, _segments.id_array(places.tolist()))
+        # Another process that deletes a chunk at this moment may delete its vector too.
+        exists = _segments.is_in(places, found_places)
+        return self._codes.ids[positions[exists]], rows[np.searchsorted(found_places, places[exists])]
 
     def ids(self) -> NDArray[np.int64]:
-        return self._held.ids[~self._held.excluded]
+        return self._codes.ids[~self._codes.excluded]
 
     def _load(self) -> None:
         try:
             with _snapshot(self._connection):
-                self._centre = _segments.centre(self._connection, self._set)
-                if self._centre is not None:
-                    self._held.follow(self._centre.epoch)
+                self._code_means = _segments.read_code_means(self._connection, self._set)
+                if self._code_means is not None:
+                    self._codes.refresh(self._code_means.epoch)
         except BaseException:
-            # Half of a change is worse than none: read all of it again.
-            self._held, self._masks, self._in_scripts = CodeCache(self._connection, self._set), (-1, {}), None
+            # A change that was read only in part would give wrong results: read everything again.
+            self._codes, self._filter_masks, self._script_cache = CodeCache(self._connection, self._set), (-1, {}), None
             raise
 
-    def _measure(self, known: CodeMeans) -> None:
-        def found(query: NDArray[np.float32], count: int) -> NDArray[np.float64]:
-            _, rows = self.take(self._held.ids[self._nearest(known, query, count, self._held.excluded, None)].tolist())
+    def _measure(self, code_means: CodeMeans) -> None:
+        def search(query: NDArray[np.float32], count: int) -> NDArray[np.float64]:
+            _, rows = self.take(
+                self._codes.ids[self._nearest(code_means, query, count, self._codes.excluded, None)].tolist()
+            )
             return _ranking.cosines(rows, query)
 
-        _, rows = self.take(_ranking.drawn(self.ids(), _oversampling.QUERIES, seed=0))
-        queries = _oversampling.queries(rows, known.means, seed=0)
-        measured = _oversampling.measure(self._connection, self._set, queries, found)
+        _, rows = self.take(_ranking.random_ids(self.ids(), _oversampling.QUERIES, seed=0))
+        queries = _oversampling.sample_queries(rows, code_means.means, seed=0)
+        measured = _oversampling.measure(self._connection, self._set, queries, search)
         with transaction(self._connection):
-            _segments.remember(self._connection, self._set, known.epoch, measured, vectors=self.size)
+            _segments.save_measurement(self._connection, self._set, code_means.epoch, measured, vectors=self.size)
         self._load()
 
     def _nearest(
         self,
-        known: CodeMeans,
+        code_means: CodeMeans,
         query: NDArray[np.float32],
         count: int,
         excluded: NDArray[np.bool_],
-        levels: StandardizedCosines | None,
+        standardized: StandardizedCosines | None,
     ) -> NDArray[np.intp]:
-        """Positions of the `count` chunks whose estimated cosines are the best."""
-        rest, bits = query - known.means, self._held.bits
-        groups = None if levels is None else self._groups(known, query, levels)
-        near = _binary_quantization.nearest(bits, excluded, rest, count * _BREADTH, groups)
-        scores = _binary_quantization.estimates(bits[:, near], self._held.factors[:, near], rest)
-        if levels is not None and groups is not None:
-            scores = levels.scores(scores + known.means @ query, groups.numbers[near])
-        return near[_ranking.first(scores, count)]
+        """Return the positions of the `count` chunks with the best estimated cosines."""
+        residual, bits = query - code_means.means, self._codes.bits
+        groups = None if standardized is None else self._groups(code_means, query, standardized)
+        near = _binary_quantization.nearest(bits, excluded, residual, count * _ESTIMATES_PER_VECTOR, groups)
+        scores = _binary_quantization.estimates(bits[:, near], self._codes.factors[:, near], residual)
+        if standardized is not None and groups is not None:
+            scores = standardized.scores(scores + code_means.means @ query, groups.numbers[near])
+        return near[_ranking.top(scores, count)]
 
     def _best(
-        self, query: NDArray[np.float32], near: NDArray[np.intp], limit: int, levels: StandardizedCosines | None
+        self, query: NDArray[np.float32], near: NDArray[np.intp], limit: int, standardized: StandardizedCosines | None
     ) -> NDArray[np.intp]:
-        """Which of the chunks at these positions may belong to the best, told from their vectors."""
-        cosines, error = self._held.rough.cosines(
-            self._held.places[near], query, lambda places: _cache.vectors_in(self._connection, self._set, places)
+        """Return which of these positions may belong to the best, judged by their vectors in quarter precision."""
+        cosines, error = self._codes.quarter_precision.cosines(
+            self._codes.places[near], query, lambda places: _cache.vectors_by_id(self._connection, self._set, places)
         )
-        if levels is None:
+        if standardized is None:
             return _ranking.near_top(cosines, limit, slack=2 * error)
-        scores = levels.scores(cosines, levels.numbers(self._held.ids[near]))
-        return _ranking.near_top(scores, limit, slack=2 * error * levels.steepest)
+        scores = standardized.scores(cosines, standardized.numbers(self._codes.ids[near]))
+        return _ranking.near_top(scores, limit, slack=2 * error * standardized.steepest)
 
     def _groups(
-        self, known: CodeMeans, query: NDArray[np.float32], levels: StandardizedCosines
+        self, code_means: CodeMeans, query: NDArray[np.float32], standardized: StandardizedCosines
     ) -> _binary_quantization.Groups:
-        """What a distance says in each script of how far a chunk stands out."""
+        """Return how far a chunk stands out in its script at each distance."""
         import numpy as np
 
-        if self._in_scripts is None or self._in_scripts[0] != self._held.state:
-            numbers = levels.numbers(self._held.ids)
-            self._in_scripts = self._held.state, numbers, _binary_quantization.mean_factors(self._held.factors, numbers)
-        _, numbers, factors = self._in_scripts
-        cosines = _binary_quantization.expected(factors, query - known.means) + known.means @ query
-        scores = levels.scores(cosines, np.arange(len(cosines), dtype=np.uint8)[:, None])
+        if self._script_cache is None or self._script_cache[0] != self._codes.state:
+            numbers = standardized.numbers(self._codes.ids)
+            self._script_cache = (
+                self._codes.state,
+                numbers,
+                _binary_quantization.mean_factors(self._codes.factors, numbers),
+            )
+        _, numbers, factors = self._script_cache
+        cosines = _binary_quantization.expected_estimates(factors, query - code_means.means) + code_means.means @ query
+        scores = standardized.scores(cosines, np.arange(len(cosines), dtype=np.uint8)[:, None])
         return _binary_quantization.Groups(numbers, _binary_quantization.ranks(scores))
 
     def _excluded(self, filters: Filters) -> NDArray[np.bool_]:
-        """What a filter leaves out, by position; remembered until positions change."""
+        """Return which positions a filter excludes; cached until positions change."""
         import numpy as np
 
         if filters.empty:
-            return self._held.excluded
-        if self._masks[0] != self._held.state or len(self._masks[1]) >= _REMEMBERED:
-            self._masks = self._held.state, {}
-        masks = self._masks[1]
+            return self._codes.excluded
+        if self._filter_masks[0] != self._codes.state or len(self._filter_masks[1]) >= _MAX_FILTERS:
+            self._filter_masks = self._codes.state, {}
+        masks = self._filter_masks[1]
         if filters not in masks:
-            masks[filters] = np.ones(self._held.ids.size, dtype=np.bool_)
-            masks[filters][self._held.positions(self._ids_of(filters))] = False
+            masks[filters] = np.ones(self._codes.ids.size, dtype=np.bool_)
+            masks[filters][self._codes.positions(self._matching_ids(filters))] = False
         return masks[filters]
 
-    def _ids_of(self, filters: Filters) -> NDArray[np.int64]:
-        """Every chunk that a filter lets through, ascending. Only new ones are looked at: no chunk ever changes."""
+    def _matching_ids(self, filters: Filters) -> NDArray[np.int64]:
+        """Return every chunk that passes a filter, ascending. Chunks never change, so only new ones are checked."""
         import numpy as np
 
-        if filters not in self._allowed and len(self._allowed) >= _REMEMBERED:
-            self._allowed.clear()
-        upto, ids = self._allowed.get(filters, (0, np.empty(0, dtype=np.int64)))
+        if filters not in self._filter_ids and len(self._filter_ids) >= _MAX_FILTERS:
+            self._filter_ids.clear()
+        checked, ids = self._filter_ids.get(filters, (0, np.empty(0, dtype=np.int64)))
         newest = _files.newest_id(self._connection)
-        if newest > upto:
+        if newest > checked:
             where, values = condition(filters)
             statement = f"SELECT chunks.id FROM chunks WHERE {where} AND chunks.id BETWEEN ? AND ?"  # noqa: S608 (fixed text; values are bound)
-            found = self._connection.execute(statement, (*values, upto + 1, newest))
-            more = np.fromiter((chunk_id for (chunk_id,) in found), dtype=np.int64)
-            ids = np.append(ids, np.sort(more))
-        self._allowed[filters] = newest, ids
+            rows = self._connection.execute(statement, (*values, checked + 1, newest))
+            new_ids = np.fromiter((chunk_id for (chunk_id,) in rows), dtype=np.int64)
+            ids = np.append(ids, np.sort(new_ids))
+        self._filter_ids[filters] = newest, ids
         return ids
 
 
 @contextmanager
 def _snapshot(connection: Database) -> Generator[None]:
-    """Several statements over one state of the file."""
+    """Run several statements on one state of the file."""
     connection.execute("SAVEPOINT snapshot")
     try:
         yield

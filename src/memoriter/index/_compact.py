@@ -1,4 +1,4 @@
-"""Making an index as small as it can be: what nobody needs goes, the rest is written closely into a new file."""
+"""Compacting an index: delete what is not needed, and write the rest densely into a new file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from memoriter.index._database import Database
     from memoriter.index._index_files import IndexFiles
 
-_LOGS = ("", "-wal", "-journal")
+_SUFFIXES = ("", "-wal", "-journal")
 
 
-def disk_bytes(home: IndexFiles) -> int:
-    """Bytes of the file that serves, with its log."""
-    file = home.target() or home.path
-    parts = (file.with_name(file.name + log) for log in _LOGS)
+def disk_bytes(storage: IndexFiles) -> int:
+    """Return the size in bytes of the active file and its log."""
+    file = storage.target() or storage.path
+    parts = (file.with_name(file.name + log) for log in _SUFFIXES)
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
-def log_bytes(home: IndexFiles) -> int:
-    """Bytes of the log beside the file that serves."""
-    file = home.target() or home.path
+def log_bytes(storage: IndexFiles) -> int:
+    """Return the size in bytes of the log beside the active file."""
+    file = storage.target() or storage.path
     log = file.with_name(f"{file.name}-wal")
     return log.stat().st_size if log.exists() else 0
 
@@ -35,61 +35,65 @@ def log_bytes(home: IndexFiles) -> int:
 def tidy(connection: Database, *, serving: str, extension_path: str | None) -> None:
     """Merge the word index into one piece, and drop tables of sqlite-vec other than the `serving` one.
 
-    That one is compared with the index at its next use. Expects an open transaction.
+    The `serving` table is compared with the index at its next use. Expects an open transaction.
     """
-    # A purge is made only where something was deleted; here it is always worth it.
+    # `purge` does nothing unless chunks were deleted; here it is always worth its time.
     set_counter(connection, "deleted", 1)
     _keywords.purge(connection)
     connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*' AND name NOT GLOB 'vec:*:*'")
     idle = [table for table in left_by_sqlite_vec(connection) if table != serving]
-    # Only the library that made a table can drop it.
+    # Only sqlite-vec can drop its own tables.
     if idle and load_sqlite_vec(connection, extension_path) is None:
         for table in idle:
             connection.execute(f'DROP TABLE "{table}"')
 
 
 def left_by_sqlite_vec(connection: Database) -> list[str]:
-    """Names of the tables that sqlite-vec has made."""
+    """Return the names of the tables that sqlite-vec has created."""
     statement = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE % USING vec0(%'"
     return [str(name) for (name,) in connection.execute(statement).fetchall()]
 
 
-def unused(connection: Database) -> int:
-    """Vectors that no chunk refers to."""
+def count_unused(connection: Database) -> int:
+    """Return the number of vectors that no chunk refers to."""
     statement = (
         "SELECT count(*) FROM embedding_cache AS known WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE key = known.key)"
     )
     return int(connection.execute(statement).get)
 
 
-def rewrite(home: IndexFiles, *, after: int, network: bool) -> None:
-    """Write the index closely into a generation past `after` that takes its place; nothing changes if that fails.
+def rewrite(storage: IndexFiles, *, after: int, network: bool) -> None:
+    """Write the index densely into a generation past `after` and activate it; if that fails, nothing changes.
 
-    Where the file system has no symbolic links the file is rewritten in its place, which takes twice as much free disk.
+    Where the file system has no symbolic links, the file is rewritten in place, which needs twice as much free disk
+    space.
     """
-    # On a connection of its own: an unfinished statement on another one would be in the way.
-    with closing(connect(home.target() or home.path, network=network)) as connection:
+    # Use a separate connection, because an unfinished statement would block VACUUM.
+    with closing(connect(storage.target() or storage.path, network=network)) as connection:
         begin(connection)
-        if not home.can_link():
-            # Else the whole copy would be in memory.
+        if not storage.can_link():
+            # Otherwise the whole copy would be in memory.
             connection.pragma("temp_store", 1)
             connection.execute("VACUUM").fetchall()
             return
-        fresh = home.next_generation(after)
+        fresh = storage.next_generation(after)
         try:
             make_private_file(fresh)
             connection.execute("VACUUM INTO ?", (str(fresh),)).fetchall()
-            home.publish(fresh)
+            storage.publish(fresh)
         except BaseException:
-            home.discard(fresh)
+            storage.discard(fresh)
             raise
 
 
-def set_aside(home: IndexFiles, *, remove: bool) -> tuple[tuple[str, ...], int]:
-    """Names of damaged indexes that lie beside this one, with their logs, and their bytes; gone if `remove`."""
-    start = f"{home.path.name}.damaged-"
-    files = sorted(file for file in home.path.parent.iterdir() if file.name.startswith(start))
-    size = sum(file.lstat().st_size for file in files)
-    for file in files if remove else ():
+def damaged_files(storage: IndexFiles, *, remove: bool) -> tuple[tuple[str, ...], int]:
+    """Return the names of damaged indexes beside this one, with their logs, and their total bytes.
+
+    If `remove`, delete them.
+    """
+    start = f"{storage.path.name}.damaged-"
+    damaged = sorted(file for file in storage.path.parent.iterdir() if file.name.startswith(start))
+    size = sum(file.lstat().st_size for file in damaged)
+    for file in damaged if remove else ():
         file.unlink(missing_ok=True)
-    return tuple(file.name for file in files), size
+    return tuple(file.name for file in damaged), size

@@ -1,4 +1,4 @@
-"""Connections to SQLite as the index wants them, and what a file turns out to be."""
+"""SQLite connections, their settings, and the kind of a file."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
 BUSY_MS = 10_000
 """How long a statement waits for another process' short transaction."""
 
-_LEFT: list[Database] = []
-"""Connections of a parent process, kept from being closed."""
+_ABANDONED: list[Database] = []
+"""Connections of a parent process, kept so that they are never closed."""
 
 FileKind = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
 
 
 def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = True) -> Database:
-    """Open a database that exists (or make it, if asked), tuned; `apsw` errors pass through.
+    """Open and tune an existing database, or create it if `create` is set; `apsw` errors pass through.
 
-    A new file can be read by its owner only; SQLite gives its logs the permissions of the database.
-
-    One that is not `trusted` is looked at first, and stays as it is if it is not ours.
+    Only the owner can read a new file; SQLite gives its logs the permissions of the database. If the file is not
+    `trusted`, its kind is checked first, and a foreign file stays as it is.
     """
     import apsw
 
@@ -55,24 +54,24 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
 def _tune(connection: Database, *, network: bool) -> None:
     import apsw
 
-    # Both hold for a new file only; an existing one keeps what it has.
+    # Both affect only a new file; an existing file keeps its settings.
     connection.pragma("page_size", PAGE_SIZE)
     connection.pragma("auto_vacuum", 2)
-    wanted = "delete" if network else "wal"
-    if connection.pragma("journal_mode") != wanted:
-        # Another process that has it open keeps the mode as it is; that is slower, not wrong.
+    mode = "delete" if network else "wal"
+    if connection.pragma("journal_mode") != mode:
+        # Another process that has the file open prevents the change; that is slower, but correct.
         with suppress(apsw.BusyError, apsw.LockedError):
-            connection.pragma("journal_mode", wanted)
+            connection.pragma("journal_mode", mode)
     connection.pragma("synchronous", 1)
     connection.pragma("secure_delete", 1)
     connection.pragma("temp_store", 2)
-    # No memory map: another program that cuts the file short would then kill the process instead of raising an error.
+    # No memory map: if another program truncates the file, the process would be killed instead of getting an error.
     connection.pragma("cache_size", -32 * 1024)
     connection.pragma("journal_size_limit", 16 * 1024 * 1024)
 
 
 def file_kind(connection: Database) -> FileKind:
-    """What the file is, from its header and its table list; `apsw` errors pass through."""
+    """Return the kind of the file, from its header and its table list; `apsw` errors pass through."""
     application = int(connection.pragma("application_id"))
     version = int(connection.pragma("user_version"))
     tables = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
@@ -88,29 +87,29 @@ def file_kind(connection: Database) -> FileKind:
 
 
 def abandon(connection: Database) -> None:
-    """Never use or close a connection again that a forked process has from its parent.
+    """Keep a connection that a forked process has from its parent, so that it is never used or closed again.
 
-    The locks of SQLite are the parent's, and closing would disturb what it does.
+    Its SQLite locks belong to the parent, and closing it would disturb the parent.
     """
-    _LEFT.append(connection)
+    _ABANDONED.append(connection)
 
 
 @contextmanager
 def transaction(connection: Database) -> Generator[None]:
-    """Write all of it or nothing: takes the write lock at once, so that it cannot fail half-way for being late."""
+    """Run statements in one transaction; it takes the write lock at once, so that it cannot fail half-way."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # Some failures (a full disk) have ended the transaction already.
+        # Some failures (a full disk) end the transaction by themselves.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
 
 
 def counter(connection: Database, name: str) -> int:
-    """The value of a counter; 0 for one that never moved."""
+    """Return the value of a counter; 0 if it was never set."""
     value = connection.execute("SELECT value FROM counters WHERE name = ?", (name,)).get
     return int(value or 0)
 
@@ -123,14 +122,14 @@ def set_counter(connection: Database, name: str, value: int) -> None:
 
 
 def increment(connection: Database, name: str, by: int = 1) -> int:
-    """Let a counter grow, and return what it was before."""
+    """Increase a counter and return its previous value."""
     before = counter(connection, name)
     set_counter(connection, name, before + by)
     return before
 
 
 def vacuum_and_checkpoint(connection: Database) -> None:
-    """Give pages back to the disk when much of the file is free, and empty the log unless somebody reads from it."""
+    """Release free pages if more than a quarter of the file is free, and empty the log unless a process reads it."""
     import apsw
 
     with suppress(apsw.BusyError, apsw.LockedError):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-Value = str | int | float | bytes | None
+SqlValue = str | int | float | bytes | None
 
 
 class Cursor(Protocol):
-    """The rows of a statement, read as they are asked for."""
+    """The rows of a statement, read on demand."""
 
     @property
     def get(self) -> Any:
-        """The only column of the first row, or the row; `None` when there is no row."""
+        """The only column of the first row, or the row; None if there is no row."""
         ...
 
     def fetchall(self) -> list[tuple[Any, ...]]: ...
@@ -29,9 +29,11 @@ class Database(Protocol):
     @property
     def in_transaction(self) -> bool: ...
 
-    def execute(self, statements: str, bindings: Sequence[Value] | Mapping[str, Value] | None = None, /) -> Cursor: ...
+    def execute(
+        self, statements: str, bindings: Sequence[SqlValue] | Mapping[str, SqlValue] | None = None, /
+    ) -> Cursor: ...
 
-    def executemany(self, statements: str, bindings: Iterable[Sequence[Value]], /) -> Cursor: ...
+    def executemany(self, statements: str, bindings: Iterable[Sequence[SqlValue]], /) -> Cursor: ...
 
     def pragma(self, name: str, value: str | int | None = None, /) -> Any: ...
 
@@ -40,7 +42,7 @@ class Database(Protocol):
     def set_busy_timeout(self, milliseconds: int, /) -> None: ...
 
     def create_scalar_function(
-        self, name: str, function: Callable[..., Value] | None, arguments: int, /, *, deterministic: bool
+        self, name: str, function: Callable[..., SqlValue] | None, arguments: int, /, *, deterministic: bool
     ) -> None: ...
 
     def enable_load_extension(self, enable: bool, /) -> None: ...

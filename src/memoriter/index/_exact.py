@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from memoriter.types import Filters
 
 _BATCH = 256
-"""Vectors read at a time: few enough to stay in the processor's cache, and loading never needs the memory twice."""
+"""Vectors read at a time: few enough for the processor's cache, and loading never needs twice the memory."""
 _ROOM = 1024
-"""Rows kept free for what is added later; pages that are never written cost nothing."""
-_REMEMBERED = 8
-"""Filters whose chunks are remembered while the index stays the same."""
+"""Rows reserved for later additions; pages that are never written cost nothing."""
+_MAX_FILTERS = 8
+"""The number of filters whose chunks are cached while the index stays the same."""
 
 
 class ExactEngine:
@@ -34,30 +34,30 @@ class ExactEngine:
 
     name: EngineName = "exact"
 
-    def __init__(self, connection: Database, of: VectorSet) -> None:
+    def __init__(self, connection: Database, vector_set: VectorSet) -> None:
         import numpy as np
 
         self._connection = connection
-        self._set = of
+        self._set = vector_set
         self._numbers: NDArray[np.uint8] | None = None
         self._version = -1
         self._overwritten: int = 0
         self._slots = np.empty(0, dtype=np.int64)
-        self._rows = np.empty((0, of.dimensions), dtype=np.float32)
+        self._rows = np.empty((0, vector_set.dimensions), dtype=np.float32)
         self._size = 0
         self._order: NDArray[np.intp] | None = None
-        self._allowed: dict[Filters, NDArray[np.intp]] = {}
+        self._filter_positions: dict[Filters, NDArray[np.intp]] = {}
 
-    def follow(self, change: _files.StoredChange, *, before: int) -> None:
-        """Nothing to do: the next `catch_up` sees what the index holds."""
+    def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
+        """Do nothing: the next `catch_up` reads what the index holds."""
 
     def loaded(self, version: int) -> bool:
-        """Whether the matrix is that of `version`."""
+        """Return whether the matrix is that of `version`."""
         return self._version == version
 
     @property
     def size(self) -> int:
-        """Vectors held."""
+        """The number of vectors in memory."""
         return self._size
 
     def catch_up(self, version: int) -> None:
@@ -70,32 +70,34 @@ class ExactEngine:
             self._update()
         self._version, self._overwritten = version, overwritten
         self._numbers = None
-        self._allowed.clear()
+        self._filter_positions.clear()
 
     def candidates(
-        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: StandardizedCosines | None
+        self, query: NDArray[np.float32], limit: int, filters: Filters, standardized: StandardizedCosines | None
     ) -> NDArray[np.int64]:
         if filters.empty:
-            return self._ids[self._top(_products(self._matrix, query), slice(None), limit, levels)]
-        positions = self._positions_of(filters)
-        # Picking rows costs about as much as multiplying them, so it pays only for a small part.
+            return self._ids[self._top(_dot_products(self._matrix, query), slice(None), limit, standardized)]
+        positions = self._matching_positions(filters)
+        # Selecting rows costs about as much as multiplying them, so it pays only for a small part.
         few = positions.size * 4 < self._ids.size
-        scores = _products(self._matrix[positions], query) if few else _products(self._matrix, query)[positions]
-        return self._ids[positions[self._top(scores, positions, limit, levels)]]
+        scores = _dot_products(self._matrix[positions], query) if few else _dot_products(self._matrix, query)[positions]
+        return self._ids[positions[self._top(scores, positions, limit, standardized)]]
 
     def _top(
         self,
         scores: NDArray[np.float32],
         positions: NDArray[np.intp] | slice,
         limit: int,
-        levels: StandardizedCosines | None,
+        standardized: StandardizedCosines | None,
     ) -> NDArray[np.intp]:
-        """Where the best of these scores are, which are those of the chunks at `positions`."""
-        if levels is None:
+        """Return the positions, within `scores`, of the best; `scores` are those of the chunks at `positions`."""
+        if standardized is None:
             return near_top(scores, limit, slack=SLACK)
         if self._numbers is None:
-            self._numbers = levels.numbers(self._ids)
-        return near_top(levels.scores(scores, self._numbers[positions]), limit, slack=SLACK * levels.steepest)
+            self._numbers = standardized.numbers(self._ids)
+        return near_top(
+            standardized.scores(scores, self._numbers[positions]), limit, slack=SLACK * standardized.steepest
+        )
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
@@ -108,29 +110,31 @@ class ExactEngine:
 
         return np.sort(self._ids)
 
-    def _positions_of(self, filters: Filters) -> NDArray[np.intp]:
+    def _matching_positions(self, filters: Filters) -> NDArray[np.intp]:
         import numpy as np
 
-        if filters not in self._allowed:
-            if len(self._allowed) >= _REMEMBERED:
-                self._allowed.clear()
+        if filters not in self._filter_positions:
+            if len(self._filter_positions) >= _MAX_FILTERS:
+                self._filter_positions.clear()
             where, values = condition(filters)
             statement = f"SELECT chunks.id FROM chunks WHERE {where}"  # noqa: S608 (fixed text; values are bound)
-            found = self._connection.execute(statement, values)
-            self._allowed[filters] = self._positions(np.fromiter((chunk_id for (chunk_id,) in found), dtype=np.int64))
-        return self._allowed[filters]
+            rows = self._connection.execute(statement, values)
+            self._filter_positions[filters] = self._positions(
+                np.fromiter((chunk_id for (chunk_id,) in rows), dtype=np.int64)
+            )
+        return self._filter_positions[filters]
 
-    def _positions(self, wanted: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Rows of those ids that have a vector."""
+    def _positions(self, ids: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the rows of the ids that have a vector."""
         import numpy as np
 
         if not self._ids.size:
             return np.empty(0, dtype=np.intp)
         if self._order is None:
             self._order = np.argsort(self._ids)
-        places = np.searchsorted(self._ids, wanted, sorter=self._order)
+        places = np.searchsorted(self._ids, ids, sorter=self._order)
         positions = self._order[np.minimum(places, self._ids.size - 1)]
-        return positions[self._ids[positions] == wanted]
+        return positions[self._ids[positions] == ids]
 
     def _load(self) -> None:
         import numpy as np
@@ -142,11 +146,11 @@ class ExactEngine:
         self._rows = np.empty((capacity, self._set.dimensions), dtype=np.float32)
         self._size = 0
         statement = _cache.ALL_IN_ORDER if cached <= 2 * chunks else _cache.ALL_BY_KEY
-        for ids, rows in _cache.fetched(self._connection, self._set, statement, (self._set.id,), batch=_BATCH):
+        for ids, rows in _cache.read_batches(self._connection, self._set, statement, (self._set.id,), batch=_BATCH):
             self._append(ids, rows)
 
     def _update(self) -> None:
-        """Bring only what is new; ids are never used twice, so a known id is a known vector."""
+        """Load only new vectors; an id is never used twice, so a known id has a known vector."""
         import numpy as np
 
         present = np.array(_files.all_ids(self._connection), dtype=np.int64)
@@ -155,17 +159,17 @@ class ExactEngine:
             self._load()
             return
         self._drop(np.isin(self._ids, present, assume_unique=True))
-        self._append(*_cache.vectors_of(self._connection, self._set, fresh.tolist()))
+        self._append(*_cache.vectors_of_chunks(self._connection, self._set, fresh.tolist()))
 
     def _append(self, ids: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
         end = self._size + ids.size
-        if end > self._slots.size:  # Another process adds while this one reads.
-            self._slots, self._rows = _grown(self._slots, end), _grown(self._rows, end)
+        if end > self._slots.size:  # Another process added vectors during the read.
+            self._slots, self._rows = _grow(self._slots, end), _grow(self._rows, end)
         self._slots[self._size : end], self._rows[self._size : end] = ids, rows
         self._size, self._order = end, None
 
     def _drop(self, alive: NDArray[np.bool_]) -> None:
-        """Fill the holes with rows from the end: nothing else moves."""
+        """Fill the gaps with rows from the end; no other row moves."""
         import numpy as np
 
         size = int(np.count_nonzero(alive))
@@ -183,14 +187,14 @@ class ExactEngine:
         return self._rows[: self._size]
 
 
-def _products(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Dot products, without BLAS: its threads wait for each other, which on a busy machine takes 50 times as long."""
+def _dot_products(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return dot products without BLAS, whose threads wait for each other: 50 times as slow on a busy machine."""
     import numpy as np
 
     return np.einsum("ij,j->i", rows, query)
 
 
-def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _grow(array: NDArray[Any], size: int) -> NDArray[Any]:
     import numpy as np
 
     larger = np.empty((size + size // 4, *array.shape[1:]), dtype=array.dtype)

@@ -1,4 +1,4 @@
-"""Files and their chunks. Writers expect an open transaction."""
+"""Files and their chunks. Functions that write expect an open transaction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StoredChange(NamedTuple):
-    """Which chunks a write took away and which it brought."""
+    """The ids of chunks that a write deleted and added."""
 
     gone: Sequence[int]
     added: Sequence[int]
@@ -30,8 +30,8 @@ class StoredChange(NamedTuple):
 CHUNK = "chunks.start_line, chunks.end_line, chunks.text, chunks.heading"
 
 
-def chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk:
-    """A chunk from the columns of `CHUNK`."""
+def make_chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk:
+    """Return a chunk from the columns of `CHUNK`."""
     titles = tuple(cast("list[str]", json.loads(heading))) if heading else ()
     return Chunk(start_line, end_line, text, titles)
 
@@ -39,15 +39,15 @@ def chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk:
 def put(
     connection: Database,
     source: Source,
-    hash: str,  # noqa: A002 (the word of the door)
+    hash: str,  # noqa: A002 (named as in `Index.put_file`)
     entries: Sequence[ChunkRecord],
     *,
     keep: int = 0,
     tail: str = "",
 ) -> StoredChange:
-    """Replace everything that is known of a file, but for its first `keep` chunks."""
+    """Replace all stored data of a file except its first `keep` chunks, and return what changed."""
     path = storable(source.path)
-    file, gone = _forget_chunks(connection, path, keep)
+    file, gone = _delete_chunks(connection, path, keep)
     kept, length = cast(
         "tuple[int, int]",
         connection.execute("SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE file = ?", (file,)).get,
@@ -91,7 +91,7 @@ def _columns(entry: ChunkRecord) -> tuple[int, str, bytes, bytes, int, int, str,
     return entry.length, entry.script, entry.key, entry.term_counts, *place
 
 
-def _forget_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int | None, list[int]]:
+def _delete_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int | None, list[int]]:
     file = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).get
     if file is None:
         return None, []
@@ -103,37 +103,37 @@ def _forget_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int 
 
 
 def remove(connection: Database, paths: Collection[str]) -> StoredChange:
-    """Forget files; unknown paths are fine."""
+    """Delete files and return what changed; unknown paths are ignored."""
     everything: list[int] = []
     for path in paths:
-        file, gone = _forget_chunks(connection, storable(path))
+        file, gone = _delete_chunks(connection, storable(path))
         connection.execute("DELETE FROM files WHERE id = ?", (file,))
         everything += gone
     return StoredChange(everything, ())
 
 
 def touch(connection: Database, source: Source, tail: str | None = None) -> None:
-    """Note size and time of a file whose content is still the same, and how far it was read now."""
+    """Update size, time and read position of a file whose content has not changed."""
     values = (source.size, source.mtime_ns, source.stamp, tail, storable(source.path))
     statement = "UPDATE files SET size = ?, mtime_ns = ?, stamp = ?, tail = coalesce(?, tail) WHERE path = ?"
     connection.execute(statement, values)
 
 
 def listing(connection: Database) -> dict[str, IndexedFile]:
-    """Every indexed file by its path."""
+    """Return every indexed file by its path."""
     statement = "SELECT path, kind, hash, size, mtime_ns, chunks, tail, stamp FROM files ORDER BY path"
     rows = connection.execute(statement).fetchall()
     return {str(row[0]): IndexedFile(*row) for row in rows}
 
 
 def kinds(connection: Database) -> dict[SourceKind, KindCount]:
-    """How much there is of each kind that is there at all."""
+    """Return totals for each kind of source that is indexed."""
     rows = connection.execute("SELECT kind, count(*), sum(chunks) FROM files GROUP BY kind ORDER BY kind")
     return {kind: KindCount(files, chunks) for kind, files, chunks in cast("Iterable[tuple[Any, int, int]]", rows)}
 
 
 def listing_of(connection: Database, paths: Collection[str]) -> dict[str, IndexedFile]:
-    """Those of the files that are indexed, by their paths."""
+    """Return the indexed files among `paths`, by path."""
     statement = (
         "SELECT files.path, kind, hash, size, mtime_ns, chunks, tail, stamp FROM json_each(?) AS wanted"
         " CROSS JOIN files ON files.path = wanted.value ORDER BY files.path"
@@ -143,7 +143,7 @@ def listing_of(connection: Database, paths: Collection[str]) -> dict[str, Indexe
 
 
 def corpus(connection: Database) -> Corpus:
-    """Totals from the file rows."""
+    """Return totals, from the file rows."""
     files, chunks, length = cast(
         "tuple[int, int, int]",
         connection.execute("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(length), 0) FROM files").get,
@@ -152,14 +152,14 @@ def corpus(connection: Database) -> Corpus:
 
 
 def count(connection: Database, filters: Filters) -> int:
-    """Chunks that pass the filters."""
+    """Return the number of chunks that pass the filters."""
     where, values = condition(filters)
     return int(connection.execute(f"SELECT count(*) FROM chunks WHERE {where}", values).get)  # noqa: S608 (fixed text; values are bound)
 
 
 def rows(connection: Database, ids: Iterable[int]) -> dict[int, StoredChunk]:
-    """The chunks that still exist, whole."""
-    found = connection.execute(
+    """Return complete chunks by id; ids that no longer exist are absent."""
+    result = connection.execute(
         f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK}, bag, chunks.length, day, script, chunks.key"  # noqa: S608 (fixed text)
         " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
         " CROSS JOIN files ON files.id = chunks.file",
@@ -167,36 +167,36 @@ def rows(connection: Database, ids: Iterable[int]) -> dict[int, StoredChunk]:
     )
     return {
         chunk_id: StoredChunk(
-            chunk_id, path, cast("SourceKind", kind), ordinal, chunk(*passage), bag, length, day, script, key
+            chunk_id, path, cast("SourceKind", kind), ordinal, make_chunk(*passage), bag, length, day, script, key
         )
         for chunk_id, path, kind, ordinal, *passage, bag, length, day, script, key in cast(
-            "Iterable[tuple[Any, ...]]", found
+            "Iterable[tuple[Any, ...]]", result
         )
     }
 
 
 def texts(connection: Database, ids: Iterable[int]) -> dict[int, str]:
-    """Only the texts of chunks."""
-    found = connection.execute(
+    """Return only the texts of chunks, by id."""
+    result = connection.execute(
         "SELECT chunks.id, text FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value",
         (id_list(ids),),
     )
-    return dict(cast("Iterable[tuple[int, str]]", found))
+    return dict(cast("Iterable[tuple[int, str]]", result))
 
 
-def briefs(connection: Database, ids: Iterable[int]) -> dict[int, ScoringRow]:
-    """What ranking needs of the chunks that still exist."""
-    found = connection.execute(
+def scoring_rows(connection: Database, ids: Iterable[int]) -> dict[int, ScoringRow]:
+    """Return what ranking needs of chunks, by id; ids that no longer exist are absent."""
+    result = connection.execute(
         "SELECT chunks.id, files.path, files.kind, chunks.length, chunks.bag, chunks.day, chunks.script"
         " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
         " CROSS JOIN files ON files.id = chunks.file",
         (id_list(ids),),
     )
-    return {row[0]: ScoringRow._make(row) for row in cast("Iterable[tuple[Any, ...]]", found)}
+    return {row[0]: ScoringRow._make(row) for row in cast("Iterable[tuple[Any, ...]]", result)}
 
 
 def ids_at(connection: Database, path: str) -> list[int]:
-    """The chunks of one file, in file order."""
+    """Return the chunk ids of a file, in file order."""
     statement = (
         "SELECT chunks.id FROM files JOIN chunks ON chunks.file = files.id WHERE files.path = ? ORDER BY chunks.id"
     )
@@ -204,22 +204,22 @@ def ids_at(connection: Database, path: str) -> list[int]:
 
 
 def all_ids(connection: Database) -> list[int]:
-    """Every chunk; read from the narrowest index there is."""
+    """Return every chunk id, ascending, read from the narrowest SQL index."""
     return sorted(_column(connection, "SELECT id FROM chunks INDEXED BY chunks_file", ()))
 
 
 def id_list(ids: Iterable[int]) -> str:
-    """Ids as one value for `json_each`: one statement for any number of them."""
+    """Return ids as one value for `json_each`, so that one statement takes any number of them."""
     return json.dumps([int(each) for each in ids])
 
 
 def newest_id(connection: Database) -> int:
-    """The highest chunk id that was ever given."""
+    """Return the highest chunk id that was ever assigned."""
     return int(connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = 'chunks'").get or 0)
 
 
-def changes(connection: Database) -> int:
-    """The content counter."""
+def content_counter(connection: Database) -> int:
+    """Return the content counter."""
     return counter(connection, "content")
 
 

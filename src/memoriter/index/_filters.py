@@ -1,4 +1,4 @@
-"""Filters as SQL, so that they hold before any ranking."""
+"""Filters as SQL, so that they apply before any ranking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def condition(filters: Filters) -> tuple[str, tuple[str | int, ...]]:
-    """An SQL condition over `chunks` and its values; `1` when everything may be looked at."""
+    """Return an SQL condition over `chunks` and its values; `1` if there is nothing to filter."""
     parts: list[str] = []
     values: list[str | int] = []
     file, file_values = _files(filters)
@@ -37,14 +37,14 @@ def _files(filters: Filters) -> tuple[str, list[str]]:
         values.append(json.dumps(sorted(filters.sources)))
     path = _plain(storable(filters.path or ""))
     if path:
-        # "0" is the character after "/": the range is everything inside the folder, whatever characters its name has.
+        # "0" is the character after "/", so the range contains everything in the folder, whatever its name.
         parts.append("(files.path = ? OR (files.path >= ? AND files.path < ?) OR path_matches(files.path, ?))")
         values += [path, f"{path}/", f"{path}0", path.replace("[^", "[!")]
     return " AND ".join(parts), values
 
 
 def path_matches(path: str, pattern: str) -> bool:
-    """Match as SQLite's `GLOB` does; that one takes another power of the path's length for each `*`."""
+    """Match like SQLite's `GLOB`, whose time grows by another power of the path's length with each `*`."""
     return fnmatchcase(path, pattern)
 
 

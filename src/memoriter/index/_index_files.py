@@ -1,8 +1,8 @@
-"""The files of one index on disk: which one serves, how a new one takes its place, how a broken one is set aside.
+"""The files of one index on disk: which one is active, how a new one replaces it, how a damaged one is set aside.
 
-The index's path is a symbolic link to the generation that serves, `main.sqlite -> main.g3.sqlite`. SQLite follows the
-link before it names its log, so each generation has a log of its own and the link can be turned over in one step while
-others read. A plain file in place of the link is used as it is.
+The index's path is a symbolic link to the active generation, `main.sqlite -> main.g3.sqlite`. SQLite follows the link
+before it names its log, so each generation has its own log, and the link can be switched in one step while other
+processes read. A plain file in place of the link is used as it is.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _COMPANIONS = ("-wal", "-shm", "-journal")
 _LOCK_SECONDS = 10.0
-"""Creating and swapping take milliseconds; whoever holds this lock longer is stuck."""
+"""Creating and swapping take milliseconds; a process that holds this lock longer is stuck."""
 
 
 def index_files(path: Path) -> list[Path]:
-    """The files of the index at a path that are there: generations, logs, locks, and those that were set aside."""
+    """Return the existing files of the index at a path: generations, logs, locks, and files that were set aside."""
     generation, name = _generation_pattern(path), re.escape(path.name)
     own = re.compile(rf"\.?{name}(?:$|[.-])")
     with suppress(OSError):
@@ -37,17 +37,17 @@ def index_files(path: Path) -> list[Path]:
 
 
 class IndexFiles:
-    """Where one index lives."""
+    """The files, lease and seal of one index."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        self.path = _settled(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
+        self.path = _resolve_links(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
         self.lease = Lease(self.path, clock)
         """The right to index."""
         self.seal = Seal(self.path)
 
     def target(self) -> Path | None:
-        """The file that serves now; `None` when there is none. A folder in its place is `IndexUnavailable`."""
-        target = self._linked() or self.path
+        """Return the active file; None if there is none. Raises IndexUnavailable if a folder is in its place."""
+        target = self._link_target() or self.path
         if target.is_dir():
             raise IndexUnavailable(
                 f"{str(target)!r} is a folder, not an index", remedy="Move it away or set memorySearch.store.path."
@@ -55,14 +55,14 @@ class IndexFiles:
         return target if target.exists() else None
 
     def generation_of(self, target: Path) -> int:
-        """The number of a generation; 0 for a plain file."""
+        """Return the number of a generation; 0 for a plain file."""
         match = _generation_pattern(self.path).fullmatch(target.name)
         return int(match[1]) if match else 0
 
     def create(self, build: Callable[[Path], None], *, after: int = 0) -> None:
-        """Unless there is an index already, let `build` make one and put it in place; its number is over `after`."""
+        """Let `build` make an index file and activate it, unless there is one; its number is greater than `after`."""
         make_private_folder(self.path.parent)
-        with self._held():
+        with self._swap_lock():
             if self.target() is not None:
                 return
             fresh = self.next_generation(after)
@@ -72,12 +72,12 @@ class IndexFiles:
                 fresh.replace(self.path)
 
     def next_generation(self, after: int = 0) -> Path:
-        """The name of a generation file that does not exist yet."""
+        """Return the path of a generation file that does not exist yet."""
         taken = [int(match[1]) for name in self._names() if (match := _generation_pattern(self.path).match(name))]
         return self._generation(max([after, *taken]) + 1)
 
     def can_link(self) -> bool:
-        """Whether the file system has symbolic links."""
+        """Return whether the file system has symbolic links."""
         probe = self.path.with_name(f".{self.path.name}.{os.getpid()}.probe")
         try:
             probe.symlink_to("nothing")
@@ -87,11 +87,12 @@ class IndexFiles:
         return True
 
     def publish(self, fresh: Path) -> None:
-        """Let a finished, closed generation serve from now on, and drop the one before.
+        """Activate a finished, closed generation and delete the previous one.
 
-        `IndexBusy` if somebody else has the lease now: what they published is newer.
+        Raises:
+            IndexBusy: another process has the lease now, so what it published is newer.
         """
-        with self._held():
+        with self._swap_lock():
             self.lease.check()
             old = self.target()
             _flush(fresh)
@@ -103,21 +104,29 @@ class IndexFiles:
             if old is not None and old != self.path:
                 _remove(old)
             for companion in _COMPANIONS:
-                # Of a plain file that the link has replaced.
+                # These belong to a plain file that the link has replaced.
                 _unlink(self.path.with_name(self.path.name + companion))
 
     def discard(self, generation: Path) -> None:
-        """Remove a generation that was made in vain: not one that serves already, whatever went wrong afterwards."""
+        """Delete an unused generation; a generation that is already active stays, whatever failed afterwards."""
         if self.target() != generation:
             _remove(generation)
 
-    def set_aside(self, seen: tuple[int, int] | None, suffix: str) -> Path | None:
-        """Rename the serving file and its logs to `<name>.<suffix>`, unless it is another one than the one `seen`."""
-        with self._held():
+    def set_aside(self, expected: tuple[int, int] | None, suffix: str) -> Path | None:
+        """Rename the active file and its logs to `<name>.<suffix>`, unless it is not the `expected` one.
+
+        Args:
+            expected: device and inode of the file to set aside; None: whichever is active.
+            suffix: appended to the name of the index, after a dot.
+
+        Returns:
+            The new path; None if nothing was renamed.
+        """
+        with self._swap_lock():
             target = self.target()
-            if target is None or (seen is not None and identity(target) != seen):
+            if target is None or (expected is not None and identity(target) != expected):
                 return None
-            place = self._free(f"{self.path.name}.{suffix}")
+            place = self._unused_path(f"{self.path.name}.{suffix}")
             target.rename(place)
             for companion in _COMPANIONS:
                 with suppress(FileNotFoundError):
@@ -127,15 +136,15 @@ class IndexFiles:
             return place
 
     def clean(self) -> None:
-        """Remove generations that nobody reads any more and nobody builds."""
+        """Delete generations that no process reads or builds any more."""
         if not self._orphans():
             return
-        with suppress(IndexBusy), self.lease.held(0), self._held():
+        with suppress(IndexBusy), self.lease.hold(0), self._swap_lock():
             for name in self._orphans():
                 _unlink(self.path.with_name(name))
 
     @contextmanager
-    def sole(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
+    def exclusive(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
         """Hold the lock file of this name beside the index; raise `busy` if it is not free within `wait` seconds."""
         from filelock import FileLock, Timeout
 
@@ -150,8 +159,8 @@ class IndexFiles:
             lock.release()
 
     @contextmanager
-    def _held(self) -> Generator[None]:
-        """For the moment in which files change places."""
+    def _swap_lock(self) -> Generator[None]:
+        """Hold the lock that protects replacing files."""
         from filelock import FileLock, Timeout
 
         try:
@@ -163,7 +172,7 @@ class IndexFiles:
             raise IndexBusy(message, remedy="Stop the other process and try again.") from error
 
     def _orphans(self) -> list[str]:
-        serving = self._linked()
+        serving = self._link_target()
         keep = serving.name if serving else ""
         pattern = _generation_pattern(self.path)
         matches = ((name, pattern.match(name)) for name in self._names())
@@ -175,7 +184,7 @@ class IndexFiles:
         except FileNotFoundError:
             return []
 
-    def _linked(self) -> Path | None:
+    def _link_target(self) -> Path | None:
         try:
             return self.path.parent / os.readlink(self.path)  # noqa: PTH115 (the text of the link, as written)
         except OSError:
@@ -194,7 +203,7 @@ class IndexFiles:
         waiting.replace(self.path)
         return True
 
-    def _free(self, name: str) -> Path:
+    def _unused_path(self, name: str) -> Path:
         place, count = self.path.with_name(name), 1
         while os.path.lexists(place):
             count += 1
@@ -202,8 +211,8 @@ class IndexFiles:
         return place
 
 
-def _settled(path: Path) -> Path:
-    """The path after links that are the user's; our own link to a generation beside it stays."""
+def _resolve_links(path: Path) -> Path:
+    """Return the path after following links made by the user; our own link to a generation beside it stays."""
     for _ in range(40):
         try:
             link = os.readlink(path)  # noqa: PTH115 (the text of the link, as written)
@@ -218,7 +227,7 @@ def _settled(path: Path) -> Path:
 
 
 def _generation_pattern(path: Path) -> re.Pattern[str]:
-    """Matches generation files at the start, so that their logs match too."""
+    """Return a pattern that matches the start of generation file names, so that it also matches their logs."""
     return re.compile(rf"{re.escape(path.stem)}\.g([1-9]\d*){re.escape(path.suffix)}(?=$|-wal$|-shm$|-journal$)")
 
 
@@ -228,7 +237,7 @@ def _remove(path: Path) -> None:
 
 
 def _unlink(path: Path) -> None:
-    # A file that somebody holds open (Windows) goes with the next cleaning.
+    # On Windows, a file that is still open is deleted by the next `clean`.
     with suppress(FileNotFoundError, PermissionError):
         path.unlink()
 

@@ -1,8 +1,9 @@
-"""The keyword leg: FTS5 over analysed terms. Writers expect an open transaction.
+"""The keyword retriever: FTS5 over analysed terms. Functions that write expect an open transaction.
 
-What a chunk is worth is for others to say; here those are chosen that hold most of a question's terms, by weight. That
-needs the list of each term and no look at a single chunk, which ranking by BM25 does; it is left to choose among chunks
-that hold the same terms. Lists of common terms are long: of those only what lies in the lists of rarer ones is read.
+The final ranking is made elsewhere; this module selects the chunks that contain most of a query's terms, by weight.
+That needs only the list of each term and no access to single chunks, which ranking by BM25 needs. BM25 only chooses
+among chunks that contain the same terms. The lists of common terms are long: of those, only the part that also lies in
+the lists of rarer terms is read.
 """
 
 from __future__ import annotations
@@ -25,43 +26,45 @@ if TYPE_CHECKING:
     from memoriter.types import Filters
 
 _SEPARATORS = re.compile(r"[\x00-\x20\x7f]+")
-"""What the tokenizer splits at, and NUL, which would end a query."""
+"""Characters at which the tokenizer splits, and NUL, which would end a query."""
 _FOLD = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)})
-"""The tokenizer folds ASCII and nothing else."""
-LISTED = 4_096
-"""Chunks in the lists of the terms that propose, which are the rarest. With words of natural frequency 99 of 100
-answers are those without any of these bounds at 20,000 chunks (a test holds it)."""
-SHORT = 4
-"""Times the chunks that are held already: a list that is no longer is read whole, a longer one only where both meet."""
-ALONE = 16_384
-"""Chunks in the list of the rarest term, if it proposes alone; of a term in more of them, the newest are looked at."""
-ALIKE = 1_024
-"""Chunks with a term that are ranked by it where others hold the same terms; of more, the newest are."""
-WALKED = 262_144
-"""Chunks in the lists of all terms that count: a term in more has next to no weight, but its list would be walked."""
-CHEAP = 16_384
-"""Chunks whose words are all written anew after any deletion."""
-WORTH = 256
-"""In a larger index, one in so many chunks must have been deleted: writing all words anew takes seconds there."""
+"""The tokenizer folds ASCII letters and nothing else."""
+MAX_PROPOSING = 4_096
+"""Maximum total length of the lists of the rarest terms, which propose chunks. With words of natural frequency, 99 of
+100 results are the same as without any of these bounds at 20,000 chunks (tested)."""
+WHOLE_LIST_RATIO = 4
+"""A list up to this many times as long as the candidates is read whole; a longer one only where both intersect."""
+MAX_SINGLE_LIST = 16_384
+"""Maximum list length of the rarest term, if it alone proposes chunks; of a longer list, the newest are read."""
+MAX_RANKED = 1_024
+"""Maximum number of chunks with a term that BM25 ranks among chunks with the same terms; of more, the newest are
+ranked."""
+MAX_COUNTED = 262_144
+"""Maximum total length of the lists of all counted terms. A more frequent term has next to no weight, but its list
+would be read."""
+ALWAYS_PURGED = 16_384
+"""Maximum size, in chunks, of an index whose words are all rewritten after any deletion."""
+PURGE_SHARE = 256
+"""In a larger index, one in this many chunks must be deleted first, because rewriting all words takes seconds."""
 
 
 def add(connection: Database, entries: Iterable[tuple[int, str]]) -> None:
-    """Make chunks findable by their terms."""
+    """Index the terms of chunks."""
     connection.executemany(
         "INSERT INTO chunks_fts(rowid, terms) VALUES (?, ?)", ((each, storable(terms)) for each, terms in entries)
     )
 
 
 def drop(connection: Database, ids: Sequence[int]) -> None:
-    """Make chunks unfindable at once; their words leave the file with the next `purge`."""
+    """Remove chunks from search at once; their words leave the file with the next `purge`."""
     connection.executemany("DELETE FROM chunks_fts WHERE rowid = ?", ((each,) for each in ids))
     if ids:
         increment(connection, "deleted", len(ids))
 
 
 def is_purge_due(deleted: int, chunks: int) -> bool:
-    """Return whether enough chunks were deleted to write the words of all anew: a large index takes seconds for it."""
-    return chunks <= CHEAP or deleted * WORTH >= chunks
+    """Return whether enough chunks were deleted to rewrite all words, which takes seconds in a large index."""
+    return chunks <= ALWAYS_PURGED or deleted * PURGE_SHARE >= chunks
 
 
 def purge(connection: Database) -> None:
@@ -80,25 +83,25 @@ def search(
     frequency: Mapping[str, int],
     weights: Mapping[str, float],
 ) -> list[tuple[int, float]]:
-    """Chunks with any of the terms, those with the heaviest terms first: (chunk id, weight of the terms in it).
+    """Return chunks with any of the terms, heaviest first: (chunk id, total weight of its terms).
 
-    Where the terms are in too many chunks to look at all, those that hold only common terms come last and only if
-    the rare ones do not find enough, and then the newest chunks are looked at.
+    If the terms occur in too many chunks to read them all, chunks with only common terms come last. They are returned
+    only if the rare terms match too few chunks, and then only the newest are read.
     """
     if limit <= 0:
         return []
-    words = _quoted(terms)
-    asked = _parted({word: _Term(frequency[term], weights[term]) for word, term in words.items()})
-    found: list[tuple[int, float]] = []
-    for alike in _alike(connection, asked, filters, limit):
-        left = limit - len(found)
-        if left <= 0:
+    words = _quote(terms)
+    query = _split_terms({word: _Term(frequency[term], weights[term]) for word, term in words.items()})
+    hits: list[tuple[int, float]] = []
+    for group in _group_by_terms(connection, query, filters, limit):
+        remaining = limit - len(hits)
+        if remaining <= 0:
             break
-        chosen = alike.rows if len(alike.rows) <= left else _best_of(connection, alike, left, filters)
-        found += [(row, alike.weight) for row in sorted(chosen)]
-    if len(found) < limit and asked.common:
-        found += _newest(connection, asked.common, limit, filters, besides={row for row, _ in found})
-    return found[:limit]
+        chosen = group.chunks if len(group.chunks) <= remaining else _rank_group(connection, group, remaining, filters)
+        hits += [(row, group.weight) for row in sorted(chosen)]
+    if len(hits) < limit and query.common:
+        hits += _search_newest(connection, query.common, limit, filters, exclude={row for row, _ in hits})
+    return hits[:limit]
 
 
 class _Term(NamedTuple):
@@ -107,123 +110,125 @@ class _Term(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The quoted terms of a question that any chunk holds, the rarest first."""
+class _QueryTerms:
+    """The quoted terms of a query that occur in any chunk, rarest first."""
 
     terms: Mapping[str, _Term]
-    telling: Sequence[str]
-    """Those that propose chunks."""
+    rare: Sequence[str]
+    """Terms that propose chunks."""
     common: Sequence[str]
-    """The others."""
-    walked: Sequence[str]
-    """Those of the others that count for what is proposed."""
+    """The other terms."""
+    counted: Sequence[str]
+    """The common terms that count towards the weight of proposed chunks."""
 
 
-class _Alike(NamedTuple):
-    """Chunks that hold the same terms."""
+class _TermGroup(NamedTuple):
+    """Chunks that contain the same terms."""
 
     rarest: str
     weight: float
-    """Of the terms."""
-    rows: Sequence[int]
+    """Total weight of the terms."""
+    chunks: Sequence[int]
 
 
-def _parted(terms: Mapping[str, _Term]) -> _Asked:
-    known = {word: term for word, term in terms.items() if term.chunks}
-    ordered = sorted(known, key=lambda word: known[word].chunks)
-    sums = list(accumulate(known[word].chunks for word in ordered))
-    cut = bisect_right(sums, LISTED) or bisect_right(sums[:1], ALONE)
-    last = bisect_right(sums, WALKED) if cut else 0
-    return _Asked(known, ordered[:cut], ordered[cut:], ordered[cut : max(cut, last)])
+def _split_terms(terms: Mapping[str, _Term]) -> _QueryTerms:
+    present = {word: term for word, term in terms.items() if term.chunks}
+    ordered = sorted(present, key=lambda word: present[word].chunks)
+    sums = list(accumulate(present[word].chunks for word in ordered))
+    cut = bisect_right(sums, MAX_PROPOSING) or bisect_right(sums[:1], MAX_SINGLE_LIST)
+    last = bisect_right(sums, MAX_COUNTED) if cut else 0
+    return _QueryTerms(present, ordered[:cut], ordered[cut:], ordered[cut : max(cut, last)])
 
 
-def _alike(connection: Database, asked: _Asked, filters: Filters, limit: int) -> list[_Alike]:
-    """The chunks with any of the telling terms, the heaviest first.
+def _group_by_terms(connection: Database, query: _QueryTerms, filters: Filters, limit: int) -> list[_TermGroup]:
+    """Return the chunks with any of the rare terms, grouped by the terms they contain, heaviest group first.
 
-    Once enough chunks are heavier than the terms that are left could make others, those only rank what is there.
+    Once enough chunks outweigh the sum of the remaining terms, those terms only rank the candidates.
     """
-    words = [*asked.telling, *asked.walked]
-    weights = [asked.terms[word].weight for word in words]
-    held: dict[int, int] = {}
-    """The terms of each chunk, a bit for each."""
+    words = [*query.rare, *query.counted]
+    weights = [query.terms[word].weight for word in words]
+    term_bits: dict[int, int] = {}
+    """The terms of each chunk, one bit for each."""
     totals = {0: 0.0}
     """The weight of each set of terms."""
-    proposed: set[int] | None = None
-    rare = ""
+    candidates: set[int] | None = None
+    rare_match = ""
     for place, (word, weight) in enumerate(zip(words, weights, strict=True)):
-        if proposed is None and (place >= len(asked.telling) or _settled(held, totals, sum(weights[place:]), limit)):
-            proposed, rare = set(held), _any(words[:place])
-        met = proposed is not None and asked.terms[word].chunks > SHORT * len(proposed)
-        listed = _listed(connection, f"{rare} AND {word}" if met else word, filters)
+        if candidates is None and (
+            place >= len(query.rare) or _is_settled(term_bits, totals, sum(weights[place:]), limit)
+        ):
+            candidates, rare_match = set(term_bits), _any_of(words[:place])
+        intersect = candidates is not None and query.terms[word].chunks > WHOLE_LIST_RATIO * len(candidates)
+        matches = _matching_chunks(connection, f"{rare_match} AND {word}" if intersect else word, filters)
         bit = 1 << place
-        known = held.get
-        for row in listed if proposed is None else proposed.intersection(listed):
-            had = known(row, 0)
-            held[row] = has = had | bit
-            if has not in totals:
-                totals[has] = totals[had] + weight
+        bits_of = term_bits.get
+        for row in matches if candidates is None else candidates.intersection(matches):
+            before = bits_of(row, 0)
+            term_bits[row] = after = before | bit
+            if after not in totals:
+                totals[after] = totals[before] + weight
     classes: dict[int, list[int]] = {}
-    for row, bits in held.items():
+    for row, bits in term_bits.items():
         classes.setdefault(bits, []).append(row)
     heaviest = sorted(classes, key=lambda bits: (-totals[bits], classes[bits][0]))
-    return [_Alike(words[(bits & -bits).bit_length() - 1], totals[bits], classes[bits]) for bits in heaviest]
+    return [_TermGroup(words[(bits & -bits).bit_length() - 1], totals[bits], classes[bits]) for bits in heaviest]
 
 
-def _settled(held: Mapping[int, int], totals: Mapping[int, float], left: float, limit: int) -> bool:
-    """Whether `limit` chunks hold so much that none of the others can pass them with what is left."""
-    if len(held) < limit:
+def _is_settled(term_bits: Mapping[int, int], totals: Mapping[int, float], remaining: float, limit: int) -> bool:
+    """Return whether `limit` chunks weigh so much that no other chunk can pass them with the remaining terms."""
+    if len(term_bits) < limit:
         return False
-    return sorted(map(totals.__getitem__, held.values()), reverse=True)[limit - 1] >= left
+    return sorted(map(totals.__getitem__, term_bits.values()), reverse=True)[limit - 1] >= remaining
 
 
-def _listed(connection: Database, match: str, filters: Filters) -> list[int]:
-    """Every chunk that matches, ascending."""
-    matching, values = _matching(match, filters)
-    # One text is read faster than a row for each chunk.
+def _matching_chunks(connection: Database, match: str, filters: Filters) -> list[int]:
+    """Return every chunk that matches, ascending."""
+    matching, values = _from_and_where(match, filters)
+    # Reading one JSON text is faster than reading a row for each chunk.
     statement = f"SELECT json_group_array(chunks_fts.rowid) {matching}"
     return cast("list[int]", json.loads(connection.execute(statement, values).get))
 
 
-def _best_of(connection: Database, alike: _Alike, count: int, filters: Filters) -> list[int]:
-    """The best of chunks that hold the same terms, by BM25 of the rarest; where that is in very many, the newest."""
-    wanted = set(alike.rows)
-    found = _ranked(connection, alike.rarest, ALIKE, filters, newest=ALIKE)
-    best = [row for row, _ in found if row in wanted][:count]
-    return best if len(best) == count else [*best, *sorted(wanted.difference(best), reverse=True)][:count]
+def _rank_group(connection: Database, group: _TermGroup, count: int, filters: Filters) -> list[int]:
+    """Return the best chunks of a group, by BM25 of its rarest term; if that term is very common, the newest chunks."""
+    chunks = set(group.chunks)
+    ranked = _rank(connection, group.rarest, MAX_RANKED, filters, newest=MAX_RANKED)
+    best = [row for row, _ in ranked if row in chunks][:count]
+    return best if len(best) == count else [*best, *sorted(chunks.difference(best), reverse=True)][:count]
 
 
-def _newest(
-    connection: Database, words: Sequence[str], limit: int, filters: Filters, *, besides: Collection[int]
+def _search_newest(
+    connection: Database, words: Sequence[str], limit: int, filters: Filters, *, exclude: Collection[int]
 ) -> list[tuple[int, float]]:
-    """The best of the newest chunks: first of those with all of the terms, then with the rarest and another one."""
-    first, others = words[0], _any(words[1:])
-    seen = set(besides)
-    found: list[tuple[int, float]] = []
+    """Return the best of the newest chunks: all terms first, then the rarest and another one, then it alone."""
+    first, others = words[0], _any_of(words[1:])
+    seen = set(exclude)
+    hits: list[tuple[int, float]] = []
     for match in [" AND ".join(words), f"{first} AND {others}", first] if others else [first]:
         if len(seen) < limit:
-            more = _ranked(connection, match, limit, filters, newest=ALONE)
-            found += [(row, 0.0) for row, _ in more if row not in seen]
-            seen.update(row for row, _ in more)
-    return found
+            rows = _rank(connection, match, limit, filters, newest=MAX_SINGLE_LIST)
+            hits += [(row, 0.0) for row, _ in rows if row not in seen]
+            seen.update(row for row, _ in rows)
+    return hits
 
 
-def _any(words: Sequence[str]) -> str:
+def _any_of(words: Sequence[str]) -> str:
     return f"({' OR '.join(words)})" if words else ""
 
 
 def search_all(connection: Database, terms: Iterable[str], *, limit: int, filters: Filters) -> list[tuple[int, float]]:
-    """Chunks with all of the terms, best first, with FTS5's own rank: negative, lower is better."""
-    return _ranked(connection, " AND ".join(_quoted(terms)), limit, filters)
+    """Return chunks with all of the terms, best first, with the FTS5 rank: negative, lower is better."""
+    return _rank(connection, " AND ".join(_quote(terms)), limit, filters)
 
 
-def _ranked(
+def _rank(
     connection: Database, match: str, limit: int, filters: Filters, *, newest: int | None = None
 ) -> list[tuple[int, float]]:
-    """The best chunks that match, or the best of the newest that do, lowest rank first."""
+    """Return the best chunks that match, or the best of the `newest` that match, lowest rank first."""
     if not match or limit <= 0:
         return []
-    matching, values = _matching(match, filters)
-    # Sorting the function instead of FTS5's own `rank` column keeps only `limit` rows in the sorter: a quarter faster.
+    matching, values = _from_and_where(match, filters)
+    # Sorting by the function instead of the FTS5 `rank` column keeps only `limit` rows in the sorter: a quarter faster.
     statement = f"SELECT chunks_fts.rowid AS id, bm25(chunks_fts) AS score {matching}"
     if newest is not None:
         statement = f"SELECT id, score FROM ({statement} ORDER BY chunks_fts.rowid DESC LIMIT ?)"  # noqa: S608 (fixed text)
@@ -232,20 +237,20 @@ def _ranked(
     return cast("list[tuple[int, float]]", connection.execute(ordered, (*values, limit)).fetchall())
 
 
-def _matching(match: str, filters: Filters) -> tuple[str, tuple[str | int, ...]]:
-    """The end of a statement over the chunks that match and pass the filters, and its values."""
+def _from_and_where(match: str, filters: Filters) -> tuple[str, tuple[str | int, ...]]:
+    """Return the end of a statement over the chunks that match and pass the filters, and its values."""
     where, values = condition(filters)
-    # The cross join makes the filter a look-up for each match instead of the other way round.
+    # The cross join makes SQLite look up the filter for each match instead of the other way round.
     join = "" if filters.empty else "CROSS JOIN chunks ON chunks.id = chunks_fts.rowid"
     return f"FROM chunks_fts {join} WHERE chunks_fts MATCH ? AND {where}", (match, *values)
 
 
-def _quoted(terms: Iterable[str]) -> dict[str, str]:
-    """The terms as they stand in a query, each with the term it was made from."""
+def _quote(terms: Iterable[str]) -> dict[str, str]:
+    """Return the terms as quoted for a query, each with its original term."""
     words = {_SEPARATORS.sub(" ", storable(term)).strip(): term for term in terms}
     return {'"' + word.replace('"', '""') + '"': term for word, term in words.items() if word}
 
 
-def folded(term: str) -> str:
-    """A term as the index holds it."""
+def fold(term: str) -> str:
+    """Return a term as the index stores it."""
     return storable(term).translate(_FOLD)

@@ -1,4 +1,4 @@
-"""The right to index: one process at a time, and what others are told about it."""
+"""The right to index: one process at a time, and what other processes report about it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 LOOK_SECONDS = 1.0
-"""How often one who waits looks whether the holder is stopped."""
+"""How often a waiting process checks whether the holder is stopped."""
 POLL_SECONDS = 0.01
-"""How often one who waits tries: seldom, and those who come and go would always be first."""
-BEAT_SECONDS = 1.0
-"""A holder that writes notes it at most this often."""
+"""How often a waiting process tries the lock: if it tried seldom, processes that come and go would always be first."""
+HEARTBEAT_SECONDS = 1.0
+"""The shortest interval at which a holder that writes updates its lease."""
 SILENT_SECONDS = 60.0
-"""A holder that has written nothing for so long may hang: no batch of a service takes longer than that."""
-_LONGEST = 1 << 16
-"""Bytes of a lease."""
+"""A holder that has written nothing for this long may hang: no batch of a provider takes longer."""
+_MAX_BYTES = 1 << 16
+"""The largest lease that is read, in bytes."""
 SEARCHABLE = "Wait until it is done; searches work meanwhile."
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who has the right to index, as it says of itself."""
+    """The process that has the right to index, as written in its lease."""
 
     pid: int
     host: str
@@ -45,35 +45,36 @@ class Holder:
 
 
 class Lease:
-    """A lock of the operating system on a file beside the index, which says in it who holds it.
+    """A lock of the operating system on a file beside the index; the file names the holder.
 
-    The system lets go of the lock at the moment when its process dies, however it dies, so nothing has to be believed
-    about clocks. A process that is stopped keeps it: the others say so, and search what there is. If somebody deletes
-    the file, another process can take the lease although the first one lives; so whoever holds it looks before each
-    of its writes, inside the transaction, whether the file of that name is still the one it locked, and gives up if
-    not. Since SQLite lets one write at a time, nothing of an old holder can follow anything of a new one.
+    The system releases the lock when its process dies, however it dies, so no clock has to be trusted. A stopped
+    process keeps the lock: other processes report that and search the existing index. If the file is deleted, another
+    process can take the lease while the first one lives. Therefore the holder checks before each of its writes, inside
+    the transaction, that the file of that name is still the one it locked, and gives up if not. SQLite allows one write
+    at a time, so no write of an old holder can follow a write of a new one.
     """
 
     def __init__(self, index: Path, clock: Callable[[], float]) -> None:
-        """`clock` gives seconds since 1970."""
+        """Take the path of the index; `clock` returns seconds since 1970."""
         self._index = index
         self._path = index.with_name(f"{index.name}.lease")
         self._clock = clock
-        self._made: BaseFileLock | None = None
+        self._file_lock: BaseFileLock | None = None
         self._locked: tuple[int, int] | None = None
         self._depth = 0
-        self._beaten = 0.0
+        self._last_heartbeat = 0.0
 
     @contextmanager
-    def held(self, wait: float) -> Generator[None]:
+    def hold(self, wait: float) -> Generator[None]:
         """Hold the lease; the thread that holds it may do so again.
 
-        `IndexBusy` after `wait` seconds, or as soon as the one that holds it is seen to be stopped.
+        Raises:
+            IndexBusy: the lease was not free within `wait` seconds, or its holder is stopped.
         """
         self._acquire(wait)
         try:
             if not self._depth:
-                self._sign()
+                self._write_holder()
             self._depth += 1
             yield
         finally:
@@ -83,7 +84,7 @@ class Lease:
             self._lock.release()
 
     def check(self) -> None:
-        """Raise `IndexBusy` if this process holds the lease and another one has taken it; else show a sign of life."""
+        """Raise IndexBusy if another process took the lease that this one holds; otherwise update the heartbeat."""
         if self._locked is None:
             return
         if identity(self._path) != self._locked:
@@ -92,40 +93,40 @@ class Lease:
                 remedy="Nothing is lost. Once the other process is done, run: memoriter index",
             )
         now = self._clock()
-        if abs(now - self._beaten) >= BEAT_SECONDS:
-            self._beaten = now
+        if abs(now - self._last_heartbeat) >= HEARTBEAT_SECONDS:
+            self._last_heartbeat = now
             with suppress(OSError):
                 os.utime(self._path, (now, now))
 
     def _busy(self) -> IndexBusy:
-        """The error for one who cannot have the lease: who has it, since when, and what can be done."""
+        """Return the error for an unavailable lease: who holds it, since when, and what can be done."""
         message = f"Another process is indexing {str(self._index)!r}"
         holder = self._holder()
         if holder is None:
             return IndexBusy(message, remedy=SEARCHABLE)
-        now, here = self._clock(), holder.host == host_name()
-        if here and holder.pid == os.getpid():
+        now, is_local = self._clock(), holder.host == host_name()
+        if is_local and holder.pid == os.getpid():
             return IndexBusy(f"This process is indexing {str(self._index)!r} already", remedy=SEARCHABLE)
-        silent = max(0.0, now - self._last_beat(now))
+        silent = max(0.0, now - self._last_write(now))
         since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        place = "" if here else f" on {holder.host}"
+        place = "" if is_local else f" on {holder.host}"
         message += f": {holder.program} (process {holder.pid}{place}), since {since}"
-        if here and stopped(holder.pid):
+        if is_local and is_stopped(holder.pid):
             kept = "what it finished is kept"
             end = f"Let it go on: kill -CONT {holder.pid}. Or end it: kill -9 {holder.pid} ({kept})."
-            return IndexBusy(f"{message}; it is stopped, and wrote last {_span(silent)} ago", remedy=end)
+            return IndexBusy(f"{message}; it is stopped, and wrote last {_format_seconds(silent)} ago", remedy=end)
         if silent >= SILENT_SECONDS:
             end = f"If it hangs, end it: kill -9 {holder.pid}. What it finished is kept; searches work meanwhile."
-            return IndexBusy(f"{message}; it wrote last {_span(silent)} ago", remedy=end)
+            return IndexBusy(f"{message}; it wrote last {_format_seconds(silent)} ago", remedy=end)
         return IndexBusy(message, remedy=SEARCHABLE)
 
     @property
     def _lock(self) -> BaseFileLock:
-        if self._made is None:
+        if self._file_lock is None:
             from filelock import FileLock
 
-            self._made = FileLock(self._path, mode=PRIVATE_FILE)
-        return self._made
+            self._file_lock = FileLock(self._path, mode=PRIVATE_FILE)
+        return self._file_lock
 
     def _acquire(self, wait: float) -> None:
         from filelock import Timeout
@@ -136,12 +137,12 @@ class Lease:
             except Timeout:
                 wait -= LOOK_SECONDS
                 holder = self._holder()
-                if wait <= 0 or (holder and holder.host == host_name() and stopped(holder.pid)):
+                if wait <= 0 or (holder and holder.host == host_name() and is_stopped(holder.pid)):
                     raise self._busy() from None
             else:
                 return
 
-    def _last_beat(self, now: float) -> float:
+    def _last_write(self, now: float) -> float:
         try:
             return self._path.stat().st_mtime
         except OSError:
@@ -149,14 +150,14 @@ class Lease:
 
     def _holder(self) -> Holder | None:
         try:
-            return Holder(**json.loads(read_plain(self._path, _LONGEST)))
+            return Holder(**json.loads(read_plain(self._path, _MAX_BYTES)))
         except (OSError, ValueError, TypeError, RecursionError):
             return None
 
-    def _sign(self) -> None:
-        """Write who we are; a lease that cannot be signed (a full disk) holds all the same."""
+    def _write_holder(self) -> None:
+        """Write this process into the lease; a lease that cannot be written (a full disk) is still valid."""
         self._locked = identity(self._path)
-        self._beaten = now = self._clock()
+        self._last_heartbeat = now = self._clock()
         holder = Holder(os.getpid(), host_name(), program_name(), now)
         with suppress(OSError):
             self._path.write_text(json.dumps(asdict(holder)), encoding="utf-8")
@@ -164,29 +165,29 @@ class Lease:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Which file a path leads to; `None` when to none."""
+    """Return the device and inode of the file at a path; None if there is no file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 (asked at every query: a microsecond less)
+        stat = os.stat(path)  # noqa: PTH116 (asked at every query: a microsecond less)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
 def host_name() -> str:
-    """The machine's name, a container's own inside one."""
+    """Return the name of the machine; inside a container, the container's own name."""
     import platform
 
     return os.uname().nodename if hasattr(os, "uname") else platform.node()
 
 
 def program_name() -> str:
-    """What was started, without the words after it: they may be private."""
+    """Return the name of the program, without its arguments, which may be private."""
     started = Path(sys.argv[0] if sys.argv else "")
     return (started.parent.name if started.name == "__main__.py" else started.name).strip("-") or "python"
 
 
-def stopped(pid: int, processes: Path = Path("/proc")) -> bool:
-    """Whether a process of this machine is stopped (Ctrl-Z, SIGSTOP, a debugger); False where nobody can tell."""
+def is_stopped(pid: int, processes: Path = Path("/proc")) -> bool:
+    """Return whether a process of this machine is stopped (Ctrl-Z, SIGSTOP, a debugger); False if unknown."""
     try:
         fields = (processes / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -194,7 +195,7 @@ def stopped(pid: int, processes: Path = Path("/proc")) -> bool:
     return bool(fields) and fields[0] in {b"T", b"t"}
 
 
-def _span(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

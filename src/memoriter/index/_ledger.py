@@ -1,4 +1,4 @@
-"""What must outlive every index: what was spent at services, when they may be asked again, what they told of models."""
+"""Data that must outlive every index: spending at providers, retry times, and known properties of models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexDamaged, IndexUnavailable, ProviderUnavailable
 from memoriter.index import _connection
-from memoriter.index._errors import translated
+from memoriter.index._errors import translate_errors
 from memoriter.index._network import on_network
 from memoriter.permissions import make_private_folder
 from memoriter.types import Spending, Spent
@@ -37,8 +37,8 @@ CREATE TABLE IF NOT EXISTS kept(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRI
 
 
 @contextmanager
-def _named(path: Path) -> Generator[None]:
-    """Without a ledger no service may be asked; the index has nothing to do with it."""
+def _translate_errors(path: Path) -> Generator[None]:
+    """Turn index errors into ProviderUnavailable: without a ledger no provider may be called."""
     try:
         yield
     except IndexUnavailable as error:
@@ -49,24 +49,29 @@ def _named(path: Path) -> Generator[None]:
 
 
 class Ledger:
-    """A small database of its own, made when it is first written. Threads and processes may share it."""
+    """A small separate database, created when it is first written. Threads and processes may share it."""
 
     def __init__(self, path: Path, *, wall: Callable[[], float], network: bool | None = None) -> None:
-        """`wall` gives seconds since 1970; `network` says whether the file is on a network file system, None: find out.
+        """Take the path of the database.
 
-        Methods raise ProviderUnavailable where the file cannot be used.
+        Methods raise ProviderUnavailable if the file cannot be used.
+
+        Args:
+            path: the database file.
+            wall: returns seconds since 1970.
+            network: whether the file is on a network file system; None: detect.
         """
         self._path = path
         self._wall = wall
         self._network = network
         self._process = os.getpid()
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._connection: Database | None = None
 
     def add(self, provider: str, model: str, tokens: int, dollars: float | None) -> None:
-        """Note one answer of a service; `dollars` is None where nobody knows the price."""
+        """Record one response of a provider; `dollars` is None if the price is unknown."""
         row = (self._today().isoformat(), provider, model, tokens, 0 if dollars is not None else tokens, dollars or 0.0)
-        with self._opened(create=True) as connection:
+        with self._database(create=True) as connection:
             assert connection is not None
             connection.execute(
                 "INSERT INTO spending(day, provider, model, calls, tokens, unpriced, dollars)"
@@ -77,38 +82,38 @@ class Ledger:
             )
 
     def today(self) -> Spent:
-        """What was spent since midnight (UTC), at whatever service."""
+        """Return what was spent since midnight (UTC), at all providers."""
         rows = self.rows(days=1)
         return Spent(sum(row.tokens for row in rows), sum(row.dollars for row in rows))
 
     def rows(self, *, days: int) -> tuple[Spending, ...]:
-        """The last so many days (UTC), today included, the newest first."""
+        """Return the spending of the last `days` days (UTC), including today, newest first."""
         since = (self._today() - timedelta(days=max(days, 1) - 1)).isoformat()
-        with self._opened(create=False) as connection:
+        with self._database(create=False) as connection:
             if connection is None:
                 return ()
-            found = connection.execute(
+            cursor = connection.execute(
                 "SELECT day, provider, model, calls, tokens, unpriced, dollars FROM spending WHERE day >= ?"
                 " ORDER BY day DESC, dollars DESC, tokens DESC, provider, model",
                 (since,),
             )
-            rows = cast("Iterable[tuple[str, str, str, int, int, int, float]]", found.fetchall())
+            rows = cast("Iterable[tuple[str, str, str, int, int, int, float]]", cursor.fetchall())
         return tuple(
             Spending(date.fromisoformat(day), provider, model, calls, tokens, unpriced, dollars)
             for day, provider, model, calls, tokens, unpriced, dollars in rows
         )
 
     def get(self, name: str) -> str | None:
-        """A remembered value."""
-        with self._opened(create=False) as connection:
+        """Return a stored value, or None."""
+        with self._database(create=False) as connection:
             if connection is None:
                 return None
             value = connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).get
             return None if value is None else str(value)
 
     def set(self, name: str, value: str) -> None:
-        """Remember a value."""
-        with self._opened(create=True) as connection:
+        """Store a value."""
+        with self._database(create=True) as connection:
             assert connection is not None
             connection.execute(
                 "INSERT INTO kept(name, value) VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
@@ -116,15 +121,15 @@ class Ledger:
             )
 
     def swap(self, name: str, old: str, new: str) -> bool:
-        """Remember a value in place of another one; False if it is not that one any more."""
-        with self._opened(create=True) as connection:
+        """Replace a stored value if it still is `old`; return whether it was."""
+        with self._database(create=True) as connection:
             assert connection is not None
             statement = "UPDATE kept SET value = ? WHERE name = ? AND value = ? RETURNING 1"
             return connection.execute(statement, (new, name, old)).get is not None
 
     def close(self) -> None:
-        """Let go of the file; it is opened again when it is needed."""
-        with self._turn:
+        """Close the file; it is reopened when needed."""
+        with self._lock:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -133,14 +138,14 @@ class Ledger:
         return datetime.fromtimestamp(self._wall(), tz=UTC).date()
 
     @contextmanager
-    def _opened(self, *, create: bool) -> Generator[Database | None]:
-        """The database; None where there is none and none is wanted."""
+    def _database(self, *, create: bool) -> Generator[Database | None]:
+        """Yield the database; None if there is none and `create` is false."""
         if self._process != os.getpid():
-            self._process, self._turn = os.getpid(), threading.RLock()
+            self._process, self._lock = os.getpid(), threading.RLock()
             if self._connection is not None:
                 _connection.abandon(self._connection)
                 self._connection = None
-        with self._turn, _named(self._path), translated(self._path):
+        with self._lock, _translate_errors(self._path), translate_errors(self._path):
             if self._connection is None and (create or self._path.exists()):
                 make_private_folder(self._path.parent)
                 network = on_network(self._path.parent) if self._network is None else self._network

@@ -1,4 +1,4 @@
-"""An open index file: whose it is, who writes, and how another takes its place."""
+"""The lifecycle of an open index file: opening, locking, rebuilding and closing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _connection, _files, _keywords, _opening
 from memoriter.index._counts import Counts
-from memoriter.index._errors import translated
+from memoriter.index._errors import translate_errors
 from memoriter.index._index_files import IndexFiles
 from memoriter.index._lease import identity
 from memoriter.index._network import on_network
@@ -30,77 +30,78 @@ if TYPE_CHECKING:
 
 
 class OpenFile:
-    """The life of an index file while somebody uses it."""
+    """An index file in use, with its connection and leases."""
 
-    def __init__(self, home: IndexFiles, path: Path, *, clock: Callable[[], float], network: bool) -> None:
+    def __init__(self, storage: IndexFiles, path: Path, *, clock: Callable[[], float], network: bool) -> None:
         self.path = path
-        self._home = home
+        self._storage = storage
         self._clock = clock
         self._network = network
         self._process = os.getpid()
-        self._lock = threading.RLock()
+        self._rlock = threading.RLock()
         self._notices: list[Diagnostic] = []
-        self._opened: _opening.Opened | None = None
+        self._opened: _opening.OpenedFile | None = None
         self._closed = False
         self._version = 0
-        self._seen = -1
+        self._data_version = -1
         self._vectors: Vectors
         self._counts = Counts()
-        self._listed: tuple[int, dict[str, IndexedFile]] = (-1, {})
+        self._listing_cache: tuple[int, dict[str, IndexedFile]] = (-1, {})
         self._spec: ModelSpec | None = None
-        self._choice: tuple[EngineName, str | None] = ("exact", None)
+        self._engine_setting: tuple[EngineName, str | None] = ("exact", None)
         self._pinned = False
-        self._moved = False
-        self._rebuilt: set[str] | None = None
+        self._replaced = False
+        self._rebuilt_paths: set[str] | None = None
 
     @classmethod
     def open(cls, path: Path, *, clock: Callable[[], float], network: bool | None = None) -> Self:
-        """Open the index, making or replacing the file as needed; `notices` tells what had to be done.
+        """Open the index, creating or replacing the file if needed; `notices` reports what was done.
 
-        `clock` gives seconds since the epoch; `network`: is it on a network file system? (`None`: find out.)
+        `clock` returns seconds since 1970. `network` states whether the file is on a network file system; None: detect.
         """
-        with translated(path):
-            home = IndexFiles(path, clock)
-            make_private_folder(home.path.parent)
-            index = cls(home, path, clock=clock, network=on_network(home.path.parent) if network is None else network)
+        with translate_errors(path):
+            storage = IndexFiles(path, clock)
+            folder = storage.path.parent
+            make_private_folder(folder)
+            index = cls(storage, path, clock=clock, network=on_network(folder) if network is None else network)
             with suppress(OSError):
-                home.clean()
-            index._take(index._reopened())
+                storage.clean()
+            index._adopt(index._open_file())
         return index
 
     @property
     def generation(self) -> int:
-        """Number of the file that serves; 0 for a plain file."""
+        """The number of the active file; 0 for a plain file."""
         return self._opened.generation if self._opened else 0
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
-        """What a person should know: a file that was set aside, an engine that does not work."""
-        reading = self._opened.reading if self._opened else None
-        return (*self._notices, reading) if reading else tuple(self._notices)
+        """Diagnostics for the user: a file that was set aside, an engine that does not work."""
+        reason = self._opened.read_only_reason if self._opened else None
+        return (*self._notices, reason) if reason else tuple(self._notices)
 
     @property
     def read_only(self) -> bool:
-        """Whether it is only read, because nothing can be written where it is; a notice says why."""
-        return self._opened is not None and self._opened.reading is not None
+        """Whether the index is open for reading only because its place is not writable; a notice gives the reason."""
+        return self._opened is not None and self._opened.read_only_reason is not None
 
     @property
     def engine(self) -> EngineName:
-        """The vector engine that serves: `exact`, `codes` or `sqlite-vec`."""
+        """The active vector engine: `exact`, `codes` or `sqlite-vec`."""
         return self._vectors.engine
 
     @property
     def oversampling(self) -> int | None:
-        """How many vectors the codes engine compares for each that is wanted, as measured; `None`: all there are."""
+        """Vectors that the codes engine compares for each wanted one, as measured; None: it compares all."""
         with self._reading():
             measured = self._vectors.oversampling
             return measured.oversampling if measured else None
 
     def close(self) -> None:
-        """Let go of the file; nothing else may be asked afterwards."""
-        with self._turn, translated(self.path):
+        """Close the file; no other method may be called afterwards."""
+        with self._lock, translate_errors(self.path):
             self._closed = True
-            self._let_go()
+            self._close_file()
 
     def __enter__(self) -> Self:
         return self
@@ -110,36 +111,34 @@ class OpenFile:
     ) -> None:
         self.close()
 
-    # the file
-
     def refresh(self) -> bool:
-        """Follow the path when another file serves there now, or none at all; True if so. Costs one `stat`.
+        """Reopen the index if its path leads to another file or to none, and return whether it did. Costs one `stat`.
 
-        A file that `storing` has followed since the last call counts as well.
+        The result is also True if `storing` has switched to another file since the last call.
         """
-        moved, self._moved = self._moved, False
-        return self._follow() or moved
+        moved, self._replaced = self._replaced, False
+        return self._reopen_if_replaced() or moved
 
-    def _follow(self) -> bool:
-        with self._turn, translated(self.path):
-            if self._closed or self._pinned or (self._opened and identity(self._home.path) == self._opened.identity):
-                return not self._closed and self.read_only and self._writable_again()
+    def _reopen_if_replaced(self) -> bool:
+        with self._lock, translate_errors(self.path):
+            if self._closed or self._pinned or (self._opened and identity(self._storage.path) == self._opened.identity):
+                return not self._closed and self.read_only and self._try_writable()
             before = self.generation
-            self._let_go()
-            self._take(self._reopened(after=before))
+            self._close_file()
+            self._adopt(self._open_file(after=before))
             return True
 
-    def _writable_again(self) -> bool:
-        opened = self._reopened()
-        if opened.reading is not None:
+    def _try_writable(self) -> bool:
+        opened = self._open_file()
+        if opened.read_only_reason is not None:
             opened.connection.close()
             return False
-        self._let_go()
-        self._take(opened)
+        self._close_file()
+        self._adopt(opened)
         return True
 
     def quarantine(self) -> None:
-        """Set the file aside after `IndexDamaged` and begin a new, empty one, unless somebody has done so already."""
+        """Set the file aside after `IndexDamaged` and start a new, empty one, unless another process has done so."""
         if self._pinned:
             raise IndexUnavailable(
                 "The new index that is being built is damaged", remedy="Start again; the old one still serves."
@@ -149,38 +148,40 @@ class OpenFile:
                 f"The index {str(self.path)!r} changed or broke while it was only read",
                 remedy="Ask again; if that does not help, make its folder writable.",
             )
-        with self._turn, translated(self.path):
-            seen, before = (self._opened.identity if self._opened else None), self.generation
-            self._let_go()
+        with self._lock, translate_errors(self.path):
+            file_identity, before = (self._opened.identity if self._opened else None), self.generation
+            self._close_file()
             place = None
-            if seen is not None:
-                place = _opening.set_aside(self._home, seen, "is damaged", clock=self._clock, notice=self._notice)
-            self._take(self._reopened(after=before, damaged=place))
+            if file_identity is not None:
+                place = _opening.set_aside(
+                    self._storage, file_identity, "is damaged", clock=self._clock, notice=self._add_notice
+                )
+            self._adopt(self._open_file(after=before, damaged=place))
 
     def version(self) -> int:
-        """A number that changes whenever content may have changed, by this object or by anybody else: for caches."""
+        """Return a number that changes whenever the content may have changed, in any process. Use it as a cache key."""
         with self._reading() as connection:
-            seen = int(connection.pragma("data_version"))
-            if seen != self._seen:
-                self._seen = seen
+            data_version = int(connection.pragma("data_version"))
+            if data_version != self._data_version:
+                self._data_version = data_version
                 self._version += 1
                 self._vectors.forget_progress()
             return self._version
 
     @contextmanager
     def lease(self, *, wait: float = 0.0) -> Generator[None]:
-        """The right to index, for one thread of one process; `IndexBusy` if it is not free within `wait` seconds.
+        """Hold the right to index, for one thread of one process. Raises IndexBusy after `wait` seconds.
 
-        At the end vectors are made ready for searching; if nobody else reads just then, deleted text leaves the file,
-        in a large index only once much was deleted.
+        On exit, vectors are prepared for searching. If no other process is reading, deleted text is then removed from
+        the file; in a large index, only after many deletions.
         """
-        with ExitStack() as holding:
-            with self._turn:
-                lease = self._home.lease
-                if self._opened and (reading := self._opened.reading):
-                    raise IndexUnavailable(reading.message, remedy=reading.remedy)
-            with translated(self.path):
-                holding.enter_context(lease.held(wait))
+        with ExitStack() as stack:
+            with self._lock:
+                lease = self._storage.lease
+                if self._opened and (reason := self._opened.read_only_reason):
+                    raise IndexUnavailable(reason.message, remedy=reason.remedy)
+            with translate_errors(self.path):
+                stack.enter_context(lease.hold(wait))
             try:
                 yield
                 with suppress(IndexUnavailable):
@@ -189,68 +190,69 @@ class OpenFile:
                 with suppress(IndexUnavailable):
                     self._purge(always=False)
                 if self._opened is not None and not self._pinned:
-                    self._home.seal.write(self._opened.file)
+                    self._storage.seal.write(self._opened.file)
 
     @contextmanager
     def storing(self, *, wait: float = 0.0) -> Generator[None]:
-        """Hold the right to index for one short write of vectors, to the file that serves now.
+        """Hold the right to index for one short write of vectors to the active file.
 
-        Unlike `lease` it leaves the file as it is afterwards: neither searches nor deleted text are prepared.
+        Unlike `lease`, it neither prepares searches nor removes deleted text on exit.
 
         Raises:
             IndexBusy: the right was not free within `wait` seconds.
         """
-        with self._turn:
-            lease = self._home.lease
-        with ExitStack() as holding:
-            with translated(self.path):
-                holding.enter_context(lease.held(wait))
-            self._moved = self._follow() or self._moved
+        with self._lock:
+            lease = self._storage.lease
+        with ExitStack() as stack:
+            with translate_errors(self.path):
+                stack.enter_context(lease.hold(wait))
+            self._replaced = self._reopen_if_replaced() or self._replaced
             if self._opened is not None:
-                holding.enter_context(self._home.seal.kept(self._opened.file))
+                stack.enter_context(self._storage.seal.reseal(self._opened.file))
             yield
 
     @contextmanager
     def embedding_lease(self, *, wait: float = 0.0) -> Generator[None]:
-        """Hold the right to compute vectors, beside the right to index: no slow provider keeps words from the index.
+        """Hold the right to compute vectors; it is separate, so a slow provider does not delay keyword indexing.
 
         Raises:
-            IndexBusy: another thread or process computes vectors, and still did after `wait` seconds.
+            IndexBusy: another thread or process was still computing vectors after `wait` seconds.
         """
-        if self._opened and (reading := self._opened.reading):
-            raise IndexUnavailable(reading.message, remedy=reading.remedy)
+        if self._opened and (reason := self._opened.read_only_reason):
+            raise IndexUnavailable(reason.message, remedy=reason.remedy)
         message = f"Another process is computing vectors for {str(self.path)!r}"
         busy = IndexBusy(message, remedy="Wait until it is done; words are searched meanwhile.")
-        with self._sole("embed", busy, wait):
+        with self._exclusive("embed", busy, wait):
             yield
 
     @contextmanager
     def watch_lease(self) -> Generator[None]:
-        """The right to watch, held beside the right to index; `IndexBusy` if somebody else watches."""
+        """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
         message = f"Another process is watching the notes of {str(self.path)!r}"
-        with self._sole("watch", IndexBusy(message, remedy="Nothing: this one takes over when the other ends."), 0.0):
+        busy = IndexBusy(message, remedy="Nothing: this one takes over when the other ends.")
+        with self._exclusive("watch", busy, 0.0):
             yield
 
     @contextmanager
-    def _sole(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
-        with ExitStack() as holding:
-            with translated(self.path):
-                holding.enter_context(self._home.sole(name, busy, wait))
+    def _exclusive(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
+        with ExitStack() as stack:
+            with translate_errors(self.path):
+                stack.enter_context(self._storage.exclusive(name, busy, wait))
             yield
 
     def settle(self) -> None:
-        """Make ready what the next search by vector would have to make first."""
-        with self._turn:
+        """Prepare now what the next vector search would otherwise have to prepare."""
+        with self._lock:
             if not self._closed:
                 with self._reading():
                     self._vectors.settle(self.version())
 
     def purge(self) -> None:
-        """Make deleted text leave the file for good, and give free space back; waits for nobody."""
+        """Remove deleted text from the file permanently and release free space, without waiting for other processes."""
         self._purge(always=True)
 
     def _purge(self, *, always: bool) -> None:
-        with self._turn:
+        with self._lock:
             if self._closed:
                 return
             with self._reading() as connection:
@@ -263,85 +265,83 @@ class OpenFile:
 
     @contextmanager
     def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
-        """A new, empty index that has the vectors of this one and takes its place at the end, unless something fails.
+        """Build a new index that has the vectors of this one and replaces it at the end, unless something fails.
 
-        Without `vectors` it has only those of other models than the one in use.
-        Meanwhile this one serves. Where the file system has no symbolic links, the files of this one are replaced one
-        by one, and those that were not put again are removed at the end.
+        Without `vectors`, the new index has only the vectors of models that are not active. This index remains usable
+        meanwhile. Where the file system has no symbolic links, files are replaced one by one in this index, and files
+        that were not stored again are removed at the end.
         """
         with self.lease():
-            if self._home.can_link():
-                with self._generation_built(vectors=vectors) as fresh:
+            if self._storage.can_link():
+                with self._build_generation(vectors=vectors) as fresh:
                     yield fresh
                 self.refresh()
             else:
-                with self._rebuilt_in_place(vectors=vectors) as same:
+                with self._rebuild_in_place(vectors=vectors) as same:
                     yield same
 
     @contextmanager
-    def _generation_built(self, *, vectors: bool) -> Generator[Self]:
-        with translated(self.path):
-            file = self._home.next_generation(self.generation)
-        fresh = self._sibling()
+    def _build_generation(self, *, vectors: bool) -> Generator[Self]:
+        with translate_errors(self.path):
+            file = self._storage.next_generation(self.generation)
+        fresh = self._new_index()
         try:
-            with translated(self.path):
-                fresh._take(self._carried_over(file, vectors=vectors))  # noqa: SLF001 (of the same class)
+            with translate_errors(self.path):
+                fresh._adopt(self._create_with_vectors(file, vectors=vectors))  # noqa: SLF001 (of the same class)
             yield fresh
             fresh.settle()
             fresh.purge()
             fresh.close()
-            with translated(self.path):
-                self._home.publish(file)
+            with translate_errors(self.path):
+                self._storage.publish(file)
         except BaseException:
             with suppress(IndexUnavailable):
                 fresh.close()
-            self._home.discard(file)
+            self._storage.discard(file)
             raise
 
-    def _sibling(self) -> Self:
-        other = type(self)(self._home, self.path, clock=self._clock, network=self._network)
-        other._pinned, other._choice, other._spec = True, self._choice, self._spec  # noqa: SLF001 (of the same class)
+    def _new_index(self) -> Self:
+        other = type(self)(self._storage, self.path, clock=self._clock, network=self._network)
+        other._pinned, other._engine_setting, other._spec = True, self._engine_setting, self._spec  # noqa: SLF001 (of the same class)
         return other
 
-    def _carried_over(self, file: Path, *, vectors: bool) -> _opening.Opened:
+    def _create_with_vectors(self, file: Path, *, vectors: bool) -> _opening.OpenedFile:
         without = None if vectors or self._spec is None else self._vectors.active()
         source = str(self._opened.file) if self._opened is not None else None
-        return _opening.carried_over(self._home, file, source, without, clock=self._clock, network=self._network)
+        return _opening.build_from(self._storage, file, source, without, clock=self._clock, network=self._network)
 
     @contextmanager
-    def _rebuilt_in_place(self, *, vectors: bool) -> Generator[Self]:
+    def _rebuild_in_place(self, *, vectors: bool) -> Generator[Self]:
         if not vectors and self._spec is not None:
             with self._writing() as connection:
-                _cache.drop(connection, self._vectors.active())
+                _cache.drop_set(connection, self._vectors.active())
                 self._vectors.forget_progress()
-        self._rebuilt = set()
+        self._rebuilt_paths = set()
         try:
             yield self
-            kept, self._rebuilt = self._rebuilt, None
+            kept, self._rebuilt_paths = self._rebuilt_paths, None
             with self._writing() as connection:
-                self._vectors.follow(_files.remove(connection, _files.listing(connection).keys() - kept))
+                self._vectors.apply_change(_files.remove(connection, _files.listing(connection).keys() - kept))
         finally:
-            self._rebuilt = None
-
-    # underneath
+            self._rebuilt_paths = None
 
     @property
-    def _turn(self) -> threading.RLock:
-        """For one thread at a time. A process that was forked off begins with a connection of its own."""
+    def _lock(self) -> threading.RLock:
+        """The lock for one thread at a time; a forked process first gets a connection of its own."""
         if self._process != os.getpid():
-            self._process, self._lock = os.getpid(), threading.RLock()
-            self._home = IndexFiles(self.path, self._clock)
+            self._process, self._rlock = os.getpid(), threading.RLock()
+            self._storage = IndexFiles(self.path, self._clock)
             if self._opened is not None:
                 _connection.abandon(self._opened.connection)
                 self._opened = None
             if not (self._closed or self._pinned):
-                with translated(self.path):
-                    self._take(self._reopened())
-        return self._lock
+                with translate_errors(self.path):
+                    self._adopt(self._open_file())
+        return self._rlock
 
     @contextmanager
     def _reading(self) -> Generator[Database]:
-        with self._turn, translated(self.path):
+        with self._lock, translate_errors(self.path):
             if self._opened is None:
                 raise IndexUnavailable(f"The index {str(self.path)!r} is not open", remedy="Open it again.")
             yield self._opened.connection
@@ -349,52 +349,52 @@ class OpenFile:
     @contextmanager
     def _writing(self) -> Generator[Database]:
         with self._reading() as connection:
-            self._home.lease.check()
+            self._storage.lease.check()
             with _connection.transaction(connection):
-                self._home.lease.check()
+                self._storage.lease.check()
                 yield connection
             self._version += 1
 
     def _listing(self, connection: Database) -> dict[str, IndexedFile]:
-        """Every indexed file by its path, read once while the index stays the same."""
+        """Return every indexed file by its path, read once until the index changes."""
         version = self.version()
-        if self._listed[0] != version:
-            self._listed = version, _files.listing(connection)
-        return self._listed[1]
+        if self._listing_cache[0] != version:
+            self._listing_cache = version, _files.listing(connection)
+        return self._listing_cache[1]
 
-    def _reopened(self, *, after: int = 0, damaged: Path | None = None) -> _opening.Opened:
-        return _opening.open_home(
-            self._home,
+    def _open_file(self, *, after: int = 0, damaged: Path | None = None) -> _opening.OpenedFile:
+        return _opening.open_index(
+            self._storage,
             clock=self._clock,
             network=self._network,
-            notice=self._notice,
+            notice=self._add_notice,
             after=after,
             damaged=damaged,
         )
 
-    def _take(self, opened: _opening.Opened) -> None:
+    def _adopt(self, opened: _opening.OpenedFile) -> None:
         self._opened = opened
-        self._seen = -1
+        self._data_version = -1
         self._version += 1
-        self._vectors = Vectors(opened.connection, self._notice)
-        self._vectors.choose(*self._chosen)
+        self._vectors = Vectors(opened.connection, self._add_notice)
+        self._vectors.choose(*self._effective_engine)
         if self._spec is not None:
             self._vectors.use(self._spec, now=self._clock())
 
     @property
-    def _chosen(self) -> tuple[EngineName, str | None]:
-        """The engine that serves: others keep tables of their own, which an index that is only read cannot take."""
-        return ("exact", None) if self.read_only else self._choice
+    def _effective_engine(self) -> tuple[EngineName, str | None]:
+        """The engine setting; `exact` if the index is read-only, because other engines write tables of their own."""
+        return ("exact", None) if self.read_only else self._engine_setting
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         if self._opened is not None:
             opened, self._opened = self._opened, None
-            sealed = not self._pinned and self._home.seal.intact(opened.file)
+            sealed = not self._pinned and self._storage.seal.matches(opened.file)
             opened.connection.close()
-            # The last one to close the file writes the log into it.
-            if sealed and not self._home.seal.intact(opened.file):
-                self._home.seal.write(opened.file)
+            # The last connection that closes the file writes the log into it.
+            if sealed and not self._storage.seal.matches(opened.file):
+                self._storage.seal.write(opened.file)
 
-    def _notice(self, reason: Diagnostic) -> None:
+    def _add_notice(self, reason: Diagnostic) -> None:
         if reason not in self._notices:
             self._notices.append(reason)

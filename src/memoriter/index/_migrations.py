@@ -1,4 +1,4 @@
-"""The way from every released schema to the present one. Steps are appended and never edited."""
+"""Migrations from every released schema to the current one. Steps are appended and never edited."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from memoriter.index._database import Database
 
 LARGE_BYTES = 64 * 1024 * 1024
-"""A larger file gets checksums when it is rewritten anyway: doing so at once would take seconds."""
-_NOTED = "page_checksums"
+"""A larger file gets checksums the next time it is rewritten: doing so at once would take seconds."""
+_CHECKSUMS_KEY = "page_checksums"
 """Set in `meta` of a file whose pages have checksums."""
 
 
@@ -88,9 +88,9 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def create(connection: Database, *, now: float, first_id: int = 1) -> None:
-    """Give an empty database the present schema, in one transaction; its chunks are numbered from `first_id`."""
+    """Create the current schema in an empty database, in one transaction; chunk ids start at `first_id`."""
     with transaction(connection):
-        # Another process may have been faster; its work is as good as ours.
+        # Another process may have created the schema first.
         if version(connection) == 0:
             for sql in (SCHEMA, *(step.sql for step in MIGRATIONS)):
                 connection.execute(sql).fetchall()
@@ -102,7 +102,7 @@ def create(connection: Database, *, now: float, first_id: int = 1) -> None:
 
 
 def migrate(connection: Database, *, now: float, steps: Sequence[Migration] = MIGRATIONS) -> list[str]:
-    """Apply what is missing, each step in a transaction with its record, and return the names of the steps."""
+    """Apply the missing steps, each in a transaction with its record, and return their names."""
     applied: list[str] = []
     for step in steps:
         with transaction(connection):
@@ -115,7 +115,7 @@ def migrate(connection: Database, *, now: float, steps: Sequence[Migration] = MI
 
 
 def add_checksums(connection: Database) -> None:
-    """Write every page anew with a checksum, unless another process is in the way or the file is large."""
+    """Rewrite every page with a checksum, unless another process uses the file or the file is large."""
     import apsw
 
     large = int(connection.pragma("page_count")) * int(connection.pragma("page_size")) > LARGE_BYTES
@@ -130,18 +130,18 @@ def add_checksums(connection: Database) -> None:
 
 
 def lost_checksums(connection: Database) -> bool:
-    """Return whether the header says otherwise than the content about checksums of pages, so that one is damaged."""
-    noted = connection.execute("SELECT value FROM meta WHERE key = ?", (_NOTED,)).get is not None
+    """Return whether header and content disagree about page checksums, which means that one of them is damaged."""
+    recorded = connection.execute("SELECT value FROM meta WHERE key = ?", (_CHECKSUMS_KEY,)).get is not None
     reserved = int(connection.reserve_bytes("main"))
-    return reserved != _checksums.RESERVED if noted else reserved not in (0, _checksums.RESERVED)
+    return reserved != _checksums.RESERVED if recorded else reserved not in (0, _checksums.RESERVED)
 
 
 def _note_checksums(connection: Database) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, '1')", (_NOTED,))
+    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, '1')", (_CHECKSUMS_KEY,))
 
 
 def version(connection: Database) -> int:
-    """The schema that the file has; 0 for an empty file."""
+    """Return the schema version of the file; 0 for an empty file."""
     return int(connection.pragma("user_version"))
 
 

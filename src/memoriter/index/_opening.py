@@ -1,4 +1,4 @@
-"""From a path to a connection that works: make what is missing, migrate what is old, set aside what is not ours."""
+"""Opening the index at a path: create a missing file, migrate an old one, set a foreign or damaged one aside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoriter.index import _cache, _migrations
 from memoriter.index._connection import connect, file_kind
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
-from memoriter.index._seal import check_if_strange
+from memoriter.index._seal import check_if_unsealed
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from memoriter.index._index_files import IndexFiles
 
 _ATTEMPTS = 20
-"""Others may delete and replace the file meanwhile; nobody does it twenty times in a row."""
-_IDS = 1 << 32
-"""Chunk ids that a generation has for itself: an id of an older one never comes back."""
-_WHY: dict[FileKind, str] = {
+"""Other processes may delete and replace the file meanwhile, but not this many times in a row."""
+_IDS_PER_GENERATION = 1 << 32
+"""Chunk ids reserved for each generation: an id of an older generation never comes back."""
+_REASONS: dict[FileKind, str] = {
     "foreign": "belongs to another program",
     "newer": "was made by a newer version",
     "damaged": "is damaged",
@@ -35,63 +35,69 @@ _WHY: dict[FileKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedFile:
     """A connection and the file it reads."""
 
     connection: Database
     file: Path
     identity: tuple[int, int]
     generation: int
-    reading: Diagnostic | None = None
-    """Why it can only be read; None where it can be written."""
+    read_only_reason: Diagnostic | None = None
+    """Why the file can only be read; None if it can be written."""
 
 
-def open_home(
-    home: IndexFiles,
+def open_index(
+    storage: IndexFiles,
     *,
     clock: Callable[[], float],
     network: bool,
     notice: Callable[[Diagnostic], None],
     after: int = 0,
     damaged: Path | None = None,
-) -> Opened:
-    """Open the index that serves, whatever is found at its path; `apsw` errors that are not damage pass through.
+) -> OpenedFile:
+    """Open the active index, whatever is at its path; `apsw` errors that are not damage pass through.
 
-    A new index takes over the vectors of a `damaged` one that was set aside.
+    Args:
+        storage: the files of the index.
+        clock: returns seconds since 1970.
+        network: whether the files are on a network file system.
+        notice: called with a diagnostic for a file that was set aside.
+        after: the number of a new generation is greater than this.
+        damaged: a damaged index that was set aside; a new index takes over its vectors.
     """
     for _ in range(_ATTEMPTS):
-        target = home.target()
+        target = storage.target()
         if target is None:
-            home.create(partial(build, home, clock=clock, network=network, damaged=damaged), after=after)
+            storage.create(partial(build, storage, clock=clock, network=network, damaged=damaged), after=after)
             continue
-        seen = identity(target)
-        reading: Diagnostic | None = None
+        file_identity = identity(target)
+        reason: Diagnostic | None = None
         try:
-            connection, kind = _attempt(home, target, clock=clock, network=network)
+            connection, kind = _try_open(storage, target, clock=clock, network=network)
         except Exception as error:
-            if identity(home.path) != seen:
-                continue  # another generation took its place while it was opened, and its log went
-            from memoriter.index._reading import connect_reading, may_be_read, reason_of
+            if identity(storage.path) != file_identity:
+                continue  # another generation replaced it meanwhile, and its log was deleted
+            from memoriter.index._reading import can_read, connect_read_only, read_only_notice
 
-            connection, kind = connect_reading(target) if may_be_read(error) else None, None
+            connection, kind = connect_read_only(target) if can_read(error) else None, None
             if connection is None:
                 raise
-            reading = reason_of(home.path, error)
-        if connection is not None and seen is not None and identity(home.path) == seen:
-            return Opened(connection, target, seen, home.generation_of(target), reading)
+            reason = read_only_notice(storage.path, error)
+        if connection is not None and file_identity is not None and identity(storage.path) == file_identity:
+            return OpenedFile(connection, target, file_identity, storage.generation_of(target), reason)
         if connection is not None:
             connection.close()
-        if kind in _WHY:
-            damaged = set_aside(home, seen, _WHY[kind], clock=clock, notice=notice) or damaged
+        if kind in _REASONS:
+            damaged = set_aside(storage, file_identity, _REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
-        f"The index {str(home.path)!r} keeps changing", remedy="Stop the other process and try again."
+        f"The index {str(storage.path)!r} keeps changing", remedy="Stop the other process and try again."
     )
 
 
-def _attempt(
-    home: IndexFiles, target: Path, *, clock: Callable[[], float], network: bool
+def _try_open(
+    storage: IndexFiles, target: Path, *, clock: Callable[[], float], network: bool
 ) -> tuple[Database | None, FileKind | None]:
-    """A connection, or what is wrong with the file, or neither when it has gone."""
+    """Return a connection, or what is wrong with the file, or neither if the file is gone."""
     import apsw
 
     try:
@@ -103,28 +109,28 @@ def _attempt(
             return None, None
         raise
     try:
-        kind = prepared(connection, home.generation_of(target), clock=clock)
+        kind = prepare(connection, storage.generation_of(target), clock=clock)
         if kind == "ours":
-            check_if_strange(connection, target, home.seal, home.lease)
+            check_if_unsealed(connection, target, storage.seal, storage.lease)
     except BaseException as error:
         if not is_damage(error):
             connection.close()
             raise
         kind = "damaged"
-    if kind in _WHY:
+    if kind in _REASONS:
         connection.close()
         return None, kind
     return connection, kind
 
 
 def build(
-    home: IndexFiles, fresh: Path, *, clock: Callable[[], float], network: bool, damaged: Path | None = None
+    storage: IndexFiles, fresh: Path, *, clock: Callable[[], float], network: bool, damaged: Path | None = None
 ) -> None:
     """Make a new, empty generation file, with the sound vectors of a `damaged` index if one is given."""
-    home.discard(fresh)
+    storage.discard(fresh)
     connection = connect(fresh, network=network, create=True)
     try:
-        prepared(connection, home.generation_of(fresh), clock=clock)
+        prepare(connection, storage.generation_of(fresh), clock=clock)
         if damaged is not None:
             from memoriter.index._salvage import salvage
 
@@ -133,41 +139,41 @@ def build(
         connection.close()
 
 
-def carried_over(
-    home: IndexFiles,
+def build_from(
+    storage: IndexFiles,
     file: Path,
     source: str | None,
     without: _cache.VectorSet | None,
     *,
     clock: Callable[[], float],
     network: bool,
-) -> Opened:
+) -> OpenedFile:
     """Create an index file with the vectors of another one, and open it.
 
     Args:
-        home: where the index is.
-        file: what to create.
-        source: the file whose vectors are copied; None: none are.
-        without: the set of vectors that is left out; None: none is.
-        clock: gives seconds since 1970.
+        storage: the files of the index.
+        file: the file to create.
+        source: the file whose vectors are copied; None: no vectors are copied.
+        without: the vector set that is not copied; None: all are copied.
+        clock: returns seconds since 1970.
         network: whether the file is on a network file system.
     """
-    build(home, file, clock=clock, network=network)
+    build(storage, file, clock=clock, network=network)
     connection = connect(file, network=network)
     try:
         if source is not None:
-            _cache.carry_over(connection, source, without=without)
+            _cache.copy_vectors(connection, source, without=without)
     except BaseException:
         connection.close()
         raise
-    return Opened(connection, file, identity(file) or (0, 0), home.generation_of(file))
+    return OpenedFile(connection, file, identity(file) or (0, 0), storage.generation_of(file))
 
 
-def prepared(connection: Database, generation: int, *, clock: Callable[[], float]) -> FileKind:
-    """What the file was before it was created or migrated as needed; a file that is not ours is not touched."""
+def prepare(connection: Database, generation: int, *, clock: Callable[[], float]) -> FileKind:
+    """Create or migrate the schema if needed, and return what the file was before; a foreign file is not changed."""
     kind = file_kind(connection)
     if kind == "empty":
-        _migrations.create(connection, now=clock(), first_id=1 + _IDS * max(0, generation - 1))
+        _migrations.create(connection, now=clock(), first_id=1 + _IDS_PER_GENERATION * max(0, generation - 1))
     elif kind == "old":
         _migrations.migrate(connection, now=clock())
         _migrations.add_checksums(connection)
@@ -177,18 +183,20 @@ def prepared(connection: Database, generation: int, *, clock: Callable[[], float
 
 
 def set_aside(
-    home: IndexFiles,
-    seen: tuple[int, int] | None,
-    why: str,
+    storage: IndexFiles,
+    file_identity: tuple[int, int] | None,
+    reason: str,
     *,
     clock: Callable[[], float],
     notice: Callable[[Diagnostic], None],
 ) -> Path | None:
-    """Set the serving file aside, say so and return where it is now; None if another file serves by now."""
+    """Set the active file aside, add a notice and return its new path; None if another file is active by now."""
     stamp = datetime.fromtimestamp(clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
-    place = home.set_aside(seen, f"damaged-{stamp}")
+    place = storage.set_aside(file_identity, f"damaged-{stamp}")
     if place is not None:
-        message = f"The index file {str(home.path)!r} {why}; it was moved to {place.name!r} and a new index was begun."
+        message = (
+            f"The index file {str(storage.path)!r} {reason}; it was moved to {place.name!r} and a new index was begun."
+        )
         notice(
             Diagnostic(
                 "index_quarantined",

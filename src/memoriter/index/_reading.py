@@ -1,4 +1,4 @@
-"""Reading an index that cannot be written: its folder is read-only, or the disk has no room for a log."""
+"""Read-only access to an index that cannot be written: its folder is read-only, or the disk is full."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from memoriter.index import _checksums
 from memoriter.index._connection import file_kind
-from memoriter.index._errors import told
+from memoriter.index._errors import to_index_error
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from memoriter.index._database import Database
 
 
-def may_be_read(error: Exception) -> bool:
-    """Whether a file that this error kept us from opening may still be read."""
+def can_read(error: Exception) -> bool:
+    """Return whether a file that could not be opened because of this error may still be readable."""
     return type(error).__name__ in {"CantOpenError", "ReadOnlyError", "IOError", "FullError", "PermissionsError"}
 
 
-def connect_reading(path: Path) -> Database | None:
-    """A connection that only reads; None where that could miss what is in the log, or the file is not an index of ours.
+def connect_read_only(path: Path) -> Database | None:
+    """Return a read-only connection; None if it could miss content of the log, or the file is not an index.
 
-    SQLite is told that the file never changes, so that it needs neither log nor locks. A log that holds something was
-    left by a process that died, and only one that may write can take it in.
+    SQLite treats the file as immutable, so that it needs neither log nor locks. A log with content was left by a
+    process that died, and only a process that may write can merge it.
     """
     import apsw
 
@@ -48,8 +48,8 @@ def connect_reading(path: Path) -> Database | None:
     return None
 
 
-def reason_of(path: Path, error: Exception) -> Diagnostic:
-    """What a person is told of an index that is only read."""
-    found = told(path, error)
-    message = f"{found.message}; it is only read, so what changed since it was written is not found"
-    return Diagnostic("index_read_only", f"{message}.", found.remedy)
+def read_only_notice(path: Path, error: Exception) -> Diagnostic:
+    """Return the diagnostic for an index that is open for reading only."""
+    problem = to_index_error(path, error)
+    message = f"{problem.message}; it is only read, so what changed since it was written is not found"
+    return Diagnostic("index_read_only", f"{message}.", problem.remedy)

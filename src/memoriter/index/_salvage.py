@@ -1,4 +1,4 @@
-"""Taking vectors out of a damaged index, so that nothing is paid for or computed twice because of one bad page."""
+"""Recovery of vectors from a damaged index, so that one bad page does not cause paid or repeated computation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from memoriter.index import _checksums
-from memoriter.index._cache import broken_in
+from memoriter.index._cache import find_broken
 from memoriter.index._connection import transaction
 
 if TYPE_CHECKING:
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from memoriter.index._database import Database
 
 _ATTEMPTS = 400
-"""Statements at most; each unreadable page takes a few."""
-_FAR = 1 << 40
+"""The maximum number of statements; each unreadable page takes a few."""
+_MAX_ID = 1 << 40
 
 _Vector = tuple[int, int, bytes, float, bytes, int]
 
 
 def salvage(connection: Database, damaged: Path) -> None:
-    """Copy every vector that can be read and matches its checksum from a damaged index into a new, empty one.
+    """Copy every vector that is readable and matches its checksum from a damaged index into a new, empty one.
 
-    Whatever cannot be read is left out, and the damaged file stays as it is.
+    Unreadable data is skipped, and the damaged file stays as it is.
     """
     import apsw
 
@@ -39,27 +39,27 @@ def salvage(connection: Database, damaged: Path) -> None:
         return
     with closing(old), suppress(apsw.Error, ValueError, TypeError):
         sets = old.execute("SELECT id, fingerprint, dimensions, spec, created_at FROM sets").fetchall()
-        for of, fingerprint, dimensions, spec, created in sets:
+        for set_id, fingerprint, dimensions, spec, created in sets:
             with transaction(connection):
                 connection.execute(
                     "INSERT INTO sets(id, fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?, ?)",
-                    (of, fingerprint, dimensions, spec, created),
+                    (set_id, fingerprint, dimensions, spec, created),
                 )
-                _copy(old, connection, of, dimensions)
+                _copy(old, connection, set_id, dimensions)
 
 
-def _copy(old: Database, new: Database, of: int, dimensions: int) -> None:
+def _copy(old: Database, new: Database, set_id: int, dimensions: int) -> None:
     for rows in _readable(old):
-        own = [row for row in rows if row[1] == of]
-        broken = set(broken_in([(row[0], row[2], row[5], row[4]) for row in own], dimensions))
+        rows_of_set = [row for row in rows if row[1] == set_id]
+        broken = set(find_broken([(row[0], row[2], row[5], row[4]) for row in rows_of_set], dimensions))
         new.executemany(
             "INSERT OR IGNORE INTO embedding_cache(id, set_id, key, used_at, vector, sum) VALUES (?, ?, ?, ?, ?, ?)",
-            [row for row in own if row[0] not in broken],
+            [row for row in rows_of_set if row[0] not in broken],
         )
 
 
 def _readable(old: Database) -> Iterator[list[_Vector]]:
-    """What can be read of the vectors: a range of ids that cannot be read as a whole is halved."""
+    """Yield the readable vectors; a range of ids that cannot be read as a whole is halved."""
     import apsw
 
     statement = (
@@ -68,7 +68,7 @@ def _readable(old: Database) -> Iterator[list[_Vector]]:
     try:
         last = int(old.execute("SELECT max(id) FROM embedding_cache").get or 0)
     except apsw.Error:
-        last = _FAR
+        last = _MAX_ID
     ranges, attempts = [(0, last)], 0
     while ranges and attempts < _ATTEMPTS:
         first, end = ranges.pop()

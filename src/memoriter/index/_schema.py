@@ -1,12 +1,12 @@
-"""The first schema. It stays as it is: a change is a step in `_migrations.py`, which a new index gets too."""
+"""The first schema. It never changes: later changes are steps in `_migrations.py`, which a new index gets too."""
 
 from __future__ import annotations
 
 APPLICATION_ID = 0x4D656D6F
-"""`Memo`: how a file says that it is ours."""
+"""`Memo`: marks a file as an index."""
 
 VERSION = 4
-"""The present schema, with all steps; kept in `PRAGMA user_version`."""
+"""The current schema, with all steps; stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
 """Five vectors of 384 dimensions fill such a page; pages of 4096 bytes would waste a quarter."""

@@ -1,4 +1,4 @@
-"""What the index file looked like when memoriter last wrote it, and what to check when it looks otherwise."""
+"""The state of the index file when memoriter last wrote it, and the checks when the state differs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Seal:
     """A small file beside the index with the stat of the index file and of its log.
 
-    Page checksums find a changed page. They do not find pages that changed places, a page of zeros, or a log that
-    belongs to another database. All of these change the stat of a file, so a file that is not as it was sealed is
-    checked as a whole, once.
+    Page checksums detect a changed page. They do not detect pages that changed places, a page of zeros, or a log that
+    belongs to another database. All of these change the stat of a file, so a file that differs from its seal is checked
+    as a whole, once.
     """
 
     def __init__(self, index: Path) -> None:
@@ -33,40 +33,40 @@ class Seal:
         self._path = index.with_name(f"{index.name}.seal")
 
     def write(self, target: Path) -> None:
-        """Remember how the file looks now. A seal that cannot be written only costs a check later."""
+        """Store the current state of the file. If the seal cannot be written, the only cost is a later check."""
         with suppress(OSError):
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps(_state(target)))
 
     @contextmanager
-    def kept(self, target: Path) -> Generator[None]:
-        """Seal the file again after a write, if it was as it was sealed before."""
-        intact = self.intact(target)
+    def reseal(self, target: Path) -> Generator[None]:
+        """Seal the file again after a write, if it matched its seal before."""
+        intact = self.matches(target)
         try:
             yield
         finally:
             if intact:
                 self.write(target)
 
-    def intact(self, target: Path) -> bool:
-        """Return whether the file and its log look as they did when they were sealed."""
+    def matches(self, target: Path) -> bool:
+        """Return whether the file and its log match the seal."""
         try:
             return bool(json.loads(self._path.read_text(encoding="utf-8")) == _state(target))
         except (OSError, ValueError):
             return False
 
 
-def check_if_strange(connection: Database, target: Path, seal: Seal, lease: Lease) -> None:
-    """Check the whole file if it is not as it was sealed, unless a process that is indexing explains the difference.
+def check_if_unsealed(connection: Database, target: Path, seal: Seal, lease: Lease) -> None:
+    """Check the whole file if it differs from its seal, unless a process that is indexing explains the difference.
 
     Raises:
         IndexDamaged: the file is not sound.
     """
-    if seal.intact(target):
+    if seal.matches(target):
         return
     try:
-        with lease.held(0):
+        with lease.hold(0):
             check(connection, target)
             seal.write(target)
     except (IndexBusy, OSError):
@@ -76,17 +76,17 @@ def check_if_strange(connection: Database, target: Path, seal: Seal, lease: Leas
 def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
     """Check the whole file through a new connection if it changed since it was sealed.
 
-    A connection that is open has pages in memory, which hide what became of the file. While somebody indexes, the file
-    changes for that reason, and is not checked.
+    An open connection has pages in memory, which hide later changes of the file. While another process is indexing,
+    changes are expected and the file is not checked.
 
     Raises:
         IndexDamaged: the file is not sound.
     """
     import apsw
 
-    if seal.intact(target):
+    if seal.matches(target):
         return
-    with suppress(IndexBusy, OSError, apsw.BusyError, apsw.LockedError), lease.held(0):
+    with suppress(IndexBusy, OSError, apsw.BusyError, apsw.LockedError), lease.hold(0):
         if not target.stat().st_size:
             raise IndexDamaged(f"The index {str(target)!r} is damaged: it is empty", remedy=REBUILD)
         fresh = cast("Database", apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs()))
@@ -98,10 +98,10 @@ def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
 
 
 def check(connection: Database, target: Path) -> None:
-    """Check the structure of the file, and that its tables agree with each other. Raises IndexDamaged."""
-    found = str(connection.execute("PRAGMA quick_check(1)").get)
-    if found != "ok":
-        raise IndexDamaged(f"The index {str(target)!r} is damaged: {found}", remedy=REBUILD)
+    """Check the structure of the file and that its tables agree. Raises IndexDamaged."""
+    result = str(connection.execute("PRAGMA quick_check(1)").get)
+    if result != "ok":
+        raise IndexDamaged(f"The index {str(target)!r} is damaged: {result}", remedy=REBUILD)
     chunks = connection.execute("SELECT count(*) FROM chunks").get
     counts = {
         "the files have other chunks": "SELECT coalesce(sum(chunks), 0) FROM files",

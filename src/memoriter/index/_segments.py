@@ -1,4 +1,4 @@
-"""The codes of a vector set as the index file keeps them: in segments that are written once and never changed."""
+"""Binary codes of a vector set in the index file, stored in segments that are written once and never changed."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
     from memoriter.index._cache import VectorSet
     from memoriter.index._database import Database
-    from memoriter.index._oversampling import Measured
+    from memoriter.index._oversampling import Measurement
 
-LARGEST = 4096
-"""Codes in one segment at most."""
+MAX_CODES = 4096
+"""The maximum number of codes in a segment."""
 _SAMPLE = 4096
-"""Vectors that the means are taken from: their error is then a hundredth of the vectors' own spread."""
-_FEW = 64
-"""Vectors that may be added to the smallest set before it is centred again."""
-_ALL = (
+"""Vectors that the means are computed from: the error of the means is then a hundredth of the vectors' own spread."""
+_MIN_GROWTH = 64
+"""Vectors that may be added to the smallest set before its means are computed again."""
+_ALL_VECTORS = (
     "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
 )
-_SOME = (
+_VECTORS_OF_CHUNKS = (
     "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
     " CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
@@ -41,14 +41,14 @@ _SOME = (
 
 @dataclass(frozen=True, slots=True)
 class CodeMeans:
-    """What the codes of a set were made with, and how they must be used."""
+    """The means that the codes of a set were made with, and the measured oversampling."""
 
     epoch: int
-    """Grows when all codes are made again."""
+    """Incremented whenever all codes are made again."""
     vectors: int
-    """How many there were then."""
+    """The number of vectors when the codes were made."""
     measured: int
-    """How many there were when `oversampling` was measured; 0: never."""
+    """The number of vectors when `oversampling` was measured; 0: never."""
     oversampling: int
     recall: float
     means: NDArray[np.float32]
@@ -56,34 +56,34 @@ class CodeMeans:
 
 @dataclass(frozen=True, slots=True)
 class BinaryCodes:
-    """Codes of n chunks, by chunk id."""
+    """The codes of n chunks, ordered by chunk id."""
 
     ids: NDArray[np.int64]
     places: NDArray[np.int64]
-    """Where the vectors are: ids in `embedding_cache`."""
+    """Ids of the vectors in `embedding_cache`."""
     factors: NDArray[np.float16]
     """(2, n)"""
     bits: NDArray[np.uint64]
     """(words, n)"""
 
     def at(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> BinaryCodes:
-        """Some of them, or all in another order."""
+        """Return the codes at the given positions, in that order."""
         return BinaryCodes(self.ids[chosen], self.places[chosen], self.factors[:, chosen], self.bits[:, chosen])
 
     def without(self, ids: NDArray[np.int64]) -> BinaryCodes:
-        """Those of other chunks."""
-        return self.at(~among(self.ids, ids)) if ids.size else self
+        """Return the codes of all chunks except `ids`."""
+        return self.at(~is_in(self.ids, ids)) if ids.size else self
 
 
-def ids_of(chunks: Iterable[int]) -> NDArray[np.int64]:
-    """Ids as an array, ascending, each once."""
+def id_array(chunks: Iterable[int]) -> NDArray[np.int64]:
+    """Return ids as an array, ascending and without duplicates."""
     import numpy as np
 
     return np.array(sorted(set(chunks)), dtype=np.int64)
 
 
-def among(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the ids are among the others: `np.isin`, which imports much of NumPy on its first call."""
+def is_in(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether each id is one of `others`. `np.isin` would import much of NumPy on its first call."""
     import numpy as np
 
     if not others.size:
@@ -92,8 +92,8 @@ def among(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_
     return ordered[np.minimum(np.searchsorted(ordered, ids), others.size - 1)] == ids
 
 
-def joined(parts: Sequence[BinaryCodes]) -> BinaryCodes:
-    """All codes of the parts, of which there is one at least, by chunk id."""
+def merge_codes(parts: Sequence[BinaryCodes]) -> BinaryCodes:
+    """Return all codes of the parts (at least one) in one object, ordered by chunk id."""
     import numpy as np
 
     codes = BinaryCodes(
@@ -108,65 +108,78 @@ def joined(parts: Sequence[BinaryCodes]) -> BinaryCodes:
 # reading
 
 
-def centre(connection: Database, of: VectorSet) -> CodeMeans | None:
-    """How the codes of the set were made; `None` when there are none."""
+def read_code_means(connection: Database, vector_set: VectorSet) -> CodeMeans | None:
+    """Return how the codes of the set were made; None if it has no codes.
+
+    Raises:
+        BrokenCodes: the stored means have a wrong length.
+    """
     import numpy as np
 
     row = connection.execute(
-        "SELECT epoch, vectors, measured, oversampling, recall, means FROM code_sets WHERE set_id = ?", (of.id,)
+        "SELECT epoch, vectors, measured, oversampling, recall, means FROM code_sets WHERE set_id = ?", (vector_set.id,)
     ).get
     if row is None:
         return None
     epoch, vectors, measured, oversampling, recall, means = cast("tuple[int, int, int, int, float, bytes]", row)
-    if len(means) != of.dimensions * 4:
+    if len(means) != vector_set.dimensions * 4:
         raise BrokenCodes
     return CodeMeans(epoch, vectors, measured, oversampling, recall, np.frombuffer(means, dtype="<f4"))
 
 
-def measured(connection: Database, of: VectorSet) -> int:
-    """How many vectors there were when the oversampling was measured; 0: never."""
-    return int(connection.execute("SELECT measured FROM code_sets WHERE set_id = ?", (of.id,)).get or 0)
+def measured_vectors(connection: Database, vector_set: VectorSet) -> int:
+    """Return the number of vectors when the oversampling was measured; 0: never."""
+    return int(connection.execute("SELECT measured FROM code_sets WHERE set_id = ?", (vector_set.id,)).get or 0)
 
 
-def exist(connection: Database, of: VectorSet) -> bool:
-    return connection.execute("SELECT 1 FROM code_sets WHERE set_id = ?", (of.id,)).get is not None
+def exists(connection: Database, vector_set: VectorSet) -> bool:
+    return connection.execute("SELECT 1 FROM code_sets WHERE set_id = ?", (vector_set.id,)).get is not None
 
 
-def due(connection: Database, of: VectorSet) -> bool:
-    """Whether `reconcile` has something to do."""
-    then = connection.execute("SELECT vectors FROM code_sets WHERE set_id = ?", (of.id,)).get
-    if then is None or counter(connection, _stamp(of)) != _files.changes(connection):
+def is_outdated(connection: Database, vector_set: VectorSet) -> bool:
+    """Return whether `reconcile` has something to do."""
+    vectors = connection.execute("SELECT vectors FROM code_sets WHERE set_id = ?", (vector_set.id,)).get
+    if vectors is None or counter(connection, _counter_name(vector_set)) != _files.content_counter(connection):
         return True
-    return _outgrown(int(then), count(connection, of))
+    return _means_outgrown(int(vectors), count_codes(connection, vector_set))
 
 
-def _outgrown(then: int, now: int) -> bool:
-    return now >= 2 * then + _FEW
+def _means_outgrown(before: int, now: int) -> bool:
+    return now >= 2 * before + _MIN_GROWTH
 
 
-def count(connection: Database, of: VectorSet) -> int:
-    """Chunks that have a code."""
-    held = connection.execute("SELECT coalesce(sum(size), 0) FROM code_segments WHERE set_id = ?", (of.id,)).get
+def count_codes(connection: Database, vector_set: VectorSet) -> int:
+    """Return the number of chunks that have a code."""
+    stored = connection.execute(
+        "SELECT coalesce(sum(size), 0) FROM code_segments WHERE set_id = ?", (vector_set.id,)
+    ).get
     dead = connection.execute(
         "SELECT count(*) FROM code_segments AS held CROSS JOIN code_tombs ON segment = held.id WHERE set_id = ?",
-        (of.id,),
+        (vector_set.id,),
     ).get
-    return int(held) - int(dead)
+    return int(stored) - int(dead)
 
 
-def segments(connection: Database, of: VectorSet) -> list[int]:
-    """Every segment of the set."""
-    return [int(each) for (each,) in connection.execute("SELECT id FROM code_segments WHERE set_id = ?", (of.id,))]
+def segment_ids(connection: Database, vector_set: VectorSet) -> list[int]:
+    """Return the ids of all segments of the set."""
+    return [
+        int(each) for (each,) in connection.execute("SELECT id FROM code_segments WHERE set_id = ?", (vector_set.id,))
+    ]
 
 
-def tombs(connection: Database, *, after: int) -> list[tuple[int, int, int]]:
-    """(tomb, segment, chunk) of codes of all sets whose chunks have gone since tomb `after`, oldest first."""
+def tombstones(connection: Database, *, after: int) -> list[tuple[int, int, int]]:
+    """Return (tombstone, segment, chunk) of deleted chunks in all sets, newer than tombstone `after`, oldest first."""
     statement = "SELECT id, segment, chunk FROM code_tombs WHERE id > ? ORDER BY id"
     return cast("list[tuple[int, int, int]]", connection.execute(statement, (after,)).fetchall())
 
 
-def read(connection: Database, of: VectorSet, segment: int) -> BinaryCodes:
-    """Everything in a segment, the dead too."""
+def read(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCodes:
+    """Return all codes of a segment, including those of deleted chunks.
+
+    Raises:
+        BrokenCodes: the codes do not match their checksum.
+        IndexDamaged: the codes have a wrong length.
+    """
     import numpy as np
 
     row = connection.execute(
@@ -175,7 +188,7 @@ def read(connection: Database, of: VectorSet, segment: int) -> BinaryCodes:
     size, total, *blobs = cast("tuple[int, int | None, bytes, bytes, bytes, bytes]", row)
     if total is not None and total != blob_sum(blobs):
         raise BrokenCodes
-    words = _binary_quantization.columns(of.dimensions)
+    words = _binary_quantization.columns(vector_set.dimensions)
     if [len(blob) for blob in blobs] != [size * 8, size * 8, size * 4, size * words * 8]:
         raise IndexDamaged("The index holds codes of a wrong length", remedy=REBUILD)
     ids, places, factors, bits = blobs
@@ -187,172 +200,183 @@ def read(connection: Database, of: VectorSet, segment: int) -> BinaryCodes:
     )
 
 
-# writing: each expects an open transaction
+# writing: each function expects an open transaction
 
 
-def follow(connection: Database, of: VectorSet, change: _files.StoredChange, *, before: int) -> None:
-    """Take over a write that started from the content counter `before`, unless the codes are behind or do not exist."""
-    if counter(connection, _stamp(of)) != before or not exist(connection, of):
+def apply_change(connection: Database, vector_set: VectorSet, change: _files.StoredChange, *, before: int) -> None:
+    """Apply a write that started from the content counter `before`, unless the codes are outdated or do not exist."""
+    if counter(connection, _counter_name(vector_set)) != before or not exists(connection, vector_set):
         return
-    _bury(connection, of, ids_of(change.gone))
-    _add(connection, of, change.added)
-    _stamped(connection, of)
+    _add_tombstones(connection, vector_set, id_array(change.gone))
+    _add_codes(connection, vector_set, change.added)
+    _mark_current(connection, vector_set)
 
 
-def reconcile(connection: Database, of: VectorSet) -> None:
-    """Make the codes those of the vectors, whatever others did meanwhile; centre them again if that is due."""
-    if not due(connection, of):
+def reconcile(connection: Database, vector_set: VectorSet) -> None:
+    """Bring the codes up to date with the vectors, whatever other processes did; compute new means if that is due."""
+    if not is_outdated(connection, vector_set):
         return
-    wanted = ids_of(_cache.having(connection, of))
-    known = centre(connection, of)
-    overwritten = counter(connection, f"{_stamp(of)}:overwritten") != counter(connection, "overwritten")
-    if known is None or overwritten or _outgrown(known.vectors, wanted.size):
-        _make_all(connection, of, known.epoch + 1 if known else 1, wanted.size)
+    embedded = id_array(_cache.embedded_chunks(connection, vector_set))
+    code_means = read_code_means(connection, vector_set)
+    overwritten = counter(connection, f"{_counter_name(vector_set)}:overwritten") != counter(connection, "overwritten")
+    if code_means is None or overwritten or _means_outgrown(code_means.vectors, embedded.size):
+        _encode_all(connection, vector_set, code_means.epoch + 1 if code_means else 1, embedded.size)
     else:
-        held = _held(connection, of)
-        _bury(connection, of, held[~among(held, wanted)])
-        _add(connection, of, wanted[~among(wanted, held)].tolist())
-    _stamped(connection, of)
+        coded = _coded_chunks(connection, vector_set)
+        _add_tombstones(connection, vector_set, coded[~is_in(coded, embedded)])
+        _add_codes(connection, vector_set, embedded[~is_in(embedded, coded)].tolist())
+    _mark_current(connection, vector_set)
 
 
-def rewrite_dead(connection: Database, of: VectorSet) -> None:
-    """Write every segment anew that still holds a code whose chunk has gone."""
+def rewrite_dead_segments(connection: Database, vector_set: VectorSet) -> None:
+    """Rewrite every segment that still contains the code of a deleted chunk."""
     statement = (
         "SELECT DISTINCT held.id FROM code_segments AS held JOIN code_tombs ON segment = held.id WHERE set_id = ?"
     )
-    for (segment,) in connection.execute(statement, (of.id,)).fetchall():
-        # Taking one up may have taken in another one.
+    for (segment,) in connection.execute(statement, (vector_set.id,)).fetchall():
+        # Rewriting one segment may have merged another one into it.
         if connection.execute("SELECT 1 FROM code_segments WHERE id = ?", (segment,)).get is not None:
-            _put(connection, of, _taken(connection, of, int(segment)))
+            _write_merged(connection, vector_set, _remove_segment(connection, vector_set, int(segment)))
 
 
-def remember(connection: Database, of: VectorSet, epoch: int, found: Measured, *, vectors: int) -> None:
-    """Note how the codes must be used; nothing happens when they were made again meanwhile."""
+def save_measurement(
+    connection: Database, vector_set: VectorSet, epoch: int, measurement: Measurement, *, vectors: int
+) -> None:
+    """Store the measured oversampling; do nothing if the codes were made again meanwhile."""
     statement = "UPDATE code_sets SET measured = ?, oversampling = ?, recall = ? WHERE set_id = ? AND epoch = ?"
-    connection.execute(statement, (vectors, found.oversampling, found.recall, of.id, epoch))
+    connection.execute(statement, (vectors, measurement.oversampling, measurement.recall, vector_set.id, epoch))
 
 
-def drop(connection: Database, of: VectorSet) -> None:
-    """Forget the codes of a set, so that the next `reconcile` makes all of them again."""
+def drop_codes(connection: Database, vector_set: VectorSet) -> None:
+    """Delete the codes of a set, so that the next `reconcile` makes all of them again."""
     connection.execute(
-        "DELETE FROM code_tombs WHERE segment IN (SELECT id FROM code_segments WHERE set_id = ?)", (of.id,)
+        "DELETE FROM code_tombs WHERE segment IN (SELECT id FROM code_segments WHERE set_id = ?)", (vector_set.id,)
     )
-    connection.execute("DELETE FROM code_segments WHERE set_id = ?", (of.id,))
+    connection.execute("DELETE FROM code_segments WHERE set_id = ?", (vector_set.id,))
     statement = "UPDATE code_sets SET epoch = epoch + 1, vectors = 0, means = zeroblob(?) WHERE set_id = ?"
-    connection.execute(statement, (of.dimensions * 4, of.id))
-    set_counter(connection, f"{_stamp(of)}:overwritten", -1)
-    set_counter(connection, _stamp(of), -1)
+    connection.execute(statement, (vector_set.dimensions * 4, vector_set.id))
+    set_counter(connection, f"{_counter_name(vector_set)}:overwritten", -1)
+    set_counter(connection, _counter_name(vector_set), -1)
 
 
-def _make_all(connection: Database, of: VectorSet, epoch: int, vectors: int) -> None:
+def _encode_all(connection: Database, vector_set: VectorSet, epoch: int, vectors: int) -> None:
     import numpy as np
 
-    _, rows = _cache.vectors_of(connection, of, _cache.sampled(connection, of, _SAMPLE))
-    means = rows.mean(axis=0) if len(rows) else np.zeros(of.dimensions, dtype=np.float32)
+    _, rows = _cache.vectors_of_chunks(connection, vector_set, _cache.sample_chunks(connection, vector_set, _SAMPLE))
+    means = rows.mean(axis=0) if len(rows) else np.zeros(vector_set.dimensions, dtype=np.float32)
     connection.execute(
-        "DELETE FROM code_tombs WHERE segment IN (SELECT id FROM code_segments WHERE set_id = ?)", (of.id,)
+        "DELETE FROM code_tombs WHERE segment IN (SELECT id FROM code_segments WHERE set_id = ?)", (vector_set.id,)
     )
-    connection.execute("DELETE FROM code_segments WHERE set_id = ?", (of.id,))
+    connection.execute("DELETE FROM code_segments WHERE set_id = ?", (vector_set.id,))
     connection.execute(
         "INSERT INTO code_sets(set_id, epoch, vectors, measured, oversampling, recall, means)"
         " VALUES (?, ?, ?, 0, 0, 0, ?) ON CONFLICT(set_id) DO UPDATE SET"
         " epoch = excluded.epoch, vectors = excluded.vectors, measured = 0, means = excluded.means",
-        (of.id, epoch, vectors, means.astype("<f4").tobytes()),
+        (vector_set.id, epoch, vectors, means.astype("<f4").tobytes()),
     )
-    for part in _encoded(connection, of, means, _ALL, (of.id,)):
-        _write(connection, of, part)
+    for part in _encode_rows(connection, vector_set, means, _ALL_VECTORS, (vector_set.id,)):
+        _write(connection, vector_set, part)
 
 
-def _encoded(
-    connection: Database, of: VectorSet, means: NDArray[np.float32], statement: str, values: tuple[str | int, ...]
+def _encode_rows(
+    connection: Database,
+    vector_set: VectorSet,
+    means: NDArray[np.float32],
+    statement: str,
+    values: tuple[str | int, ...],
 ) -> Iterator[BinaryCodes]:
-    """Codes of what a statement over (chunk id, vector's id, key, checksum, vector) finds, a segment at a time."""
+    """Yield the codes of the rows that a statement returns, a segment at a time.
+
+    The statement returns (chunk id, vector id, key, checksum, vector).
+    """
     import numpy as np
 
     cursor = connection.execute(statement, values)
-    while found := cast("list[_cache.Stored]", list(islice(cursor, LARGEST))):
-        ids, places = [row[0] for row in found], [row[1] for row in found]
-        bits, factors = _binary_quantization.encode(_cache.checked(found, of), means)
+    while rows := cast("list[_cache.VectorRow]", list(islice(cursor, MAX_CODES))):
+        ids, places = [row[0] for row in rows], [row[1] for row in rows]
+        bits, factors = _binary_quantization.encode(_cache.verify_rows(rows, vector_set), means)
         codes = BinaryCodes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
         yield codes.at(np.argsort(codes.ids))
 
 
-def _add(connection: Database, of: VectorSet, ids: Sequence[int]) -> None:
-    """Make codes of those chunks that have a vector, taking in smaller segments so that there are few."""
-    known = centre(connection, of) if ids else None
-    if known is None:
+def _add_codes(connection: Database, vector_set: VectorSet, ids: Sequence[int]) -> None:
+    """Add the codes of the chunks that have a vector, and merge smaller segments so that there are few."""
+    code_means = read_code_means(connection, vector_set) if ids else None
+    if code_means is None:
         return
-    for part in _encoded(connection, of, known.means, _SOME, (_files.id_list(ids), of.id)):
-        _put(connection, of, part)
+    for part in _encode_rows(
+        connection, vector_set, code_means.means, _VECTORS_OF_CHUNKS, (_files.id_list(ids), vector_set.id)
+    ):
+        _write_merged(connection, vector_set, part)
 
 
-def _put(connection: Database, of: VectorSet, part: BinaryCodes) -> None:
+def _write_merged(connection: Database, vector_set: VectorSet, part: BinaryCodes) -> None:
     while part.ids.size:
         statement = "SELECT id FROM code_segments WHERE set_id = ? AND size <= ? ORDER BY size LIMIT 1"
-        smaller = connection.execute(statement, (of.id, min(part.ids.size, LARGEST - part.ids.size))).get
+        smaller = connection.execute(statement, (vector_set.id, min(part.ids.size, MAX_CODES - part.ids.size))).get
         if smaller is None:
-            _write(connection, of, part)
+            _write(connection, vector_set, part)
             return
-        part = joined((part, _taken(connection, of, int(smaller))))
+        part = merge_codes((part, _remove_segment(connection, vector_set, int(smaller))))
 
 
-def _write(connection: Database, of: VectorSet, part: BinaryCodes) -> None:
+def _write(connection: Database, vector_set: VectorSet, part: BinaryCodes) -> None:
     blobs = [value.tobytes() for value in (part.ids, part.places, part.factors, part.bits)]
     connection.execute(
         "INSERT INTO code_segments(set_id, size, first, last, ids, places, factors, codes, sum)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (of.id, part.ids.size, int(part.ids.min()), int(part.ids.max()), *blobs, blob_sum(blobs)),
+        (vector_set.id, part.ids.size, int(part.ids.min()), int(part.ids.max()), *blobs, blob_sum(blobs)),
     )
 
 
-def _bury(connection: Database, of: VectorSet, gone: NDArray[np.int64]) -> None:
-    """Mark the codes of chunks, ascending, as dead; a segment of which half is dead is written again without them."""
+def _add_tombstones(connection: Database, vector_set: VectorSet, gone: NDArray[np.int64]) -> None:
+    """Mark the codes of chunks, ascending, as deleted; rewrite a segment if more than half of it is deleted."""
     import numpy as np
 
     if not gone.size:
         return
-    near = connection.execute(
+    overlapping = connection.execute(
         "SELECT id, size, ids FROM code_segments WHERE set_id = ? AND first <= ? AND last >= ?",
-        (of.id, int(gone[-1]), int(gone[0])),
+        (vector_set.id, int(gone[-1]), int(gone[0])),
     ).fetchall()
-    for segment, size, blob in cast("Iterable[tuple[int, int, bytes]]", near):
-        held = np.frombuffer(blob, dtype="<i8")
-        dead = [(segment, chunk) for chunk in held[among(held, gone)].tolist()]
+    for segment, size, blob in cast("Iterable[tuple[int, int, bytes]]", overlapping):
+        chunks = np.frombuffer(blob, dtype="<i8")
+        dead = [(segment, chunk) for chunk in chunks[is_in(chunks, gone)].tolist()]
         connection.executemany("INSERT INTO code_tombs(segment, chunk) VALUES (?, ?) ON CONFLICT DO NOTHING", dead)
-        if dead and len(_dead(connection, segment)) * 2 > size:
-            _put(connection, of, _taken(connection, of, segment))
+        if dead and len(_dead_chunks(connection, segment)) * 2 > size:
+            _write_merged(connection, vector_set, _remove_segment(connection, vector_set, segment))
 
 
-def _taken(connection: Database, of: VectorSet, segment: int) -> BinaryCodes:
-    """Remove a segment and return what lives in it."""
-    codes = read(connection, of, segment)
-    alive = codes.without(ids_of(_dead(connection, segment)))
+def _remove_segment(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCodes:
+    """Delete a segment and return the codes of its live chunks."""
+    codes = read(connection, vector_set, segment)
+    alive = codes.without(id_array(_dead_chunks(connection, segment)))
     connection.execute("DELETE FROM code_tombs WHERE segment = ?", (segment,))
     connection.execute("DELETE FROM code_segments WHERE id = ?", (segment,))
     return alive
 
 
-def _dead(connection: Database, segment: int) -> list[int]:
-    found = connection.execute("SELECT chunk FROM code_tombs WHERE segment = ?", (segment,))
-    return [cast("int", chunk) for (chunk,) in found]
+def _dead_chunks(connection: Database, segment: int) -> list[int]:
+    rows = connection.execute("SELECT chunk FROM code_tombs WHERE segment = ?", (segment,))
+    return [cast("int", chunk) for (chunk,) in rows]
 
 
-def _held(connection: Database, of: VectorSet) -> NDArray[np.int64]:
-    """Every chunk with a living code, ascending."""
+def _coded_chunks(connection: Database, vector_set: VectorSet) -> NDArray[np.int64]:
+    """Return every live chunk that has a code, ascending."""
     import numpy as np
 
-    found = connection.execute("SELECT id, ids FROM code_segments WHERE set_id = ?", (of.id,)).fetchall()
+    rows = connection.execute("SELECT id, ids FROM code_segments WHERE set_id = ?", (vector_set.id,)).fetchall()
     parts: list[NDArray[np.int64]] = []
-    for segment, blob in cast("Iterable[tuple[int, bytes]]", found):
-        held = np.frombuffer(blob, dtype="<i8")
-        parts.append(held[~among(held, ids_of(_dead(connection, segment)))])
+    for segment, blob in cast("Iterable[tuple[int, bytes]]", rows):
+        chunks = np.frombuffer(blob, dtype="<i8")
+        parts.append(chunks[~is_in(chunks, id_array(_dead_chunks(connection, segment)))])
     return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
 
 
-def _stamp(of: VectorSet) -> str:
-    return f"codes:{of.id}"
+def _counter_name(vector_set: VectorSet) -> str:
+    return f"codes:{vector_set.id}"
 
 
-def _stamped(connection: Database, of: VectorSet) -> None:
-    set_counter(connection, _stamp(of), _files.changes(connection))
-    set_counter(connection, f"{_stamp(of)}:overwritten", counter(connection, "overwritten"))
+def _mark_current(connection: Database, vector_set: VectorSet) -> None:
+    set_counter(connection, _counter_name(vector_set), _files.content_counter(connection))
+    set_counter(connection, f"{_counter_name(vector_set)}:overwritten", counter(connection, "overwritten"))

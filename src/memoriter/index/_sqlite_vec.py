@@ -1,4 +1,4 @@
-"""The sqlite-vec engine: a vec0 table inside the index, kept in the same transactions as the chunks."""
+"""The sqlite-vec engine: a vec0 table inside the index, updated in the same transactions as the chunks."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from memoriter.types import Filters
 
 _LARGEST_K = 4096
-"""vec0 refuses to return more neighbours."""
+"""The largest number of neighbours that vec0 returns."""
 _SLOTS = 1024
+"""Vectors in one block of vec0; it releases only blocks that are empty."""
 _Where = tuple[str, tuple[str | int, ...]]
-"""Which rows may be found, as an SQL condition that is empty for all of them, and its values."""
-"""Vectors in one block of vec0; it gives back only blocks that are empty."""
+"""An SQL condition on the rows that may be returned (empty for all rows), and its values."""
 
 
 class SqliteVecEngine:
-    """Lets SQLite scan the vectors: slower than a matrix, with nothing to hold in memory."""
+    """Lets SQLite scan the vectors: slower than a matrix, but without vectors in memory."""
 
     name: EngineName = "sqlite-vec"
 
-    def __init__(self, connection: Database, of: VectorSet) -> None:
+    def __init__(self, connection: Database, vector_set: VectorSet) -> None:
         self._connection = connection
-        self._set = of
-        self._table = f"chunks_vec_{of.id}"
-        self._stamp = f"vec:{of.id}"
+        self._set = vector_set
+        self._table = f"chunks_vec_{vector_set.id}"
+        self._counter_name = f"vec:{vector_set.id}"
         self._version = -1
 
-    def follow(self, change: _files.StoredChange, *, before: int) -> None:
-        if not self._exists() or counter(self._connection, self._stamp) != before:
+    def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
+        if not self._exists() or counter(self._connection, self._counter_name) != before:
             return
         self._delete(change.gone)
         self._insert(change.added)
-        self._stamped()
+        self._mark_current()
 
     def catch_up(self, version: int) -> None:
         if self._version == version:
@@ -57,45 +57,45 @@ class SqliteVecEngine:
         self._version = version
 
     def candidates(
-        self, query: NDArray[np.float32], limit: int, filters: Filters, levels: StandardizedCosines | None
+        self, query: NDArray[np.float32], limit: int, filters: Filters, standardized: StandardizedCosines | None
     ) -> NDArray[np.int64]:
         import numpy as np
 
-        # vec0 knows cosines only: the best of each script hold those that stand out most.
-        wanted = _wanted(filters, levels.named if levels else ())
-        found = [each for where in wanted for each, _ in self._near(query.tobytes(), limit, where)]
-        return np.array(found, dtype=np.int64)
+        # vec0 supports only cosines; the best of each script include the chunks that stand out most.
+        parts = _filter_parts(filters, standardized.named if standardized else ())
+        ids = [each for where in parts for each, _ in self._find_near(query.tobytes(), limit, where)]
+        return np.array(ids, dtype=np.int64)
 
-    def _near(self, query: bytes, limit: int, where: _Where) -> list[tuple[int, float]]:
+    def _find_near(self, query: bytes, limit: int, where: _Where) -> list[tuple[int, float]]:
         count = limit + 32
         while count <= _LARGEST_K:
-            found = self._knn(query, count, where)
-            # Neighbours as near as the last wanted one may lie beyond the cut; then look further.
-            if len(found) < count or found[-1][1] > found[limit - 1][1] + 2 * SLACK:
-                return found
+            neighbours = self._knn(query, count, where)
+            # Neighbours as near as the last wanted one may lie beyond `count`; then search further.
+            if len(neighbours) < count or neighbours[-1][1] > neighbours[limit - 1][1] + 2 * SLACK:
+                return neighbours
             count *= 4
         return self._scan(query, where)
 
     def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        return _cache.vectors_of(self._connection, self._set, sorted(set(ids)))
+        return _cache.vectors_of_chunks(self._connection, self._set, sorted(set(ids)))
 
     def ids(self) -> NDArray[np.int64]:
         import numpy as np
 
-        return np.array(_cache.having(self._connection, self._set), dtype=np.int64)
+        return np.array(_cache.embedded_chunks(self._connection, self._set), dtype=np.int64)
 
     def _knn(self, query: bytes, count: int, where: _Where) -> list[tuple[int, float]]:
         part, values = where
-        inside = f"AND {part}" if part else ""
+        clause = f"AND {part}" if part else ""
         statement = (
-            f"SELECT rowid, distance FROM {self._table} WHERE embedding MATCH ? AND k = ? {inside} ORDER BY distance"  # noqa: S608 (fixed text; values are bound)
+            f"SELECT rowid, distance FROM {self._table} WHERE embedding MATCH ? AND k = ? {clause} ORDER BY distance"  # noqa: S608 (fixed text; values are bound)
         )
         return cast("list[tuple[int, float]]", self._connection.execute(statement, (query, count, *values)).fetchall())
 
     def _scan(self, query: bytes, where: _Where) -> list[tuple[int, float]]:
         part, values = where
-        inside = f"WHERE {part}" if part else ""
-        statement = f"SELECT rowid, vec_distance_cosine(embedding, ?) FROM {self._table} {inside}"  # noqa: S608 (fixed text; values are bound)
+        clause = f"WHERE {part}" if part else ""
+        statement = f"SELECT rowid, vec_distance_cosine(embedding, ?) FROM {self._table} {clause}"  # noqa: S608 (fixed text; values are bound)
         return cast("list[tuple[int, float]]", self._connection.execute(statement, (query, *values)).fetchall())
 
     def _exists(self) -> bool:
@@ -103,13 +103,15 @@ class SqliteVecEngine:
         return self._connection.execute(statement, (self._table,)).get is not None
 
     def _current(self) -> bool:
-        return self._exists() and counter(self._connection, self._stamp) == _files.changes(self._connection)
+        return self._exists() and counter(self._connection, self._counter_name) == _files.content_counter(
+            self._connection
+        )
 
     def _reconcile(self) -> None:
-        """Make the table hold what the index holds, whatever a process without sqlite-vec did meanwhile."""
+        """Bring the table up to date with the index, whatever a process without sqlite-vec did meanwhile."""
         if self._current():
             return
-        overwritten = counter(self._connection, f"{self._stamp}:overwritten") != counter(
+        overwritten = counter(self._connection, f"{self._counter_name}:overwritten") != counter(
             self._connection, "overwritten"
         )
         if self._exists() and (overwritten or self._bloated()):
@@ -118,32 +120,32 @@ class SqliteVecEngine:
             f"CREATE VIRTUAL TABLE IF NOT EXISTS {self._table}"
             f" USING vec0(embedding float[{self._set.dimensions}] distance_metric=cosine)"
         )
-        held = {cast("int", each) for (each,) in self._connection.execute(f"SELECT rowid FROM {self._table}")}  # noqa: S608 (our own name)
-        wanted = _cache.having(self._connection, self._set)
-        self._delete(held.difference(wanted))
-        self._insert([each for each in wanted if each not in held])
-        self._stamped()
+        stored = {cast("int", each) for (each,) in self._connection.execute(f"SELECT rowid FROM {self._table}")}  # noqa: S608 (our own name)
+        embedded = _cache.embedded_chunks(self._connection, self._set)
+        self._delete(stored.difference(embedded))
+        self._insert([each for each in embedded if each not in stored])
+        self._mark_current()
 
     def _bloated(self) -> bool:
         blocks = int(self._connection.execute(f"SELECT count(*) FROM {self._table}_chunks").get)  # noqa: S608 (our own name)
-        held = int(self._connection.execute(f"SELECT count(*) FROM {self._table}_rowids").get)  # noqa: S608 (our own name)
-        return blocks * _SLOTS > 2 * held + 2 * _SLOTS
+        stored = int(self._connection.execute(f"SELECT count(*) FROM {self._table}_rowids").get)  # noqa: S608 (our own name)
+        return blocks * _SLOTS > 2 * stored + 2 * _SLOTS
 
     def _delete(self, ids: Iterable[int]) -> None:
         self._connection.executemany(f"DELETE FROM {self._table} WHERE rowid = ?", ((each,) for each in ids))  # noqa: S608 (our own name)
 
     def _insert(self, ids: Sequence[int]) -> None:
-        found, rows = _cache.vectors_of(self._connection, self._set, ids)
-        pairs = zip(found.tolist(), map(bytes, rows), strict=True)
+        found_ids, rows = _cache.vectors_of_chunks(self._connection, self._set, ids)
+        pairs = zip(found_ids.tolist(), map(bytes, rows), strict=True)
         self._connection.executemany(f"INSERT INTO {self._table}(rowid, embedding) VALUES (?, ?)", pairs)  # noqa: S608 (our own name)
 
-    def _stamped(self) -> None:
-        set_counter(self._connection, self._stamp, _files.changes(self._connection))
-        set_counter(self._connection, f"{self._stamp}:overwritten", counter(self._connection, "overwritten"))
+    def _mark_current(self) -> None:
+        set_counter(self._connection, self._counter_name, _files.content_counter(self._connection))
+        set_counter(self._connection, f"{self._counter_name}:overwritten", counter(self._connection, "overwritten"))
 
 
-def _wanted(filters: Filters, scripts: Sequence[str]) -> list[_Where]:
-    """What passes the filters: as one part, or as one for each script and one for the chunks in all others."""
+def _filter_parts(filters: Filters, scripts: Sequence[str]) -> list[_Where]:
+    """Return conditions for what passes the filters: one, or one for each script and one for all other scripts."""
     if filters.empty and not scripts:
         return [("", ())]
     passing, values = condition(filters)

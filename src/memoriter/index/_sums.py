@@ -1,4 +1,4 @@
-"""Checksums of stored vectors and codes: what comes back must be what was written."""
+"""Checksums of stored vectors and codes, which detect any change since they were written."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class BrokenVectors(IndexDamaged):
-    """Some stored vectors are not what was written; without them the index is sound."""
+    """Some stored vectors do not match their checksums; without them the index is sound."""
 
     def __init__(self, ids: Sequence[int]) -> None:
-        """Name them by their ids in `embedding_cache`."""
+        """Take the ids of the vectors in `embedding_cache`."""
         super().__init__(f"The index holds {len(ids)} damaged vectors", remedy=REBUILD)
         self.ids = tuple(ids)
 
 
 class BrokenCodes(IndexDamaged):
-    """Some stored codes are not what was written; they can be made again from the vectors."""
+    """Some stored codes do not match their checksums; they can be made again from the vectors."""
 
     def __init__(self) -> None:
-        """Say so."""
+        """Create the error."""
         super().__init__("The index holds damaged codes", remedy=REBUILD)
 
 
@@ -49,7 +49,7 @@ def vector_sums(keys: Sequence[bytes], rows: NDArray[np.float32]) -> list[int]:
 
 
 def blob_sum(blobs: Sequence[bytes]) -> int:
-    """Return the checksum of some blobs, one after another."""
+    """Return one checksum of all blobs, in order."""
     total = 0
     for blob in blobs:
         total = crc32(blob, total)
@@ -58,7 +58,7 @@ def blob_sum(blobs: Sequence[bytes]) -> int:
 
 @cache
 def _weights(dimensions: int) -> NDArray[np.uint32]:
-    """Odd numbers, so that no bit of a component is lost in the product."""
+    """Return odd numbers, so that no bit of a component is lost in the product."""
     import numpy as np
 
     places = np.arange(1, dimensions + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

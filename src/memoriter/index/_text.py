@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def storable(text: str) -> str:
-    """The text with each lone surrogate replaced by U+FFFD."""
+    """Return the text with each lone surrogate replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

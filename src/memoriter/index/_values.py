@@ -1,4 +1,4 @@
-"""What goes into the index and what comes out of it."""
+"""The values that the index stores and returns."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRecord:
-    """A chunk, ready to be stored: with its analysed words and the key of its vector."""
+    """A chunk to be stored, with its analysed words and the key of its vector."""
 
     chunk: Chunk
     key: bytes
     """`ids.vector_key` of the chunk."""
     terms: str
-    """Analysed tokens in order, duplicates kept, joined by single spaces."""
+    """Analysed tokens in order, with duplicates, joined by single spaces."""
     length: int
-    """Number of tokens."""
+    """The number of tokens."""
     term_counts: bytes
-    """Packed term counts, made and read by the search room."""
+    """Packed term counts, written and read by the search room."""
     day: int
     """`date.toordinal()` of the chunk."""
     script: str = "latin"
-    """Writing system, as the search room names it."""
+    """The writing system, as the search room names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class IndexedFile:
     mtime_ns: int
     chunks: int
     tail: str = ""
-    """How far a file that only grows was read, as whoever put it there wrote it."""
+    """How far a growing file was read, in the format of whoever stored it."""
     stamp: int = 0
-    """`Source.stamp` of the file then."""
+    """`Source.stamp` of the file at that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ class StoredChunk:
     path: str
     source: SourceKind
     ordinal: int
-    """0-based position in its file."""
+    """The 0-based position in its file."""
     chunk: Chunk
     term_counts: bytes
     length: int
     day: int
     script: str
     key: bytes
-    """`ids.vector_key` of the chunk, as it was stored."""
+    """`ids.vector_key` of the chunk when it was stored."""
 
 
 class ScoringRow(NamedTuple):
-    """What ranking needs of a stored chunk, without its text. A tuple, since a question looks at hundreds."""
+    """The values of a stored chunk that ranking needs, without its text. A tuple, because a query reads hundreds."""
 
     id: int
     path: str
@@ -75,7 +75,7 @@ class ScoringRow(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """How much of one kind is indexed."""
+    """Totals of one kind of source."""
 
     files: int
     chunks: int
@@ -83,9 +83,9 @@ class KindCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """How much is indexed."""
+    """Totals of the index."""
 
     files: int
     chunks: int
     mean_length: float
-    """Tokens a chunk, 0 when there is none."""
+    """Tokens per chunk; 0 if there are no chunks."""
