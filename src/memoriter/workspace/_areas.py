@@ -49,11 +49,11 @@ class Area:
     """Why its pattern cannot be used; then it takes no file."""
 
     @property
-    def single(self) -> bool:
+    def is_long_term(self) -> bool:
         """Is it the long-term file, so that a folder of this name is not memory?"""
         return not self.configured and self.cited in paths.LONG_TERM
 
-    def takes(self, names: Sequence[str]) -> bool:
+    def accepts(self, names: Sequence[str]) -> bool:
         """Does a pattern, if there is one, take the file with these names below the place?"""
         if self.refused:
             return False
@@ -72,10 +72,10 @@ class ReadablePath:
 def areas_of(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
     """Every area, as the disk is now: an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name) for name in (*paths.LONG_TERM, paths.FOLDER)]
-    return (*own, *(_extra(root, extra) for extra in extra_paths if extra.path.strip()))
+    return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
 
 
-def _extra(root: str, extra: ExtraPath) -> Area:
+def _extra_area(root: str, extra: ExtraPath) -> Area:
     at = rebase(root, paths.absolute(root, extra.path.strip()))
     base, start = root, paths.below(root, at)
     if start is None and os.path.isdir(at):
@@ -83,9 +83,9 @@ def _extra(root: str, extra: ExtraPath) -> Area:
     elif start is None:
         base, name = os.path.split(real_path(at))
         start = (name,)
-    found = spread_braces(extra.pattern or "")
-    globs = tuple(tuple(glob.strip("/").split("/")) for glob in found or () if glob)
-    refused = TOO_MANY if found is None else ""
+    alternatives = spread_braces(extra.pattern or "")
+    globs = tuple(tuple(glob.strip("/").split("/")) for glob in alternatives or () if glob)
+    refused = TOO_MANY if alternatives is None else ""
     return Area(at, base, start, paths.cite(root, at), configured=True, globs=globs, refused=refused)
 
 
@@ -107,55 +107,55 @@ def rebase(root: str, path: str) -> str:
 def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped:
     """Where the cited or absolute `path` may be read, or why it may not. Looks at names and ignore files only."""
     clean = path.strip()
-    if wrong := paths.misnamed(clean, windows=os.name == "nt"):
-        return Skipped(path, "outside", wrong)
-    wanted = rebase(root, paths.absolute(root, clean))
+    if fault := paths.path_fault(clean, windows=os.name == "nt"):
+        return Skipped(path, "outside", fault)
+    target = rebase(root, paths.absolute(root, clean))
     refusal: Skipped | None = None
     for area in areas:
-        names = paths.below(area.at, wanted)
-        if names is None or (names and area.single):
+        names = paths.below(area.at, target)
+        if names is None or (names and area.is_long_term):
             continue
-        verdict = _within(area, names)
+        verdict = _admit_to_area(area, names)
         if isinstance(verdict, ReadablePath):
             return verdict
         refusal = refusal or verdict
     return refusal or Skipped(path, "outside", "it is not one of the memory files")
 
 
-def _within(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
+def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
     cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
     if not cited.endswith(paths.SUFFIX):
         return Skipped(cited, "not_markdown", "only files that end in .md are memory")
-    if not area.takes(names):
+    if not area.accepts(names):
         return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
     for depth, name in enumerate(names, 1):
         if why := built_in(name, folder=depth < len(names)):
             return Skipped(cited, "ignored", why)
-    if ignored(area, names):
+    if is_ignored(area, names):
         return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
     return ReadablePath(area.base, (*area.start, *names), cited)
 
 
 def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
     """Whether a folder at the absolute `path` leads to memory, or may hold some, by its name and the ignore rules."""
-    wanted = rebase(root, paths.absolute(root, path))
+    target = rebase(root, paths.absolute(root, path))
     for area in areas:
-        if paths.below(wanted, area.at) is not None:
+        if paths.below(target, area.at) is not None:
             return True
-        names = paths.below(area.at, wanted)
-        if names and not area.single and not any(built_in(name, folder=True) for name in names):
-            return not ignored(area, names)
+        names = paths.below(area.at, target)
+        if names and not area.is_long_term and not any(built_in(name, folder=True) for name in names):
+            return not is_ignored(area, names)
     return False
 
 
-def ignored(area: Area, names: tuple[str, ...]) -> bool:
+def is_ignored(area: Area, names: tuple[str, ...]) -> bool:
     """Does an ignore file between the area's first folder and the file leave it out?"""
-    rules, folder, prefix = Rules().entering(area.base, ""), area.base, ""
-    whole = (*area.start, *names)
-    for depth, name in enumerate(whole, 1):
-        inner = depth < len(whole)
-        if rules.excludes(prefix + name, folder=inner):
+    rules, folder, prefix = Rules().enter(area.base, ""), area.base, ""
+    path_names = (*area.start, *names)
+    for depth, name in enumerate(path_names, 1):
+        is_folder = depth < len(path_names)
+        if rules.excludes(prefix + name, folder=is_folder):
             return True
         folder, prefix = os.path.join(folder, name), f"{prefix}{name}/"
-        rules = rules.entering(folder, prefix) if inner else rules
+        rules = rules.enter(folder, prefix) if is_folder else rules
     return False

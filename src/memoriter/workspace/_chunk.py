@@ -86,9 +86,9 @@ class _Span:
 
     start: int
     end: int
-    leans: bool = False
+    needs_next: bool = False
     """Says little without what follows: headings, comments, rules, a line that introduces a list."""
-    closes: bool = False
+    needs_previous: bool = False
     """Belongs to what is before it: a rule."""
 
 
@@ -97,8 +97,8 @@ def _sections(lines: Sequence[str]) -> Iterator[_Section]:
     section = _Section((), [])
     for block in scan_blocks(lines):
         if block.kind == "heading":
-            above = section.blocks[-1] if section.blocks else None
-            if above and not (above.kind == "heading" and above.level < block.level):
+            previous = section.blocks[-1] if section.blocks else None
+            if previous and not (previous.kind == "heading" and previous.level < block.level):
                 yield section
                 section = _Section((), [])
             path = [*(outer for outer in path if outer.level < block.level), block]
@@ -109,7 +109,7 @@ def _sections(lines: Sequence[str]) -> Iterator[_Section]:
 
 
 def _section_chunks(page: _Page, section: _Section, limits: _Limits) -> Iterator[Chunk]:
-    for span in _merged(page, _spans(page, section.blocks, limits), limits):
+    for span in _merge_spans(page, _spans(page, section.blocks, limits), limits):
         if page.weight(span.start, span.end) <= limits.most:
             yield Chunk(span.start + 1, span.end, page.text(span.start, span.end), section.heading)
         else:
@@ -122,10 +122,10 @@ def _spans(page: _Page, blocks: Sequence[Block], limits: _Limits) -> Iterator[_S
     ends = _subtree_ends(blocks)
     at = 0
     while at < len(blocks):
-        block, whole = blocks[at], blocks[ends[at] - 1].end
-        fits = page.weight(block.start, whole) <= limits.most
-        leans = block.kind in {"heading", "comment", "rule"} or _introduces(page, block, limits)
-        yield _Span(block.start, whole if fits else block.end, leans, closes=block.kind == "rule")
+        block, subtree_end = blocks[at], blocks[ends[at] - 1].end
+        fits = page.weight(block.start, subtree_end) <= limits.most
+        leans = block.kind in {"heading", "comment", "rule"} or _introduces_list(page, block, limits)
+        yield _Span(block.start, subtree_end if fits else block.end, leans, needs_previous=block.kind == "rule")
         at = ends[at] if fits else at + 1
 
 
@@ -140,32 +140,32 @@ def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
     return ends
 
 
-def _introduces(page: _Page, block: Block, limits: _Limits) -> bool:
+def _introduces_list(page: _Page, block: Block, limits: _Limits) -> bool:
     short = page.weight(block.start, block.end) * _TINY_SHARE < limits.merge
     return short and block.kind == "text" and page.lines[block.end - 1].rstrip().endswith((":", "："))
 
 
-def _merged(page: _Page, spans: Iterator[_Span], limits: _Limits) -> list[_Span]:
-    done: list[_Span] = []
+def _merge_spans(page: _Page, spans: Iterator[_Span], limits: _Limits) -> list[_Span]:
+    merged: list[_Span] = []
     for span in spans:
-        if done and _join(page, done[-1], span, limits):
-            done[-1] = _Span(done[-1].start, span.end, done[-1].leans and span.leans)
+        if merged and _should_join(page, merged[-1], span, limits):
+            merged[-1] = _Span(merged[-1].start, span.end, merged[-1].needs_next and span.needs_next)
         else:
-            done.append(span)
-    if len(done) > 1 and done[-1].leans and page.weight(done[-2].start, done[-1].end) <= limits.most:
-        last = done.pop()
-        done[-1] = replace(done[-1], end=last.end)
-    return done
+            merged.append(span)
+    if len(merged) > 1 and merged[-1].needs_next and page.weight(merged[-2].start, merged[-1].end) <= limits.most:
+        last = merged.pop()
+        merged[-1] = replace(merged[-1], end=last.end)
+    return merged
 
 
-def _join(page: _Page, left: _Span, right: _Span, limits: _Limits) -> bool:
-    if left.leans and page.weight(right.start, right.end) > limits.most:
+def _should_join(page: _Page, left: _Span, right: _Span, limits: _Limits) -> bool:
+    if left.needs_next and page.weight(right.start, right.end) > limits.most:
         return True  # it is cut anyway: the heading stays with its first piece
-    together = page.weight(left.start, right.end)
-    if left.leans or right.closes:
-        return together <= limits.most
+    combined = page.weight(left.start, right.end)
+    if left.needs_next or right.needs_previous:
+        return combined <= limits.most
     smaller = min(page.weight(left.start, left.end), page.weight(right.start, right.end))
-    return smaller * _TINY_SHARE < limits.merge and together <= limits.merge
+    return smaller * _TINY_SHARE < limits.merge and combined <= limits.merge
 
 
 def _cut(page: _Page, span: _Span, limits: _Limits) -> Iterator[Chunk]:
@@ -173,17 +173,17 @@ def _cut(page: _Page, span: _Span, limits: _Limits) -> Iterator[Chunk]:
     first = span.start
     for at in range(span.start, span.end):
         if page.weight(at, at + 1) > limits.most:
-            yield from _run(page, first, at)
+            yield from _trimmed_chunk(page, first, at)
             line = page.lines[at]
             yield from (Chunk(at + 1, at + 1, line[a:b]) for a, b in slices(line, limits.most, limits.overlap))
             first = at + 1
         elif page.weight(first, at + 1) > limits.most:
-            yield from _run(page, first, at)
-            first = _carry(page, first, at, limits)
-    yield from _run(page, first, span.end)
+            yield from _trimmed_chunk(page, first, at)
+            first = _overlap_start(page, first, at, limits)
+    yield from _trimmed_chunk(page, first, span.end)
 
 
-def _carry(page: _Page, first: int, at: int, limits: _Limits) -> int:
+def _overlap_start(page: _Page, first: int, at: int, limits: _Limits) -> int:
     """Where the piece with line `at` starts: up to the overlap earlier, but after `first`."""
     start = at
     while start - 1 > first and page.weight(start - 1, at) <= limits.overlap:
@@ -193,7 +193,7 @@ def _carry(page: _Page, first: int, at: int, limits: _Limits) -> int:
     return start
 
 
-def _run(page: _Page, start: int, end: int) -> Iterator[Chunk]:
+def _trimmed_chunk(page: _Page, start: int, end: int) -> Iterator[Chunk]:
     """The lines without blank ones at their ends, if any are left."""
     while start < end and not page.lines[start].strip():
         start += 1

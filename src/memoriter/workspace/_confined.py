@@ -27,8 +27,8 @@ _FILE = (
 
 def refused(path: str, why: str) -> PathRefused:
     """The error for a path that is not read, with the path quoted and shortened to what a person can look at."""
-    shown = path if len(path) <= 200 else f"{path[:200]}…"
-    return PathRefused(f"{shown!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
+    shortened = path if len(path) <= 200 else f"{path[:200]}…"
+    return PathRefused(f"{shortened!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
 
 
 def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
@@ -41,8 +41,8 @@ def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
     try:
         descriptor = _open(place.base, place.names)
         with os.fdopen(descriptor, "rb") as opened:
-            found = os.fstat(descriptor)
-            _expect(found, folder=False, limit=limit)
+            status = os.fstat(descriptor)
+            _require_kind(status, folder=False, limit=limit)
             content = opened.read(limit)
     except FileNotFoundError:
         raise
@@ -50,7 +50,7 @@ def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
         raise refused(place.cited, str(error)) from None
     except (OSError, ValueError) as error:
         raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
-    return content, found
+    return content, status
 
 
 @contextmanager
@@ -72,17 +72,17 @@ def open_plain(place: ReadablePath) -> Generator[tuple[BinaryIO, os.stat_result]
         yield opened, os.fstat(opened.fileno())
 
 
-def changed_ns(found: os.stat_result) -> int:
+def changed_ns(status: os.stat_result) -> int:
     """When a file was changed, in nanoseconds since 1970 that fit into 64 bits: no disk forbids the year 3000."""
-    return max(-(1 << 63), min(found.st_mtime_ns, (1 << 63) - 1))
+    return max(-(1 << 63), min(status.st_mtime_ns, (1 << 63) - 1))
 
 
-def stamp_of(found: os.stat_result) -> int:
+def stamp_of(status: os.stat_result) -> int:
     """Return a positive number that differs when the inode or its time of change differs.
 
     Programs can set the modification time of a file (`cp -p`, `touch -r`), but not the time at which its inode changed.
     """
-    return ((found.st_ctime_ns ^ (found.st_ino * 0x9E3779B97F4A7C15)) & ((1 << 63) - 1)) | 1
+    return ((status.st_ctime_ns ^ (status.st_ino * 0x9E3779B97F4A7C15)) & ((1 << 63) - 1)) | 1
 
 
 class _NotAFileError(Exception):
@@ -95,11 +95,11 @@ def _open(base: str, names: Sequence[str]) -> int:
     folder = os.open(base, _FOLDER)
     try:
         for name in names[:-1]:
-            _expect(os.stat(name, dir_fd=folder, follow_symlinks=False), folder=True)
+            _require_kind(os.stat(name, dir_fd=folder, follow_symlinks=False), folder=True)
             inner = os.open(name, _FOLDER | _NO_FOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
-        _expect(os.stat(names[-1], dir_fd=folder, follow_symlinks=False), folder=False)
+        _require_kind(os.stat(names[-1], dir_fd=folder, follow_symlinks=False), folder=False)
         return os.open(names[-1], _FILE, dir_fd=folder)
     finally:
         os.close(folder)
@@ -108,27 +108,27 @@ def _open(base: str, names: Sequence[str]) -> int:
 def _open_by_path(base: str, names: Sequence[str]) -> int:
     """For systems without `openat`: look at each name, open, and make sure that it is the file looked at."""
     path = base
-    seen = os.lstat(base)
+    status = os.lstat(base)
     for depth, name in enumerate(names, 1):
         path = os.path.join(path, name)
-        seen = os.lstat(path)
-        _expect(seen, folder=depth < len(names))
+        status = os.lstat(path)
+        _require_kind(status, folder=depth < len(names))
     descriptor = os.open(path, _FILE)
-    if not os.path.samestat(os.fstat(descriptor), seen):
+    if not os.path.samestat(os.fstat(descriptor), status):
         os.close(descriptor)
         raise _NotAFileError("it changed while it was opened")
     return descriptor
 
 
-def _expect(found: os.stat_result, *, folder: bool, limit: int | None = None) -> None:
-    good = stat.S_ISDIR(found.st_mode) if folder else stat.S_ISREG(found.st_mode)
-    if not good:
-        raise _NotAFileError(f"{'a part of it' if folder else 'it'} {_kind(found.st_mode)}")
-    if limit is not None and found.st_size > limit:
-        raise _NotAFileError(f"it has {found.st_size} bytes, more than {limit}")
+def _require_kind(status: os.stat_result, *, folder: bool, limit: int | None = None) -> None:
+    matches = stat.S_ISDIR(status.st_mode) if folder else stat.S_ISREG(status.st_mode)
+    if not matches:
+        raise _NotAFileError(f"{'a part of it' if folder else 'it'} {_describe_kind(status.st_mode)}")
+    if limit is not None and status.st_size > limit:
+        raise _NotAFileError(f"it has {status.st_size} bytes, more than {limit}")
 
 
-def _kind(mode: int) -> str:
+def _describe_kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "is a symbolic link"
     if stat.S_ISDIR(mode):

@@ -33,40 +33,40 @@ def boundary(text: str, start: int, end: int, *, after: int = -1) -> int:
 
 def slices(line: str, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Cut a line into pieces of at most `limit` (weights), each starting with up to `overlap` of the one before."""
-    start, done = 0, 0
-    while done < len(line):
-        reach = _reach(line, start, limit)
-        end = _stop(line, start, reach, done)
+    start, covered = 0, 0
+    while covered < len(line):
+        reach = _limit_end(line, start, limit)
+        end = _best_end(line, start, reach, covered)
         yield start, end
-        start, done = (_restart(line, start, end, overlap) if end < len(line) else end), end
+        start, covered = (_next_start(line, start, end, overlap) if end < len(line) else end), end
 
 
-def _reach(text: str, start: int, limit: int) -> int:
+def _limit_end(text: str, start: int, limit: int) -> int:
     """How far the text from `start` goes before it weighs more than `limit`."""
     most = min(len(text) - start, limit // _LIGHTEST)
     lengths = range(1, most + 1)
     return start + max(1, bisect_right(lengths, limit, key=lambda length: weigh(text[start : start + length])))
 
 
-def _stop(text: str, start: int, end: int, done: int) -> int:
+def _best_end(text: str, start: int, end: int, covered: int) -> int:
     """The best place to stop in `(done, end]`: after a sentence or a space, if that leaves at least half."""
     if end == len(text):
         return end
-    after = max(done, start + (end - start) // 2)
+    after = max(covered, start + (end - start) // 2)
     for pattern in (_SENTENCE, _SPACE):
-        places = [found.end() for found in pattern.finditer(text, after, end)]
-        good = _between_graphemes(text, start, end, places)
-        if good:
-            return good[-1]
-    return boundary(text, start, end, after=done)
+        places = [match.end() for match in pattern.finditer(text, after, end)]
+        candidates = _between_graphemes(text, start, end, places)
+        if candidates:
+            return candidates[-1]
+    return boundary(text, start, end, after=covered)
 
 
-def _restart(text: str, start: int, end: int, overlap: int) -> int:
+def _next_start(text: str, start: int, end: int, overlap: int) -> int:
     """Where the next piece starts so that it repeats at most `overlap` of the one that ends at `end`."""
     lengths = range(end - start)
     longest = bisect_right(lengths, overlap, key=lambda length: weigh(text[end - length : end])) - 1
     earliest = end - max(0, longest)
-    places = [found.end() for found in _SPACE.finditer(text, earliest, end)]
+    places = [match.end() for match in _SPACE.finditer(text, earliest, end)]
     spaces = _between_graphemes(text, start, end, places)
     if spaces and spaces[0] < end:
         return spaces[0]
@@ -86,8 +86,8 @@ def _grapheme_ends(text: str, start: int, end: int) -> range | list[int]:
     if text[start : end + 1].isascii():
         return range(start + 1, end + 1)
     # A slice, since for flags the search would look back to the beginning of the text.
-    found = _graphemes().finditer(text[start : end + _LOOK_AHEAD])
-    return [place for match in found if (place := start + match.end()) <= end]
+    graphemes = _graphemes().finditer(text[start : end + _LOOK_AHEAD])
+    return [place for grapheme in graphemes if (place := start + grapheme.end()) <= end]
 
 
 @cache

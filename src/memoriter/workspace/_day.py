@@ -17,8 +17,8 @@ def local_time(wall: float, zone: str | None) -> datetime:
         zone: an IANA name such as `Asia/Seoul`; None, or one that is not known here: the process' own zone.
     """
     moment = datetime.fromtimestamp(wall, tz=UTC)
-    known = _zone(zone) if zone else None
-    return moment.astimezone(known)
+    timezone = _zone(zone) if zone else None
+    return moment.astimezone(timezone)
 
 
 def zone_is_known(zone: str) -> bool:

@@ -33,7 +33,13 @@ class Draft:
 
 @contextmanager
 def drafted(
-    folder: Folder, name: str, content: bytes, mode: int, *, after: int | None = None, of: os.stat_result | None = None
+    folder: Folder,
+    name: str,
+    content: bytes,
+    mode: int,
+    *,
+    final_mode: int | None = None,
+    target: os.stat_result | None = None,
 ) -> Generator[Draft]:
     """Write content to a hidden file, which is removed afterwards if it still has its name.
 
@@ -42,24 +48,24 @@ def drafted(
         name: the file that the content is for.
         content: what to write.
         mode: permissions from the first byte on, before the umask.
-        after: permissions once the content is complete, whatever the umask is.
-        of: the file that the draft will be exchanged with. The hidden name remembers it, so that `sweep` can tell
+        final_mode: permissions once the content is complete, whatever the umask is.
+        target: the file that the draft will be exchanged with. The hidden name remembers it, so that `sweep` can tell
             what a killed process left there.
     """
-    known = "" if of is None else f"{of.st_ino:x}-{of.st_size:x}."
-    hidden = f".{_label(name)}.{known}{os.urandom(6).hex()}.tmp"
-    with ExitStack() as held:
+    target_id = "" if target is None else f"{target.st_ino:x}-{target.st_size:x}."
+    hidden = f".{_label(name)}.{target_id}{os.urandom(6).hex()}.tmp"
+    with ExitStack() as stack:
         descriptor = folder.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        held.callback(_drop, folder, hidden, os.fstat(descriptor))
+        stack.callback(_remove_draft, folder, hidden, os.fstat(descriptor))
         try:
             write_all(descriptor, content)
-            if after is not None and hasattr(os, "fchmod"):
-                os.fchmod(descriptor, after)
+            if final_mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, final_mode)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         reading = folder.open(hidden, os.O_RDONLY)
-        held.callback(os.close, reading)
+        stack.callback(os.close, reading)
         with suppress(ImportError, OSError):  # who comes to append once it is in place waits until all is settled
             import fcntl
 
@@ -74,10 +80,10 @@ def sweep(folder: Folder, name: str) -> None:
     """
     hidden = re.compile(rf"\.{re.escape(_label(name))}\.(?:([0-9a-f]+)-([0-9a-f]+)\.)?[0-9a-f]{{12}}\.tmp")
     for entry in folder.names():
-        if found := hidden.fullmatch(entry):
+        if match := hidden.fullmatch(entry):
             with suppress(OSError):
-                if found[1]:
-                    _rescue(folder, name, entry, int(found[1], 16), int(found[2], 16))
+                if match[1]:
+                    _recover_lines(folder, name, entry, int(match[1], 16), int(match[2], 16))
                 folder.unlink(entry)
 
 
@@ -87,8 +93,8 @@ def add_lines(folder: Folder, name: str, lines: bytes) -> None:
         descriptor = folder.open(name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             content = read_all(descriptor)
-            glued = content and not content.endswith(b"\n") and not lines.startswith(b"\n")
-            write_all(descriptor, b"\n" + lines if glued else lines)
+            needs_newline = content and not content.endswith(b"\n") and not lines.startswith(b"\n")
+            write_all(descriptor, b"\n" + lines if needs_newline else lines)
             os.fsync(descriptor)
             if is_at(folder, name, descriptor):
                 return
@@ -98,27 +104,27 @@ def add_lines(folder: Folder, name: str, lines: bytes) -> None:
 
 def write_all(descriptor: int, content: bytes) -> None:
     """Write all of the content, in one write where the system takes it."""
-    left = memoryview(content)
-    while left:
-        left = left[os.write(descriptor, left) :]
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _label(name: str) -> str:
     """The name as it stands in hidden names, which may not become too long."""
-    whole = os.fsencode(name)
-    return name if len(whole) <= _LONGEST_LABEL else f"{name[:16]}-{bytes_hash(whole)[:16]}"
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= _LONGEST_LABEL else f"{name[:16]}-{bytes_hash(encoded)[:16]}"
 
 
-def _drop(folder: Folder, hidden: str, draft: os.stat_result) -> None:
-    found = folder.look(hidden)
-    if found is not None and os.path.samestat(found, draft):
+def _remove_draft(folder: Folder, hidden: str, draft: os.stat_result) -> None:
+    status = folder.look(hidden)
+    if status is not None and os.path.samestat(status, draft):
         folder.unlink(hidden)
 
 
-def _rescue(folder: Folder, name: str, entry: str, inode: int, size: int) -> None:
+def _recover_lines(folder: Folder, name: str, entry: str, inode: int, size: int) -> None:
     """Save what was added to the file with this inode beyond this size, if it is the one that was taken out."""
-    found = folder.look(entry)
-    if found is None or found.st_ino != inode or found.st_size <= size or not stat.S_ISREG(found.st_mode):
+    status = folder.look(entry)
+    if status is None or status.st_ino != inode or status.st_size <= size or not stat.S_ISREG(status.st_mode):
         return
     descriptor = folder.open(entry, os.O_RDONLY)
     try:

@@ -20,7 +20,7 @@ BY_DESCRIPTOR = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.stat, os.re
     os.supports_dir_fd
 )
 """Whether the system can reach a file through the descriptor of its folder."""
-_CAUTION = (
+_SAFE_FLAGS = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
@@ -50,7 +50,7 @@ class Folder:
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a file without following a link."""
-        return os.open(self._at(name), flags | _CAUTION, mode, dir_fd=self._descriptor)
+        return os.open(self._at(name), flags | _SAFE_FLAGS, mode, dir_fd=self._descriptor)
 
     def look(self, name: str) -> os.stat_result | None:
         """Return the stat of an entry itself, or None if there is none."""
@@ -73,11 +73,11 @@ class Folder:
 
     def link(self, name: str, to: str) -> None:
         """Give a file a second name. Raises FileExistsError."""
-        source, target, here = self._at(name), self._at(to), self._descriptor
+        source, target, descriptor = self._at(name), self._at(to), self._descriptor
         if os.link in os.supports_follow_symlinks:
-            os.link(source, target, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+            os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor, follow_symlinks=False)
         else:
-            os.link(source, target, src_dir_fd=here, dst_dir_fd=here)
+            os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor)
 
     def unlink(self, name: str) -> None:
         """Remove a file; nothing happens if there is none."""
@@ -86,7 +86,7 @@ class Folder:
 
     def exchange(self, name: str, other: str) -> bool:
         """Exchange two names in one step. Return False, with nothing changed, where the system cannot."""
-        swap = _swapper()
+        swap = _exchange_function()
         if swap is None:
             return False
         code = swap(self._descriptor, os.fsencode(self._at(name)), os.fsencode(self._at(other)))
@@ -96,11 +96,11 @@ class Folder:
             raise OSError(code, os.strerror(code), name)
         return True
 
-    def sync(self, *, above: bool = False) -> None:
+    def sync(self, *, parents: bool = False) -> None:
         """Make changed names last through a power cut, where folders can be synced.
 
         Args:
-            above: also sync the folders that lead here.
+            parents: also sync the folders that lead here.
         """
         if os.name == "nt":
             return
@@ -110,7 +110,7 @@ class Folder:
                 _sync(descriptor)
             finally:
                 os.close(descriptor)
-        for descriptor in reversed(self._descriptors if above else self._descriptors[-1:]):
+        for descriptor in reversed(self._descriptors if parents else self._descriptors[-1:]):
             _sync(descriptor)
 
     def _at(self, name: str) -> str:
@@ -133,7 +133,7 @@ def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Gener
     if make:
         _make_base(base)
     if not BY_DESCRIPTOR:
-        yield Folder(_by_path(base, names, make=make))
+        yield Folder(_checked_path(base, names, make=make))
         return
     with ExitStack() as opened:
         descriptors = [os.open(base, _FOLDER)]
@@ -151,12 +151,12 @@ def _make_base(base: str) -> None:
     """Create the base and what leads there, and make each new folder last through a power cut."""
     if os.path.isdir(base):  # noqa: PTH112 - as above
         return
-    above = os.path.dirname(base)  # noqa: PTH120 - as above
-    if above and above != base:
-        _make_base(above)
+    parent = os.path.dirname(base)  # noqa: PTH120 - as above
+    if parent and parent != base:
+        _make_base(parent)
     with suppress(FileExistsError):
         os.mkdir(base)
-        Folder(above or os.curdir).sync()
+        Folder(parent or os.curdir).sync()
 
 
 def _inner(folder: int, name: str, path: str, *, make: bool) -> int:
@@ -172,11 +172,11 @@ def _inner(folder: int, name: str, path: str, *, make: bool) -> int:
         return _inner(folder, name, path, make=False)
     except OSError:
         with suppress(FileNotFoundError):
-            _expect_no_link(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+            _refuse_link(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
         raise
 
 
-def _by_path(base: str, names: Sequence[str], *, make: bool) -> str:
+def _checked_path(base: str, names: Sequence[str], *, make: bool) -> str:
     """Look at each name, for systems without `openat`."""
     path = base
     for name in names:
@@ -184,12 +184,12 @@ def _by_path(base: str, names: Sequence[str], *, make: bool) -> str:
         if make:
             with suppress(FileExistsError):
                 os.mkdir(path)
-        _expect_no_link(os.lstat(path), path)
+        _refuse_link(os.lstat(path), path)
     return path
 
 
-def _expect_no_link(found: os.stat_result, path: str) -> None:
-    if stat.S_ISLNK(found.st_mode):
+def _refuse_link(status: os.stat_result, path: str) -> None:
+    if stat.S_ISLNK(status.st_mode):
         raise PathRefused(f"{path!r} is a symbolic link and is not followed.", remedy="Make it a plain folder.")
 
 
@@ -202,14 +202,14 @@ def _sync(descriptor: int) -> None:
 
 
 @cache
-def _swapper() -> Callable[[int | None, bytes, bytes], int] | None:
+def _exchange_function() -> Callable[[int | None, bytes, bytes], int] | None:
     """Return what exchanges two names in a folder and returns an error number, or None if the system has no such."""
-    known = _EXCHANGE.get(sys.platform)
-    if known is None:
+    exchange_call = _EXCHANGE.get(sys.platform)
+    if exchange_call is None:
         return None
     import ctypes
 
-    name, flag, here = known
+    name, flag, current_folder = exchange_call
     try:
         function = getattr(ctypes.CDLL(None, use_errno=True), name)
     except (OSError, AttributeError):
@@ -218,7 +218,7 @@ def _swapper() -> Callable[[int | None, bytes, bytes], int] | None:
     function.restype = ctypes.c_int
 
     def swap(folder: int | None, one: bytes, other: bytes) -> int:
-        at = here if folder is None else folder
-        return ctypes.get_errno() if function(at, one, at, other, flag) else 0
+        descriptor = current_folder if folder is None else folder
+        return ctypes.get_errno() if function(descriptor, one, descriptor, other, flag) else 0
 
     return swap

@@ -44,16 +44,18 @@ class Removal:
 
 def all_of(content: bytes) -> tuple[RemovedPassage, ...]:
     """The whole note as one passage."""
-    lines = _read(content)
+    lines = _decode_lines(content)
     return (_passage(lines, 0, len(lines)),) if lines else ()
 
 
 def lines_of(content: bytes, first: int, last: int) -> tuple[RemovedPassage, ...]:
     """The lines from `first` to `last`. Raises UsageError where the note has no such lines."""
-    lines = _read(content)
+    lines = _decode_lines(content)
     if not 1 <= first <= last <= len(lines):
-        asked = f"line {first}" if first == last else f"lines {first} to {last}"
-        raise UsageError(f"There is no {asked}: the note has {len(lines)} lines.", remedy="Look with: memoriter get")
+        requested = f"line {first}" if first == last else f"lines {first} to {last}"
+        raise UsageError(
+            f"There is no {requested}: the note has {len(lines)} lines.", remedy="Look with: memoriter get"
+        )
     return (_passage(lines, first - 1, last),)
 
 
@@ -66,19 +68,19 @@ def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
 
     The time is proportional to the length of the note.
     """
-    lines = _read(content)
-    hits = list(_hits(_words(lines), text))
+    lines = _decode_lines(content)
+    hits = list(_find_text(_normalize_lines(lines), text))
     if not hits:
         return ()
-    return tuple(_passage(lines, start, end) for start, end in _joined(_spans(lines, hits)))
+    return tuple(_passage(lines, start, end) for start, end in _merge_spans(_spans_to_remove(lines, hits)))
 
 
 def holds(content: str, text: str) -> bool:
     """Whether the text is in there, compared as `blocks_with` does."""
-    return next(_hits(_words([content]), text), None) is not None
+    return next(_find_text(_normalize_lines([content]), text), None) is not None
 
 
-def without(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
+def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
     """The note without the lines of the passages; every other byte is as it was."""
     gone = {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
     return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
@@ -98,7 +100,7 @@ def take_out(removal: Removal, workspace: Workspace) -> None:
     content = workspace.raw(removal.path).content
     if bytes_hash(content) != removal.hash:
         raise WriteConflict(f"{removal.path!r} has changed since it was read.", remedy="Look and ask again.")
-    workspace.replace(removal.path, without(content, removal.passages), expected=removal.hash)
+    workspace.replace(removal.path, remove_passages(content, removal.passages), expected=removal.hash)
 
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -106,7 +108,7 @@ _SPACE = re.compile(r"\s+")
 _TABLE = re.compile(r"[ \t]*\|")
 
 
-def _read(content: bytes) -> list[str]:
+def _decode_lines(content: bytes) -> list[str]:
     """The lines without their ends; as elsewhere, only a line feed ends one, and wrong bytes are U+FFFD."""
     return [
         line.rstrip(b"\r\n").decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))
@@ -118,7 +120,7 @@ def _passage(lines: Sequence[str], start: int, end: int) -> RemovedPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _NormalizedText:
     """A text in which one space stands for any white space, with the line that each part comes from."""
 
     text: str
@@ -131,7 +133,7 @@ class _Words:
         return self.lines[bisect_right(self.starts, at) - 1]
 
 
-def _words(lines: Sequence[str]) -> _Words:
+def _normalize_lines(lines: Sequence[str]) -> _NormalizedText:
     parts, starts, numbers, at = list[str](), list[int](), list[int](), 0
     for number, line in enumerate(lines):
         if part := " ".join(normalize("NFC", line).split()):
@@ -139,26 +141,26 @@ def _words(lines: Sequence[str]) -> _Words:
             starts.append(at)
             numbers.append(number)
             at += len(part) + 1
-    return _Words(" ".join(parts), starts, numbers)
+    return _NormalizedText(" ".join(parts), starts, numbers)
 
 
-def _hits(words: _Words, text: str) -> Iterator[tuple[int, int]]:
+def _find_text(words: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
     """Yield the first and last line of every place where the text is, from 0, each pair of lines once."""
-    wanted, last = " ".join(normalize("NFC", text).split()), None
-    at = words.text.find(wanted) if wanted else -1
+    needle, last = " ".join(normalize("NFC", text).split()), None
+    at = words.text.find(needle) if needle else -1
     while at >= 0:
-        end = at + len(wanted)
+        end = at + len(needle)
         hit = words.line(at), words.line(end - 1)
         if hit != last:
             last = hit
             yield hit
-        at = words.text.find(wanted, end)
+        at = words.text.find(needle, end)
 
 
-def _spans(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """What goes for a text in these lines: `start` to before `end`."""
     blocks = scan_closed_blocks(lines)
-    ends, after = [block.end for block in blocks], _subtree_ends(blocks)
+    ends, subtree_ends = [block.end for block in blocks], _subtree_ends(blocks)
     for first, last in hits:
         at = bisect_right(ends, first)
         while at < len(blocks) and blocks[at].start <= last:
@@ -167,28 +169,26 @@ def _spans(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tu
             if block.kind in {"front", "heading"} or (block.kind == "text" and _TABLE.match(lines[start])):
                 yield start, end
             else:
-                yield block.start, after[at]
+                yield block.start, subtree_ends[at]
             at += 1
 
 
 def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
     """Where each block ends, a list item with all inside it: what is inside would else belong to another item."""
-    after, inside = [len(blocks)] * len(blocks), list[int]()
+    ends, open_items = [len(blocks)] * len(blocks), list[int]()
     for at, block in enumerate(blocks):
-        while inside and blocks[inside[-1]].depth >= block.depth:
-            after[inside.pop()] = at
-        inside.append(at)
-    return [
-        blocks[end - 1].end if block.kind == "item" else block.end for block, end in zip(blocks, after, strict=True)
-    ]
+        while open_items and blocks[open_items[-1]].depth >= block.depth:
+            ends[open_items.pop()] = at
+        open_items.append(at)
+    return [blocks[end - 1].end if block.kind == "item" else block.end for block, end in zip(blocks, ends, strict=True)]
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Spans in their order, those that overlap or touch as one."""
-    done: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if done and start <= done[-1][1]:
-            done[-1] = done[-1][0], max(done[-1][1], end)
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
         else:
-            done.append((start, end))
-    return done
+            merged.append((start, end))
+    return merged

@@ -35,18 +35,18 @@ _CLASSES = {
 
 def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
     """Return whether the names of a path match the names of a glob; `**` stands for any number of folders."""
-    at = since = 0
-    back: int | None = None
+    at = star_start = 0
+    after_star: int | None = None
     """The name of the glob after the last `**`; `since` is where its part of the path began."""
     position = 0
     while at < len(names):
         if position < len(glob) and glob[position] == "**":
-            back, since, position = position + 1, at, position + 1
+            after_star, star_start, position = position + 1, at, position + 1
         elif position < len(glob) and fnmatchcase(names[at], glob[position]):
             at, position = at + 1, position + 1
-        elif back is not None:
-            since += 1
-            at, position = since, back
+        elif after_star is not None:
+            star_start += 1
+            at, position = star_start, after_star
         else:
             return False
     return all(name == "**" for name in glob[position:])
@@ -60,17 +60,17 @@ def spread_braces(pattern: str) -> tuple[str, ...] | None:
     """
     if len(pattern) > LONGEST_PATTERN:
         return None
-    waiting, done = [pattern], set[str]()
-    while waiting:
-        head = waiting.pop()
-        found = next((each for each in _BRACES.finditer(head) if "," in each[1]), None)
-        if found is None:
-            done.add(head)
+    pending, globs = [pattern], set[str]()
+    while pending:
+        glob = pending.pop()
+        match = next((each for each in _BRACES.finditer(glob) if "," in each[1]), None)
+        if match is None:
+            globs.add(glob)
         else:
-            waiting += [head[: found.start()] + choice + head[found.end() :] for choice in found[1].split(",")]
-        if len(waiting) + len(done) > MOST_ALTERNATIVES:
+            pending += [glob[: match.start()] + choice + glob[match.end() :] for choice in match[1].split(",")]
+        if len(pending) + len(globs) > MOST_ALTERNATIVES:
             return None
-    return tuple(sorted(done))
+    return tuple(sorted(globs))
 
 
 @lru_cache(maxsize=2_048)
@@ -89,12 +89,12 @@ def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
     if not anchored and parts != ["**"]:
         parts = ["**", *parts]
     try:
-        return re.compile(_path(parts), re.DOTALL)
+        return re.compile(_path_regex(parts), re.DOTALL)
     except (ValueError, re.error):
         return None
 
 
-def _path(parts: Sequence[str]) -> str:
+def _path_regex(parts: Sequence[str]) -> str:
     """The regular expression for a path, from the names of a pattern."""
     if parts == ["**"]:
         return ".+"
@@ -103,18 +103,18 @@ def _path(parts: Sequence[str]) -> str:
         if part == "**":
             runs.append([])
         else:
-            runs[-1].append(_name(part))
+            runs[-1].append(_name_regex(part))
     runs = [runs[0], *(run for run in runs[1:-1] if run), *runs[1:][-1:]]
     first, *rest = ("/".join(run) for run in runs)
     if not rest:
         return first
     *inner, last = rest
-    found = f"{first}/" if first else ""
-    found += "".join(f"(?>(?:[^/]++/)*?{run}/)" for run in inner)
-    return found + (f"(?:[^/]++/)*{last}" if last else ".+")
+    expression = f"{first}/" if first else ""
+    expression += "".join(f"(?>(?:[^/]++/)*?{run}/)" for run in inner)
+    return expression + (f"(?:[^/]++/)*{last}" if last else ".+")
 
 
-def _name(part: str) -> str:
+def _name_regex(part: str) -> str:
     """The regular expression for one name. Raises ValueError where no name can match."""
     pieces: list[list[str]] = [[]]
     at = 0
@@ -126,8 +126,8 @@ def _name(part: str) -> str:
         elif character == "?":
             pieces[-1].append("[^/]")
         elif character == "[":
-            found, at = _class(part, at)
-            pieces[-1].append(found)
+            expression, at = _class_regex(part, at)
+            pieces[-1].append(expression)
         elif character == "\\":
             if at == len(part):
                 raise ValueError("it ends in a backslash")
@@ -147,7 +147,7 @@ def _name(part: str) -> str:
     return f"{first}{stars}[^/]*{last}(?![^/])" if last else f"{first}{stars}[^/]*+"
 
 
-def _class(part: str, at: int) -> tuple[str, int]:
+def _class_regex(part: str, at: int) -> tuple[str, int]:
     """A bracket expression that begins before `at`, and where it ends. Raises ValueError where it does not end."""
     negated = part[at : at + 1] in {"!", "^"}
     at += negated
@@ -158,24 +158,24 @@ def _class(part: str, at: int) -> tuple[str, int]:
             raise ValueError("a bracket is not closed")
         first = False
         if part.startswith("[:", at) and (end := part.find(":]", at, at + 12)) > 0:
-            members.append(_CLASSES[part[at + 2 : end]] if part[at + 2 : end] in _CLASSES else _refuse(part))
+            members.append(_CLASSES[part[at + 2 : end]] if part[at + 2 : end] in _CLASSES else _reject_range(part))
             at = end + 2
             continue
-        low, at = _member(part, at)
+        low, at = _read_member(part, at)
         if part[at : at + 1] == "-" and part[at + 1 : at + 2] not in {"]", ""}:
-            high, at = _member(part, at + 1)
-            members.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else _refuse(part))
+            high, at = _read_member(part, at + 1)
+            members.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else _reject_range(part))
         else:
             members.append(re.escape(low))
     return f"(?!/)[{'^' if negated else ''}{''.join(members)}]", at + 1
 
 
-def _member(part: str, at: int) -> tuple[str, int]:
+def _read_member(part: str, at: int) -> tuple[str, int]:
     at += part[at : at + 1] == "\\"
     if at >= len(part):
         raise ValueError("a bracket is not closed")
     return part[at], at + 1
 
 
-def _refuse(part: str) -> str:
+def _reject_range(part: str) -> str:
     raise ValueError(f"{part!r} has a range that git does not know")

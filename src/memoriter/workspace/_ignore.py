@@ -17,7 +17,7 @@ IGNORE_FILE = ".memoryignore"
 MOST_PATTERNS = 1_000
 """Patterns that may hold for one path: each path is compared with all of them."""
 _LONGEST_IGNORE_FILE = 1 << 20
-_LEFT_OUT = "Everything below its folder is left out"
+_EXCLUDED = "Everything below its folder is left out"
 _FOLDERS = frozenset(
     {".git", "node_modules", ".pnpm-store", ".venv", "venv", ".tox", "__pycache__", ".trash", ".obsidian"}
 )
@@ -53,16 +53,16 @@ class Patterns:
 
     rules: tuple[tuple[re.Pattern[str], bool, bool], ...]
     """Each pattern, whether it leaves out (or takes back in), and whether it is for folders only."""
-    anything: re.Pattern[str]
+    any_pattern: re.Pattern[str]
     """All patterns as one: most paths match none of them."""
 
     def decision(self, path: str, *, folder: bool) -> bool | None:
         """Return whether the last pattern that matches leaves the path out, or `None` where none does."""
-        if self.anything.fullmatch(path) is None:
+        if self.any_pattern.fullmatch(path) is None:
             return None
-        for pattern, leaves_out, folders_only in reversed(self.rules):
+        for pattern, excluded, folders_only in reversed(self.rules):
             if (folder or not folders_only) and pattern.fullmatch(path):
-                return leaves_out
+                return excluded
         return None
 
 
@@ -72,30 +72,30 @@ class Rules:
 
     chain: tuple[tuple[int, Patterns], ...] = ()
     """How many characters of a path (from the top) lead to the ignore file's folder, and its patterns."""
-    refused: str = ""
+    refused_reason: str = ""
     """Why the last ignore file cannot be used. Then everything below its folder is left out: what its owner meant to
     keep out must not get in because the file is too large."""
-    unread: str = ""
+    unread_reason: str = ""
     """Why the ignore file of the folder that was entered last does not count."""
 
-    def entering(self, folder: str, prefix: str) -> Rules:
+    def enter(self, folder: str, prefix: str) -> Rules:
         """The rules inside `folder` (on disk), which is `prefix` seen from the top: empty, or with a `/` at its end."""
-        if self.refused:
+        if self.refused_reason:
             return self
-        lines, unread = _read(os.path.join(folder, IGNORE_FILE))
+        lines, unread = _read_patterns(os.path.join(folder, IGNORE_FILE))
         if not lines:
-            return replace(self, unread=unread) if unread != self.unread else self
+            return replace(self, unread_reason=unread) if unread != self.unread_reason else self
         if sum(len(patterns.rules) for _, patterns in self.chain) + len(lines) > MOST_PATTERNS:
-            return replace(self, refused=f"there are more than {MOST_PATTERNS} patterns. {_LEFT_OUT}")
+            return replace(self, refused_reason=f"there are more than {MOST_PATTERNS} patterns. {_EXCLUDED}")
         if any(len(line) > LONGEST_PATTERN for line in lines):
-            return replace(self, refused=f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_LEFT_OUT}")
+            return replace(self, refused_reason=f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_EXCLUDED}")
         patterns = _compile(lines)
         chain = (*self.chain, (len(prefix), patterns)) if patterns else self.chain
-        return replace(self, chain=chain, unread="")
+        return replace(self, chain=chain, unread_reason="")
 
     def excludes(self, path: str, *, folder: bool) -> bool:
         """Is `path`, seen from the top, left out? Its own name only: ask for each folder above it first."""
-        if self.refused:
+        if self.refused_reason:
             return True
         for start, patterns in reversed(self.chain):
             decision = patterns.decision(path[start:], folder=folder)
@@ -104,7 +104,7 @@ class Rules:
         return False
 
 
-def _read(file: str) -> tuple[tuple[str, ...], str]:
+def _read_patterns(file: str) -> tuple[tuple[str, ...], str]:
     """Return the lines of an ignore file that may be patterns, and why the file does not count.
 
     Of a file that is too large, more lines are returned than are allowed.
@@ -127,11 +127,11 @@ def _compile(lines: tuple[str, ...]) -> Patterns | None:
     rules: list[tuple[re.Pattern[str], bool, bool]] = []
     for line in lines:
         text = line if line.endswith("\\ ") else line.rstrip()
-        leaves_out = not text.startswith("!")
+        excluded = not text.startswith("!")
         text = text.removeprefix("!")
         folders_only = text.endswith("/")
         if pattern := ignore_pattern(text.removesuffix("/")):
-            rules.append((pattern, leaves_out, folders_only))
+            rules.append((pattern, excluded, folders_only))
     if not rules:
         return None
     return Patterns(tuple(rules), re.compile("|".join(f"(?:{rule[0].pattern})" for rule in rules), re.DOTALL))

@@ -30,17 +30,17 @@ class RawLine:
     """Whether a newline ends it; the last line may still be growing."""
 
 
-def lines_from(file: BinaryIO, offset: int, before: int, size: int) -> Iterator[RawLine]:
+def lines_from(file: BinaryIO, offset: int, lines_before: int, size: int) -> Iterator[RawLine]:
     """The lines from a place in the file on.
 
     Args:
         file: opened for reading.
         offset: where a line begins, in bytes.
-        before: how many lines are before it.
+        lines_before: how many lines are before it.
         size: bytes of the file that count; what is written later is left for later.
     """
     file.seek(offset)
-    number = before
+    number = lines_before
     while offset < size:
         content = file.readline(min(LONGEST_LINE + 1, size - offset))
         if not content:
@@ -66,17 +66,17 @@ def _line_end(file: BinaryIO, offset: int, size: int) -> tuple[int, bool]:
 def newlines_between(file: BinaryIO, start: int, end: int) -> int:
     """How many lines end between two places."""
     file.seek(start)
-    found = 0
+    count = 0
     while start < end and (block := file.read(min(_BLOCK, end - start))):
-        found += block.count(b"\n")
+        count += block.count(b"\n")
         start += len(block)
-    return found
+    return count
 
 
 def mark_of(file: BinaryIO, read: int) -> str:
     """By which the first `read` bytes are known again: a hash of their beginning and of their end."""
     file.seek(0)
-    known = hashlib.sha256(file.read(min(_HEAD, read)))
+    digest = hashlib.sha256(file.read(min(_HEAD, read)))
     file.seek(max(0, read - _TAIL))
-    known.update(file.read(min(_TAIL, read)))
-    return known.hexdigest()[:32]
+    digest.update(file.read(min(_TAIL, read)))
+    return digest.hexdigest()[:32]

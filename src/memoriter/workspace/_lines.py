@@ -19,17 +19,17 @@ def chunk_lines(text: str, *, tokens: float = 400, overlap: float = 80) -> tuple
     limit = max(_SMALLEST, tokens * _PER_TOKEN)
     carry = max(0, overlap * _PER_TOKEN)
     chunks: list[Chunk] = []
-    held: list[_Piece] = []
-    held_size = 0
+    pending: list[_Piece] = []
+    pending_size = 0
     for number, line in enumerate(text.split("\n"), 1):
         for piece, size in _pieces(line, limit):
-            if held and held_size + size > limit:
-                chunks.append(_chunk(held))
-                held = _carried(held, carry)
-                held_size = sum(size for _, _, size in held)
-            held.append((number, piece, size))
-            held_size += size
-    chunks.append(_chunk(held))
+            if pending and pending_size + size > limit:
+                chunks.append(_chunk(pending))
+                pending = _overlap_tail(pending, carry)
+                pending_size = sum(size for _, _, size in pending)
+            pending.append((number, piece, size))
+            pending_size += size
+    chunks.append(_chunk(pending))
     return tuple(chunks)
 
 
@@ -41,7 +41,7 @@ def _chunk(pieces: list[_Piece]) -> Chunk:
     return Chunk(pieces[0][0], pieces[-1][0], "\n".join(text for _, text, _ in pieces))
 
 
-def _carried(pieces: list[_Piece], size: float) -> list[_Piece]:
+def _overlap_tail(pieces: list[_Piece], size: float) -> list[_Piece]:
     """The shortest tail that is at least `size` long."""
     if size <= 0:
         return []

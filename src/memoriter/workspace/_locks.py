@@ -42,26 +42,26 @@ def locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bool = 
         PathRefused: it is a device or a pipe.
     """
     while True:
-        with ExitStack() as held:
+        with ExitStack() as stack:
             try:
-                waiting = _opened(held, folder, name, os.O_RDONLY)
-                _expect_plain(folder, name, waiting)
-                _lock(held, folder, name, waiting)
-                descriptor = _opened(held, folder, name, flags) if flags else waiting
+                lock_descriptor = _open_in(stack, folder, name, os.O_RDONLY)
+                _require_plain_file(folder, name, lock_descriptor)
+                _lock(stack, folder, name, lock_descriptor)
+                descriptor = _open_in(stack, folder, name, flags) if flags else lock_descriptor
             except FileNotFoundError:
                 if not make:
                     raise
                 _create_empty(folder, name)
                 continue
-            if _same(waiting, descriptor) and is_at(folder, name, waiting):
+            if _is_same_file(lock_descriptor, descriptor) and is_at(folder, name, lock_descriptor):
                 yield descriptor
                 return
 
 
 def is_at(folder: Folder, name: str, descriptor: int) -> bool:
     """Return whether the open file still is the one of that name: another process may have replaced it."""
-    found = folder.look(name)
-    return found is not None and os.path.samestat(os.fstat(descriptor), found)
+    status = folder.look(name)
+    return status is not None and os.path.samestat(os.fstat(descriptor), status)
 
 
 def read_all(descriptor: int) -> bytes:
@@ -70,7 +70,7 @@ def read_all(descriptor: int) -> bytes:
     return b"".join(iter(lambda: os.read(descriptor, READ_AHEAD), b""))
 
 
-def no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
+def wait_for_no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
     """Wait until no program has a file open for writing that has lost its name, so that its content is final.
 
     Where the system does not tell, wait until the file stands still; a program that keeps it open longer is missed.
@@ -83,14 +83,14 @@ def no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
     Returns:
         False if a program still has it open for writing after that time.
     """
-    seen, still = (0, 0), 0.0
+    current, unchanged_seconds = (0, 0), 0.0
     for pause in _pauses(seconds):
         time.sleep(pause)
-        found = os.fstat(descriptor)
-        known, seen = seen, (found.st_size, found.st_mtime_ns)
-        still = still + pause if seen == known else 0.0
-        written = is_written(descriptor) if leases else None  # of a file of another user the system tells nothing
-        if written is False or (written is None and still >= _STILL_SECONDS):
+        status = os.fstat(descriptor)
+        previous, current = current, (status.st_size, status.st_mtime_ns)
+        unchanged_seconds = unchanged_seconds + pause if current == previous else 0.0
+        has_writer = is_written(descriptor) if leases else None  # of a file of another user the system tells nothing
+        if has_writer is False or (has_writer is None and unchanged_seconds >= _STILL_SECONDS):
             return True
     return False
 
@@ -118,16 +118,16 @@ def is_written(descriptor: int) -> bool | None:
 
 def _pauses(seconds: float) -> Iterator[float]:
     """Pauses from none to 20 ms that take so many seconds together."""
-    pause, left = 0.0, seconds
-    while left > 0:
+    pause, remaining = 0.0, seconds
+    while remaining > 0:
         yield pause
-        left -= max(pause, 0.001)
+        remaining -= max(pause, 0.001)
         pause = min(0.02, pause * 2 or 0.001)
 
 
-def _opened(held: ExitStack, folder: Folder, name: str, flags: int) -> int:
+def _open_in(stack: ExitStack, folder: Folder, name: str, flags: int) -> int:
     descriptor = folder.open(name, flags)
-    held.callback(os.close, descriptor)
+    stack.callback(os.close, descriptor)
     return descriptor
 
 
@@ -138,19 +138,19 @@ def _create_empty(folder: Folder, name: str) -> None:
         return
 
 
-def _expect_plain(folder: Folder, name: str, descriptor: int) -> None:
-    found = os.fstat(descriptor)
-    if stat.S_ISDIR(found.st_mode):
+def _require_plain_file(folder: Folder, name: str, descriptor: int) -> None:
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{str(Path(folder.path, name))!r} is not a plain file", remedy=MOVE)
 
 
-def _same(one: int, other: int) -> bool:
+def _is_same_file(one: int, other: int) -> bool:
     return one == other or os.path.samestat(os.fstat(one), os.fstat(other))
 
 
-def _lock(held: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
+def _lock(stack: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
     try:
         import fcntl
     except ImportError:  # Windows: locked bytes cannot be read there, so the lock is a file elsewhere
@@ -160,7 +160,7 @@ def _lock(held: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
 
         path = os.path.realpath(Path(folder.path, name))
         lock = f"memoriter-{bytes_hash(os.fsencode(path))[:32]}.lock"
-        held.enter_context(FileLock(Path(tempfile.gettempdir()) / lock))
+        stack.enter_context(FileLock(Path(tempfile.gettempdir()) / lock))
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # closing the file lets it go
@@ -168,4 +168,4 @@ def _lock(held: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
         if error.errno != errno.EBADF:
             raise
         # NFS wants a file that is open for writing.
-        fcntl.flock(_opened(held, folder, name, os.O_RDWR), fcntl.LOCK_EX)
+        fcntl.flock(_open_in(stack, folder, name, os.O_RDWR), fcntl.LOCK_EX)

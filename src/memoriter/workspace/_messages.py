@@ -22,10 +22,10 @@ SPEAKERS: dict[Speaker, str] = {"user": "User", "assistant": "Assistant"}
 
 _SPEAKERS: dict[str, Speaker] = {"user": "user", "assistant": "assistant"}
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
-_NOT_SAID = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
+_SYNTHETIC_MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 """Claude Code's marks of lines that neither the user nor the agent said to the other."""
 _CODEX_ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"})
-_WITHOUT_WORDS = frozenset(
+_NO_MESSAGE_TYPES = frozenset(
     {
         # OpenClaw
         "session",
@@ -66,7 +66,7 @@ _MILLISECONDS = 1e11
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ParsedLine:
     """What one line holds."""
 
     known: bool
@@ -83,56 +83,60 @@ class Said:
         return f"{SPEAKERS[self.speaker]}: {self.text}" if self.speaker and self.text else ""
 
 
-NOTHING = Said(known=False)
+NOT_A_TRANSCRIPT_LINE = ParsedLine(known=False)
 
 
-def fields_of(line: bytes) -> Fields | None:
+def parse_object(line: bytes) -> Fields | None:
     """The JSON object in a line; None where there is none, or only a part of one."""
     try:
-        found = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
+        value = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return None
-    return cast("Fields", found) if isinstance(found, dict) else None
+    return cast("Fields", value) if isinstance(value, dict) else None
 
 
-def said_in(fields: Fields) -> Said:
+def parse_line(fields: Fields) -> ParsedLine:
     """What is said in a line of a transcript, if anything is."""
-    time = _moment(fields)
-    kind, message, payload = _word(fields, "type"), fields.get("message"), fields.get("payload")
+    time = _timestamp(fields)
+    kind, message, payload = _string(fields, "type"), fields.get("message"), fields.get("payload")
     if kind == "message" and isinstance(message, dict):  # OpenClaw
-        return _said(cast("Fields", message), time)
+        return _parse_message(cast("Fields", message), time)
     if kind in {"user", "assistant"} and isinstance(message, dict):  # Claude Code
-        return Said(known=True, time=time) if _unsaid(fields) else _said({"role": kind, **message}, time)
+        return (
+            ParsedLine(known=True, time=time)
+            if _is_synthetic(fields)
+            else _parse_message({"role": kind, **message}, time)
+        )
     if kind in _CODEX_ENVELOPES and isinstance(payload, dict):
-        inner = cast("Fields", payload)
-        spoken = kind == "response_item" and inner.get("type") == "message"
-        return _said(inner, time) if spoken else Said(known=True, time=time)
+        item = cast("Fields", payload)
+        is_message = kind == "response_item" and item.get("type") == "message"
+        return _parse_message(item, time) if is_message else ParsedLine(known=True, time=time)
     if kind == "message" and "content" in fields:  # Codex, before its lines had envelopes
-        return _said(fields, time)
-    headed = "record_type" in fields or ("id" in fields and "timestamp" in fields and "instructions" in fields)
-    return Said(known=headed or kind in _WITHOUT_WORDS, time=time)
+        return _parse_message(fields, time)
+    is_header = "record_type" in fields or ("id" in fields and "timestamp" in fields and "instructions" in fields)
+    return ParsedLine(known=is_header or kind in _NO_MESSAGE_TYPES, time=time)
 
 
-def _word(fields: Fields, key: str) -> str:
+def _string(fields: Fields, key: str) -> str:
     """A field that names something; empty where it is not there or no text."""
-    found = fields.get(key)
-    return found if isinstance(found, str) else ""
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""
 
 
-def _unsaid(fields: Fields) -> bool:
+def _is_synthetic(fields: Fields) -> bool:
     synthetic = cast("Fields", fields["message"]).get("model") == "<synthetic>"
-    return synthetic or any(fields.get(mark) is True for mark in _NOT_SAID)
+    return synthetic or any(fields.get(mark) is True for mark in _SYNTHETIC_MARKS)
 
 
-def _said(message: Fields, time: float | None) -> Said:
-    speaker = _SPEAKERS.get(_word(message, "role"))
+def _parse_message(message: Fields, time: float | None) -> ParsedLine:
+    speaker = _SPEAKERS.get(_string(message, "role"))
     if speaker is None:
-        return Said(known=True, time=time)
-    text = spoken(message.get("content"), speaker)
-    return Said(known=True, speaker=speaker, text=text, time=time if time is not None else _moment(message))
+        return ParsedLine(known=True, time=time)
+    text = message_text(message.get("content"), speaker)
+    return ParsedLine(known=True, speaker=speaker, text=text, time=time if time is not None else _timestamp(message))
 
 
-def spoken(content: object, speaker: Speaker) -> str:
+def message_text(content: object, speaker: Speaker) -> str:
     """What a message's content says in one line: without what nobody said, secrets masked."""
     from memoriter.masking import mask
 
@@ -150,7 +154,7 @@ def _texts(content: object) -> Iterator[str]:
         for block in cast("list[object]", content):
             fields = cast("Fields", block) if isinstance(block, dict) else {}
             text = fields.get("text")
-            if _word(fields, "type") in _TEXT_BLOCKS and isinstance(text, str):
+            if _string(fields, "type") in _TEXT_BLOCKS and isinstance(text, str):
                 yield text
 
 
@@ -161,15 +165,15 @@ def one_line(texts: Iterable[str]) -> str:
     return line if line.isascii() else line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _moment(fields: Fields) -> float | None:
+def _timestamp(fields: Fields) -> float | None:
     """The `timestamp` of a line, as ISO 8601 or as a number of (milli)seconds, if it is a sensible one."""
-    written = fields.get("timestamp")
+    value = fields.get("timestamp")
     try:
-        if isinstance(written, str):
-            moment = datetime.fromisoformat(written)
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        elif isinstance(written, int | float) and not isinstance(written, bool):
-            moment = datetime.fromtimestamp(written / 1000 if written > _MILLISECONDS else written, tz=UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            moment = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, tz=UTC)
         else:
             return None
         return moment.timestamp() if _FIRST_YEAR <= moment.year <= _LAST_YEAR else None

@@ -53,10 +53,10 @@ def neutral(text: str) -> str:
     A line of the text stays a line; `\r\n` becomes `\n`.
     """
     for _ in range(_PASSES):
-        shown = without_tags(visible(text))  # without its bracket, a tag may leave a joiner that joins nothing
-        if shown == text:
+        cleaned = without_tags(visible(text))  # without its bracket, a tag may leave a joiner that joins nothing
+        if cleaned == text:
             return text
-        text = shown
+        text = cleaned
     return without_brackets(text)
 
 
@@ -69,7 +69,7 @@ def visible(text: str) -> str:
     if HIDDEN.search(text) is None:
         return text
     text = _FLAG.sub("\U0001f3f4", text.replace("\r\n", "\n").removeprefix("\ufeff").replace("\u00ad", ""))
-    return RUN.sub(_shown, text)
+    return RUN.sub(_reveal, text)
 
 
 def neutral_json(text: str) -> str:
@@ -78,9 +78,12 @@ def neutral_json(text: str) -> str:
     A model that is given the text sees what is hidden in it, and no tag; a program that parses it gets every character.
     """
 
-    def escaped(found: re.Match[str]) -> str:
-        around = (found.string[max(0, found.start() - 1) : found.start()], found.string[found.end() : found.end() + 1])
-        return found[0] if found[0] and _needed(found[0], *around) else json.dumps(found[0])[1:-1]
+    def escaped(match: re.Match[str]) -> str:
+        neighbours = (
+            match.string[max(0, match.start() - 1) : match.start()],
+            match.string[match.end() : match.end() + 1],
+        )
+        return match[0] if match[0] and _keep_needed(match[0], *neighbours) else json.dumps(match[0])[1:-1]
 
     pieces, at = list[str](), 0
     for start in sorted(brackets(text)):
@@ -101,18 +104,18 @@ def neutral_data(value: Any) -> Any:
     return value
 
 
-def _shown(found: re.Match[str]) -> str:
-    run, text = found[0], found.string
-    before = text[found.start() - 1] if found.start() else ""
-    after = text[found.end()] if found.end() < len(text) else ""
-    if len(run) <= _SHOWN_ONE_BY_ONE and (kept := _needed(run, before, after)) is not None:
+def _reveal(match: re.Match[str]) -> str:
+    run, text = match[0], match.string
+    before = text[match.start() - 1] if match.start() else ""
+    after = text[match.end()] if match.end() < len(text) else ""
+    if len(run) <= _SHOWN_ONE_BY_ONE and (kept := _keep_needed(run, before, after)) is not None:
         return kept
     if len(run) <= _SHOWN_ONE_BY_ONE:
         return "".join(f"[U+{ord(character):04X}]" for character in run)
     return f"[{len(run):,} hidden characters]"
 
 
-def _needed(run: str, before: str, after: str) -> str | None:
+def _keep_needed(run: str, before: str, after: str) -> str | None:
     """What stays of a run that the writing around it needs, or `None` where it needs none."""
     if run in {"\ufe0f", "\ufe0e"}:
         keycap = _KEYCAP.match(before) and after == "\u20e3"
@@ -127,10 +130,10 @@ def _needed(run: str, before: str, after: str) -> str | None:
         )
     if len(run) > 1:
         return None
-    return _needed_one(run, before, after)
+    return _keep_needed_one(run, before, after)
 
 
-def _needed_one(character: str, before: str, after: str) -> str | None:
+def _keep_needed_one(character: str, before: str, after: str) -> str | None:
     if character == "\u200b":
         return "" if _UNSPACED.match(before) and _UNSPACED.match(after) else None
     if character in {"\ufe00", "\ufe01", "\ufe02"}:

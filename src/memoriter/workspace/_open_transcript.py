@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.workspace._confined import refused
 from memoriter.workspace._jsonl import lines_from, mark_of, newlines_between
-from memoriter.workspace._messages import NOTHING, Said, fields_of, said_in
+from memoriter.workspace._messages import NOT_A_TRANSCRIPT_LINE, ParsedLine, parse_line, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -25,7 +25,7 @@ class TranscriptLine:
     """From 1."""
     end: int
     """Bytes from the beginning of the file to the end of the line."""
-    said: Said
+    said: ParsedLine
     too_long: bool = False
     """Whether it was left out for its length."""
 
@@ -57,11 +57,11 @@ class OpenTranscript:
                 return
             if line.number < first:
                 continue
-            fields = fields_of(line.content) if line.content is not None else None
+            fields = parse_object(line.content) if line.content is not None else None
             if fields is None and not line.ended:
                 return
-            said = NOTHING if fields is None else said_in(fields)
-            yield TranscriptLine(line.number, line.end, said, too_long=line.content is None)
+            parsed = NOT_A_TRANSCRIPT_LINE if fields is None else parse_line(fields)
+            yield TranscriptLine(line.number, line.end, parsed, too_long=line.content is None)
 
     def newlines(self, start: int) -> int:
         """How many lines end after a place. Raises PathRefused."""

@@ -50,15 +50,15 @@ def foreign_lines(lines: Sequence[str]) -> list[bool]:
     """
     foreign, until_end, column = [False] * len(lines), False, -1
     for at, line in enumerate(lines):
-        found = _MARKED.search(line) if "<!--" in line else None
-        alone = found is not None and not line[: found.start()].strip()
-        if found is not None and alone:
-            until_end, column = found[1] == "from", -1
+        match = _MARKED.search(line) if "<!--" in line else None
+        alone = match is not None and not line[: match.start()].strip()
+        if match is not None and alone:
+            until_end, column = match[1] == "from", -1
             continue
         indent = len(line) - len(line.lstrip(" \t"))
         if line.strip() and column >= 0 and indent <= column:
             column = -1
-        if found is not None and found[1] == "from":
+        if match is not None and match[1] == "from":
             column = indent
         foreign[at] = until_end or (column >= 0 and bool(line.strip()))
     return foreign

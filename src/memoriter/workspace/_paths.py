@@ -38,8 +38,8 @@ def extra_files(root: str, paths: Sequence[str]) -> tuple[str, ...]:
 
 def absolute(root: str, path: str) -> str:
     """`path` seen from `root`, with `.` and `..` worked out by name (no link is followed)."""
-    found = os.path.normpath(os.path.join(root, path))
-    return found if os.name == "nt" or not found.startswith("//") else "/" + found.lstrip("/")
+    normalized = os.path.normpath(os.path.join(root, path))
+    return normalized if os.name == "nt" or not normalized.startswith("//") else "/" + normalized.lstrip("/")
 
 
 def below(folder: str, path: str) -> tuple[str, ...] | None:
@@ -58,7 +58,7 @@ def cite(root: str, path: str) -> str:
         return path.replace(os.sep, "/")
 
 
-def misnamed(path: str, *, windows: bool) -> str | None:
+def path_fault(path: str, *, windows: bool) -> str | None:
     """Why no file can have this path, or `None`."""
     if not path:
         return "path required"
@@ -66,7 +66,7 @@ def misnamed(path: str, *, windows: bool) -> str | None:
         return f"it is longer than {LONGEST} characters"
     if fault := name_fault(path):
         return fault
-    if windows and any(_windows_trap(name) for name in path.replace("\\", "/").split("/")):
+    if windows and any(_is_windows_trap(name) for name in path.replace("\\", "/").split("/")):
         return "Windows gives this name to something that is not a file"
     return None
 
@@ -79,10 +79,10 @@ def name_fault(name: str) -> str | None:
     >>> name_fault("notes.md"), name_fault("a\\nb.md")
     (None, 'its name holds a line break or another control character')
     """
-    found = _NEVER_SHOWN.search(name)
-    if found is None:
+    match = _NEVER_SHOWN.search(name)
+    if match is None:
         return None
-    if "\ud800" <= found[0] <= "\udfff":
+    if "\ud800" <= match[0] <= "\udfff":
         return "its name is not UTF-8"
     return "its name holds a line break or another control character"
 
@@ -92,7 +92,7 @@ def shown_name(name: str) -> str:
     return _NEVER_SHOWN.sub("\ufffd", name)
 
 
-def _windows_trap(name: str) -> bool:
+def _is_windows_trap(name: str) -> bool:
     """A device, a stream (`a.md:b`), or a name whose dots and spaces at the end Windows drops."""
     drive = len(name) == 2 and name[1] == ":"
     stem = name.partition(".")[0].rstrip().lower()

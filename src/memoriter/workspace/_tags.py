@@ -88,12 +88,12 @@ _ROLES = frozenset(_ROLES_WORDS.split())
 
 def without_tags(text: str) -> str:
     """Return the text in which nothing is a tag, a role or a special token; see `neutral`."""
-    return _ROLE.sub(_role, _BRACKET.sub(_bracket, "".join(_disarmed(text))))
+    return _ROLE.sub(_role, _BRACKET.sub(_bracket, "".join(_replace_brackets(text))))
 
 
 def brackets(text: str) -> dict[int, tuple[int, str]]:
     """Return where each bracket of a tag begins: where it ends, and the parenthesis that may stand in its place."""
-    closes = [found.span() for found in _CLOSE.finditer(text)]
+    closes = [match.span() for match in _CLOSE.finditer(text)]
     edges: dict[int, tuple[int, str]] = {}
     ends = set[int]()
     next_close = line_end = 0
@@ -104,8 +104,8 @@ def brackets(text: str) -> dict[int, tuple[int, str]]:
         while next_close < len(closes) and closes[next_close][0] < inside.end():
             next_close += 1
         if line_end < inside.end():
-            found = text.find("\n", inside.end())
-            line_end = len(text) if found < 0 else found
+            newline = text.find("\n", inside.end())
+            line_end = len(text) if newline < 0 else newline
         close = closes[next_close] if next_close < len(closes) else None
         # What ends here may be an entity without its semicolon, whose letters will be a parenthesis.
         before = "" if opening.start() in ends else text[opening.start() - 1 : opening.start()]
@@ -124,7 +124,7 @@ def without_brackets(text: str) -> str:
     return without_tags(_OPEN.sub("(", text))
 
 
-def _disarmed(text: str) -> Iterator[str]:
+def _replace_brackets(text: str) -> Iterator[str]:
     """The text in pieces, with parentheses in the place of brackets."""
     at = 0
     for start, (end, parenthesis) in sorted(brackets(text).items()):
@@ -135,18 +135,18 @@ def _disarmed(text: str) -> Iterator[str]:
 
 
 def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], before: str, *, closed: bool) -> bool:
-    name, sigil = _plain(inside["name"]), inside["sigil"]
+    name, sigil = _plain_name(inside["name"]), inside["sigil"]
     words = [word for word in re.split(r"[._:▁·-]+", name) if word]
-    meant = any(word in _MEANING for word in words) or name in _MEANING
+    has_meaning = any(word in _MEANING for word in words) or name in _MEANING
     if opening["weak"]:
-        return bool(sigil) and meant
+        return bool(sigil) and has_meaning
     if opening["like"]:
-        return meant or "/" in folded(sigil) or "|" in folded(sigil)
+        return has_meaning or "/" in folded(sigil) or "|" in folded(sigil)
     if sigil:
         return not (set(sigil) == {"/"} and name in _LOOKS)
     if inside["filler"].strip(" \t\r\n") != inside["filler"]:
-        return meant and all(word in _MEANING for word in words)
-    if meant:
+        return has_meaning and all(word in _MEANING for word in words)
+    if has_meaning:
         return True
     if name in _LOOKS or before.isalnum() or before == "_" or _ADDRESS.match(text, opening.end()):
         return False
@@ -154,20 +154,20 @@ def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], befo
 
 
 @lru_cache(maxsize=4_096)
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     """A name as it looks, in lower case; `syst3m` is one, too."""
-    found = skeleton(folded(name))
-    words = {found, folded(name), *without_digits(found)}
-    return next((word for word in sorted(words) if word in _MEANING or word in _ROLES), found)
+    shape = skeleton(folded(name))
+    words = {shape, folded(name), *without_digits(shape)}
+    return next((word for word in sorted(words) if word in _MEANING or word in _ROLES), shape)
 
 
-def _bracket(found: re.Match[str]) -> str:
-    name = _plain(found["name"]).strip().replace(" ", "_").replace("-", "_")
-    if name not in _BRACKETED or (found["link"] and name not in _ALWAYS):
-        return found[0]
-    return f"({found['slash']}{found['name']})"
+def _bracket(match: re.Match[str]) -> str:
+    name = _plain_name(match["name"]).strip().replace(" ", "_").replace("-", "_")
+    if name not in _BRACKETED or (match["link"] and name not in _ALWAYS):
+        return match[0]
+    return f"({match['slash']}{match['name']})"
 
 
-def _role(found: re.Match[str]) -> str:
-    role = _plain(found["role"])
-    return f"{found['lead']}({found['role']})" if role in _ROLES else found[0]
+def _role(match: re.Match[str]) -> str:
+    role = _plain_name(match["role"])
+    return f"{match['lead']}({match['role']})" if role in _ROLES else match[0]

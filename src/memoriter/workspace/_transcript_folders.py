@@ -36,11 +36,18 @@ def transcripts_of(
         environ: `CLAUDE_CONFIG_DIR` and `CODEX_HOME` say that they are elsewhere.
     """
     own = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
-    named = [folder for path in paths if path.strip() for folder in _named(path.strip(), workspace, user_home, environ)]
+    named = [
+        folder
+        for path in paths
+        if path.strip()
+        for folder in _configured_folders(path.strip(), workspace, user_home, environ)
+    ]
     return Transcripts((*own, *named), tuple(home / "agents" for home in homes), agent)
 
 
-def _named(path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]) -> Iterator[TranscriptFolder]:
+def _configured_folders(
+    path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]
+) -> Iterator[TranscriptFolder]:
     spellings = tuple(dict.fromkeys((str(workspace), os.path.realpath(workspace))))
     if path == CLAUDE_CODE:
         projects = _program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
@@ -59,12 +66,14 @@ def _named(path: str, workspace: Path, user_home: Path, environ: Mapping[str, st
                 started_in=spellings,
             )
     else:
-        written = user_home / path[2:] if path.startswith(("~/", "~\\")) else user_home if path == "~" else Path(path)
-        at = Path(os.path.abspath(workspace / written))  # noqa: PTH100 - resolving would follow the link
-        cited = f"{CITED}/{at.name}" if at.name else CITED
-        yield TranscriptFolder(at, cited, deep=not path.endswith(SUFFIX), configured=True)
+        configured_path = (
+            user_home / path[2:] if path.startswith(("~/", "~\\")) else user_home if path == "~" else Path(path)
+        )
+        absolute_path = Path(os.path.abspath(workspace / configured_path))  # noqa: PTH100 - resolving would follow the link
+        cited = f"{CITED}/{absolute_path.name}" if absolute_path.name else CITED
+        yield TranscriptFolder(absolute_path, cited, deep=not path.endswith(SUFFIX), configured=True)
 
 
-def _program_home(environ: Mapping[str, str], variable: str, usual: Path) -> Path:
-    given = environ.get(variable, "").strip()
-    return Path(given) if given else usual
+def _program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:
+    value = environ.get(variable, "").strip()
+    return Path(value) if value else default

@@ -66,20 +66,20 @@ class Transcripts:
 
     def scan(self) -> Scan:
         """All transcripts, and all that looked like one: one listing of each folder, one stat of each file."""
-        look = _TranscriptScan()
+        scan = _TranscriptScan()
         for folder in self.folders:
-            if self._of_another(folder.at):
-                look.skip(folder.cited, "other_agent", f"{str(folder.at)!r} belongs to another agent")
+            if self._belongs_to_other_agent(folder.at):
+                scan.skip(folder.cited, "other_agent", f"{str(folder.at)!r} belongs to another agent")
             else:
-                self._folder(folder, look)
-        sources = sorted(look.sources.values(), key=lambda source: source.path)
-        skipped = sorted(look.skipped.values(), key=lambda skip: skip.path)
-        return Scan(tuple(sources), tuple(skipped), look.folders)
+                self._scan_folder(folder, scan)
+        sources = sorted(scan.sources.values(), key=lambda source: source.path)
+        skipped = sorted(scan.skipped.values(), key=lambda skip: skip.path)
+        return Scan(tuple(sources), tuple(skipped), scan.folders)
 
     def find(self, path: str) -> Source | None:
         """The transcript at a cited or absolute path, as the disk has it now."""
-        wanted = path.strip().removeprefix("./")
-        return next((each for each in self.scan().sources if wanted in {each.path, str(each.file)}), None)
+        target = path.strip().removeprefix("./")
+        return next((each for each in self.scan().sources if target in {each.path, str(each.file)}), None)
 
     def cites(self, path: str) -> bool:
         """Whether a cited or absolute path is one that a transcript may have."""
@@ -98,11 +98,11 @@ class Transcripts:
         """
         from memoriter.workspace._open_transcript import OpenTranscript
 
-        with open_plain(self._place(source)) as (file, found):
-            if found.st_nlink > 1:
+        with open_plain(self._locate(source)) as (file, status):
+            if status.st_nlink > 1:
                 raise refused(source.path, _HARD_LINK)
-            fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found))
-            yield OpenTranscript(file, fresh)
+            current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status))
+            yield OpenTranscript(file, current)
 
     def read(self, path: str, *, start: int | None, lines: int | None, max_chars: int) -> Excerpt:
         """What was said in the lines of a transcript, each message as one line.
@@ -110,98 +110,98 @@ class Transcripts:
         Raises:
             PathRefused: the path is not one of this agent's transcripts.
         """
-        if (found := self.find(path)) is None:
+        if (source := self.find(path)) is None:
             raise refused(path, "it is not one of this agent's transcripts")
         first = max(1, start or 1)
         last = first + max(1, lines) - 1 if lines is not None and (start or lines) else None
-        kept: list[str] = []
+        messages: list[str] = []
         length = 0
-        with self.opened(found) as transcript:
+        with self.opened(source) as transcript:
             for each in transcript.lines(first=first):
                 if last is not None and each.number > last:
                     break
                 if not (line := each.said.rendered):
                     continue
                 if length + len(line) > max_chars:
-                    kept += [line[:max_chars]] if not kept else []
-                    return Excerpt(found.path, "\n".join(kept), truncated=True)
-                kept.append(line)
+                    messages += [line[:max_chars]] if not messages else []
+                    return Excerpt(source.path, "\n".join(messages), truncated=True)
+                messages.append(line)
                 length += len(line) + 1
-        return Excerpt(found.path, "\n".join(kept))
+        return Excerpt(source.path, "\n".join(messages))
 
-    def _folder(self, folder: TranscriptFolder, look: _TranscriptScan) -> None:
+    def _scan_folder(self, folder: TranscriptFolder, scan: _TranscriptScan) -> None:
         at = str(folder.at)
         try:
-            found = os.stat(at)
+            status = os.stat(at)
         except (OSError, ValueError) as error:
             if folder.configured:
                 missing = isinstance(error, FileNotFoundError | NotADirectoryError)
                 why = "nothing is there" if missing else getattr(error, "strerror", None) or str(error)
-                look.skip(folder.cited, "missing" if missing else "unreadable", f"{at!r}: {why}")
+                scan.skip(folder.cited, "missing" if missing else "unreadable", f"{at!r}: {why}")
             return
-        if not stat.S_ISDIR(found.st_mode):
-            self._file(folder, at, folder.cited, found, look)
+        if not stat.S_ISDIR(status.st_mode):
+            self._scan_file(folder, at, folder.cited, status, scan)
             return
-        look.folders[at] = found.st_ino
-        waiting = [(at, folder.cited, 0)]
-        while waiting:
-            place, cited, depth = waiting.pop()
-            for entry in _entries(place, cited, look):
+        scan.folders[at] = status.st_ino
+        pending = [(at, folder.cited, 0)]
+        while pending:
+            place, cited, depth = pending.pop()
+            for entry in _entries(place, cited, scan):
                 inner = f"{cited}/{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    if folder.deep and depth < DEEPEST and not self._of_another(Path(entry.path)):
-                        look.folders[entry.path] = entry.inode()
-                        waiting.append((entry.path, inner, depth + 1))
+                    if folder.deep and depth < DEEPEST and not self._belongs_to_other_agent(Path(entry.path)):
+                        scan.folders[entry.path] = entry.inode()
+                        pending.append((entry.path, inner, depth + 1))
                 elif entry.name.endswith(SUFFIX) and entry.name.startswith(folder.prefix):
-                    self._entry(folder, entry, inner, look)
+                    self._scan_entry(folder, entry, inner, scan)
 
-    def _entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, look: _TranscriptScan) -> None:
+    def _scan_entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, scan: _TranscriptScan) -> None:
         if fault := name_fault(entry.name):
-            look.skip(cited, "unreadable", fault)
+            scan.skip(cited, "unreadable", fault)
         elif entry.is_symlink():
-            look.skip(cited, "symlink", _SYMLINK)
+            scan.skip(cited, "symlink", _SYMLINK)
         else:
             try:
-                self._file(folder, entry.path, cited, entry.stat(follow_symlinks=False), look)
+                self._scan_file(folder, entry.path, cited, entry.stat(follow_symlinks=False), scan)
             except FileNotFoundError:
                 return
             except OSError as error:
-                look.skip(cited, "unreadable", error.strerror or str(error))
+                scan.skip(cited, "unreadable", error.strerror or str(error))
 
-    def _file(
-        self, folder: TranscriptFolder, path: str, cited: str, found: os.stat_result, look: _TranscriptScan
+    def _scan_file(
+        self, folder: TranscriptFolder, path: str, cited: str, status: os.stat_result, scan: _TranscriptScan
     ) -> None:
-        if not stat.S_ISREG(found.st_mode):
-            look.skip(cited, "special", "it is a device, pipe or socket")
+        if not stat.S_ISREG(status.st_mode):
+            scan.skip(cited, "special", "it is a device, pipe or socket")
         elif not path.endswith(SUFFIX):
-            look.skip(cited, "not_transcript", f"{path!r}: only files that end in {SUFFIX} are transcripts")
-        elif (found.st_dev, found.st_ino) in look.inodes:
+            scan.skip(cited, "not_transcript", f"{path!r}: only files that end in {SUFFIX} are transcripts")
+        elif (status.st_dev, status.st_ino) in scan.inodes:
             return
-        elif found.st_nlink > 1:
-            look.skip(cited, "hard_link", _HARD_LINK)
-        elif self._here(folder, path, found):
-            look.inodes.add((found.st_dev, found.st_ino))
-            name = look.free_name(cited, path)
-            look.sources[name] = Source(name, "sessions", Path(path), found.st_size, changed_ns(found))
+        elif status.st_nlink > 1:
+            scan.skip(cited, "hard_link", _HARD_LINK)
+        elif self._started_here(folder, path, status):
+            scan.inodes.add((status.st_dev, status.st_ino))
+            name = scan.free_name(cited, path)
+            scan.sources[name] = Source(name, "sessions", Path(path), status.st_size, changed_ns(status))
 
-    def _here(self, folder: TranscriptFolder, path: str, found: os.stat_result) -> bool:
+    def _started_here(self, folder: TranscriptFolder, path: str, status: os.stat_result) -> bool:
         if not folder.started_in:
             return True
-        key = (path, found.st_ino)
+        key = (path, status.st_ino)
         if (started := self._started.get(key)) is None:
             started = self._started[key] = _started_in(path)
         return started is not None and any(below(place, started) is not None for place in folder.started_in)
 
-    def _of_another(self, path: Path) -> bool:
+    def _belongs_to_other_agent(self, path: Path) -> bool:
         """Whether a path lies in the folder of another agent."""
         real = os.path.realpath(path)
         inside = (below(os.path.realpath(agents), real) for agents in self.agents)
         return any(names and names[0] != self.agent for names in inside)
 
-    def _place(self, source: Source) -> ReadablePath:
+    def _locate(self, source: Source) -> ReadablePath:
         for folder in self.folders:
             names = below(str(folder.at), str(source.file))
-            if names is not None and not self._of_another(source.file.parent):
+            if names is not None and not self._belongs_to_other_agent(source.file.parent):
                 if names:
                     return ReadablePath(str(folder.at), names, source.path)
                 real = Path(os.path.realpath(folder.at))
@@ -217,8 +217,8 @@ class _TranscriptScan:
     inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def skip(self, cited: str, reason: str, message: str) -> None:
-        shown = shown_name(cited)
-        self.skipped.setdefault(shown, Skipped(shown, reason, message))
+        name = shown_name(cited)
+        self.skipped.setdefault(name, Skipped(name, reason, message))
 
     def free_name(self, cited: str, path: str) -> str:
         """How a file is cited whose name another one may have: by its place, which stays as it is."""
@@ -228,24 +228,24 @@ class _TranscriptScan:
         return f"{cited.removesuffix(SUFFIX)}-{digest}{SUFFIX}"
 
 
-def _entries(place: str, cited: str, look: _TranscriptScan) -> list[os.DirEntry[str]]:
+def _entries(place: str, cited: str, scan: _TranscriptScan) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(place) as listing:
             return sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
-        look.skip(cited, "unreadable", error.strerror or str(error))
+        scan.skip(cited, "unreadable", error.strerror or str(error))
         return []
 
 
 def _started_in(path: str) -> str | None:
     """The folder that a Codex session was started in, as its first line says."""
-    from memoriter.workspace._messages import fields_of
+    from memoriter.workspace._messages import parse_object
 
     try:
         with plain_file.open_plain(Path(path)) as file:
-            fields = fields_of(file.readline(_FIRST_LINE)) or {}
+            fields = parse_object(file.readline(_FIRST_LINE)) or {}
     except OSError:
         return None
     payload = fields.get("payload")
-    written = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
-    return os.path.normpath(written) if isinstance(written, str) and written else None
+    folder = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
+    return os.path.normpath(folder) if isinstance(folder, str) and folder else None

@@ -26,9 +26,9 @@ def find_normalized(place: ReadablePath) -> str | None:
             names = os.listdir(path)
         except OSError:
             return None
-        wanted = normalize("NFC", name)
-        same = [known for known in names if normalize("NFC", known) == wanted]
-        if len(same) != 1:
+        normalized = normalize("NFC", name)
+        matches = [entry for entry in names if normalize("NFC", entry) == normalized]
+        if len(matches) != 1:
             return None
-        path = os.path.join(path, same[0])
+        path = os.path.join(path, matches[0])
     return path

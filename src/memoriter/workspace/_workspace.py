@@ -13,7 +13,7 @@ from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import Area, ExtraPath, ReadablePath, admit, areas_of, may_hold
 from memoriter.workspace._confined import changed_ns, read_bytes, refused, stamp_of
 from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice_lines
-from memoriter.workspace._find import found_at
+from memoriter.workspace._find import source_at
 from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, below
 from memoriter.workspace._scan import Scan, scan_areas
 
@@ -84,7 +84,7 @@ class Workspace:
         self._extra_paths = tuple(extra_paths)
         self._max_bytes = max_bytes
         self.transcripts = transcripts
-        self._scanned: Mapping[str, Source] = {}
+        self._previous_sources: Mapping[str, Source] = {}
         if not self.root.is_dir():
             raise WorkspaceNotFound(
                 f"{os.fspath(root)!r} is not a folder", remedy="Create it, or name another with -w."
@@ -92,13 +92,13 @@ class Workspace:
 
     def scan(self) -> Scan:
         """All sources, and all that looked like one, as the disk is now."""
-        notes, self._scanned = scan_areas(self._areas(), self._max_bytes, self._scanned)
+        notes, self._previous_sources = scan_areas(self._areas(), self._max_bytes, self._previous_sources)
         if self.transcripts is None:
             return notes
-        told = self.transcripts.scan()
-        sources = sorted((*notes.sources, *told.sources), key=lambda source: source.path)
-        skipped = sorted((*notes.skipped, *told.skipped), key=lambda skip: skip.path)
-        return Scan(tuple(sources), tuple(skipped), {**notes.folders, **told.folders})
+        sessions = self.transcripts.scan()
+        sources = sorted((*notes.sources, *sessions.sources), key=lambda source: source.path)
+        skipped = sorted((*notes.skipped, *sessions.skipped), key=lambda skip: skip.path)
+        return Scan(tuple(sources), tuple(skipped), {**notes.folders, **sessions.folders})
 
     def find(self, path: str) -> tuple[str, Source | None] | None:
         """How a path is cited, and its source as the disk is now, if any; `None` for a path that is never memory.
@@ -112,7 +112,7 @@ class Workspace:
                 return None if os.path.isabs(path) else (path, None)  # noqa: PTH117 (as in a scan)
             return source.path, source
         verdict = admit(self._areas(), str(self.root), path)
-        return None if isinstance(verdict, Skipped) else (verdict.cited, found_at(verdict, self._max_bytes))
+        return None if isinstance(verdict, Skipped) else (verdict.cited, source_at(verdict, self._max_bytes))
 
     def load(self, source: Source) -> Loaded:
         """The content of a note.
@@ -120,15 +120,15 @@ class Workspace:
         Raises:
             PathRefused: it is gone, or no longer a plain file of the memory.
         """
-        place = self._place(source.path)
+        place = self._readable_path(source.path)
         try:
-            content, found = read_bytes(place, self._max_bytes)
+            content, status = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
             raise refused(source.path, "it is not there any more") from None
-        fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found), stamp_of(found))
+        current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
         text = _decode(content)
         # Only a text with that character can have been cut out of wrong bytes.
-        return Loaded(fresh, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content), found.st_ctime_ns)
+        return Loaded(current, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content), status.st_ctime_ns)
 
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
@@ -148,23 +148,23 @@ class Workspace:
         """
         if self.transcripts is not None and self.transcripts.cites(path):
             return self.transcripts.read(path, start=start, lines=lines, max_chars=max(1, max_chars))
-        place = self._place(path)
+        place = self._readable_path(path)
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
             from memoriter.workspace._unicode_paths import find_normalized
 
-            spelt = None if path.isascii() else find_normalized(place)
-            if spelt is None:
+            actual_path = None if path.isascii() else find_normalized(place)
+            if actual_path is None:
                 return Excerpt(place.cited, "", reason=not_there(place.cited))
-            return self.read(spelt, start=start, lines=lines, max_chars=max_chars)
-        whole = _decode(content)
-        text, truncated = cut_to(slice_lines(whole, start, lines), max(1, max_chars))
-        return Excerpt(place.cited, text, truncated, None if text else nothing_there(place.cited, whole, start))
+            return self.read(actual_path, start=start, lines=lines, max_chars=max_chars)
+        full_text = _decode(content)
+        text, truncated = cut_to(slice_lines(full_text, start, lines), max(1, max_chars))
+        return Excerpt(place.cited, text, truncated, None if text else nothing_there(place.cited, full_text, start))
 
     def raw(self, path: str) -> Raw:
         """The bytes of a memory file, as cited or absolute. Raises PathRefused, also where nothing is there."""
-        place = self._place(path)
+        place = self._readable_path(path)
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
@@ -187,7 +187,7 @@ class Workspace:
         """
         from memoriter.workspace._write import append
 
-        return append(self._writable(path), text, limit=self._max_bytes)
+        return append(self._writable_path(path), text, limit=self._max_bytes)
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
         """Put the text in the place of a whole note.
@@ -204,7 +204,7 @@ class Workspace:
         """
         from memoriter.workspace._write import replace
 
-        replace(self._writable(path), text, expected=expected)
+        replace(self._writable_path(path), text, expected=expected)
 
     def remove(self, path: str, *, expected: str) -> None:
         """Delete a note.
@@ -220,7 +220,7 @@ class Workspace:
         """
         from memoriter.workspace._write import remove
 
-        remove(self._writable(path), expected=expected)
+        remove(self._writable_path(path), expected=expected)
 
     def content(self, path: str) -> bytes | None:
         """Return the bytes of a memory file, as cited or absolute; None: nothing is there.
@@ -229,7 +229,7 @@ class Workspace:
             PathRefused: the path is not memory, or a link, a pipe, a folder or a file that is too large is there.
         """
         try:
-            return read_bytes(self._place(path), self._max_bytes)[0]
+            return read_bytes(self._readable_path(path), self._max_bytes)[0]
         except FileNotFoundError:
             return None
 
@@ -261,7 +261,7 @@ class Workspace:
     def _areas(self) -> tuple[Area, ...]:
         return areas_of(str(self.root), self._extra_paths)
 
-    def _writable(self, path: str) -> ReadablePath:
+    def _writable_path(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
         if isinstance(verdict, ReadablePath):
             return verdict
@@ -270,7 +270,7 @@ class Workspace:
             raise refused(path, verdict.message)
         return ReadablePath(str(self.root), names, verdict.path)
 
-    def _place(self, path: str) -> ReadablePath:
+    def _readable_path(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
         if isinstance(verdict, Skipped):
             raise refused(path, verdict.message)

@@ -14,7 +14,7 @@ from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
 from memoriter.workspace._areas import ReadablePath
 from memoriter.workspace._drafts import drafted, sweep
-from memoriter.workspace._exchange import TakenBackError, put_in_place, take_away
+from memoriter.workspace._exchange import ConcurrentWriteError, remove_file, replace_file
 from memoriter.workspace._folder import open_folder
 from memoriter.workspace._locks import MOVE, READ_AHEAD, is_at, locked, read_all
 
@@ -67,15 +67,15 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
     body = text if text.endswith("\n") else f"{text}\n"
     if not text.strip():
         raise WriteError("there is nothing to append", remedy="Give some text.")
-    where = _place(file)
-    with _writing(where, make=True) as (folder, name):
-        _fits(where, len(_encode(body)), limit)
+    where = _to_place(file)
+    with _open_for_write(where, make=True) as (folder, name):
+        _check_size(where, len(_encode(body)), limit)
         with locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
-            lines, ends_open = _measure(descriptor)
+            lines, ends_open = _count_lines(descriptor)
             content, before = _encode(f"\n{body}" if ends_open else body), os.fstat(descriptor).st_size
-            _fits(where, before + len(content), limit)
+            _check_size(where, before + len(content), limit)
             if not before:  # whoever made the file may not have come to this
-                folder.sync(above=True)
+                folder.sync(parents=True)
             _write_once(descriptor, content)
     start = lines + (2 if ends_open else 1)
     return Appended(_path(where), start, start + body.count("\n") - 1)
@@ -99,16 +99,19 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
         PathRefused: the file is a link, a folder or a device.
     """
     content = text if isinstance(text, bytes) else _encode(text)
-    where = _place(file)
+    where = _to_place(file)
     if expected is None:
-        with _writing(where, make=True) as (folder, name):
+        with _open_for_write(where, make=True) as (folder, name):
             _create(folder, name, where, content, mode)
         return
-    with _writing(where) as (folder, name), _expected(folder, name, where, expected) as (descriptor, before):
-        found = os.fstat(descriptor)
-        with drafted(folder, name, content, 0o600, after=stat.S_IMODE(found.st_mode), of=found) as draft:
-            _still(folder, name, where, descriptor, before)
-            put_in_place(folder, name, draft, old=descriptor, before=before)
+    with (
+        _open_for_write(where) as (folder, name),
+        _lock_expected(folder, name, where, expected) as (descriptor, before),
+    ):
+        status = os.fstat(descriptor)
+        with drafted(folder, name, content, 0o600, final_mode=stat.S_IMODE(status.st_mode), target=status) as draft:
+            _check_unchanged(folder, name, where, descriptor, before)
+            replace_file(folder, name, draft, old=descriptor, before=before)
         folder.sync()
 
 
@@ -124,15 +127,18 @@ def remove(file: Path | ReadablePath, *, expected: str) -> None:
         WriteError: it could not be deleted.
         PathRefused: the file is a link, a folder or a device.
     """
-    where = _place(file)
-    with _writing(where) as (folder, name), _expected(folder, name, where, expected) as (descriptor, before):
-        with drafted(folder, name, b"", 0o600, of=os.fstat(descriptor)) as aside:
-            _still(folder, name, where, descriptor, before)
-            take_away(folder, name, aside, old=descriptor, before=before)
+    where = _to_place(file)
+    with (
+        _open_for_write(where) as (folder, name),
+        _lock_expected(folder, name, where, expected) as (descriptor, before),
+    ):
+        with drafted(folder, name, b"", 0o600, target=os.fstat(descriptor)) as aside:
+            _check_unchanged(folder, name, where, descriptor, before)
+            remove_file(folder, name, aside, old=descriptor, before=before)
         folder.sync()
 
 
-def _place(file: Path | ReadablePath) -> ReadablePath:
+def _to_place(file: Path | ReadablePath) -> ReadablePath:
     return file if isinstance(file, ReadablePath) else ReadablePath(str(file.parent), (file.name,), str(file))
 
 
@@ -141,13 +147,13 @@ def _path(where: ReadablePath) -> Path:
 
 
 @contextmanager
-def _writing(where: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
+def _open_for_write(where: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
     """Open the file's folder, and let every failure below be one of ours."""
-    with _translated(where):
+    with _translate_errors(where):
         try:
             with open_folder(where.base, where.names[:-1], make=make) as folder:
                 yield folder, where.names[-1]
-        except TakenBackError as error:
+        except ConcurrentWriteError as error:
             raise _conflict(where, str(error)) from None
         except FileNotFoundError:
             if make:
@@ -156,7 +162,7 @@ def _writing(where: ReadablePath, *, make: bool = False) -> Generator[tuple[Fold
 
 
 @contextmanager
-def _expected(folder: Folder, name: str, where: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
+def _lock_expected(folder: Folder, name: str, where: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
     """Hold the lock of a file that may be written and has this content."""
     with locked(folder, name) as descriptor:
         os.close(folder.open(name, os.O_WRONLY))  # a file that may not be written is not replaced either
@@ -167,7 +173,7 @@ def _expected(folder: Folder, name: str, where: ReadablePath, expected: str) -> 
         yield descriptor, before
 
 
-def _still(folder: Folder, name: str, where: ReadablePath, descriptor: int, before: bytes) -> None:
+def _check_unchanged(folder: Folder, name: str, where: ReadablePath, descriptor: int, before: bytes) -> None:
     """Look at the file once more: writing the draft took a while."""
     if not is_at(folder, name, descriptor) or read_all(descriptor) != before:
         raise _conflict(where, "has changed since it was read")
@@ -184,14 +190,14 @@ def _create(folder: Folder, name: str, where: ReadablePath, content: bytes, mode
             raise _conflict(where, "already exists") from None
         except OSError:  # a disk without hard links
             folder.rename(draft.name, name)
-        folder.sync(above=True)
+        folder.sync(parents=True)
 
 
 def _conflict(where: ReadablePath, why: str) -> WriteConflict:
     return WriteConflict(f"{str(_path(where))!r} {why}", remedy="Read it again and repeat the change.")
 
 
-def _fits(where: ReadablePath, size: int, limit: int | None) -> None:
+def _check_size(where: ReadablePath, size: int, limit: int | None) -> None:
     if limit is not None and size > limit:
         message = (
             f"{str(_path(where))!r} would have {size:,} bytes, and no search reads a note of more than {limit:,};"
@@ -201,7 +207,7 @@ def _fits(where: ReadablePath, size: int, limit: int | None) -> None:
 
 
 @contextmanager
-def _translated(where: ReadablePath) -> Generator[None]:
+def _translate_errors(where: ReadablePath) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
@@ -234,7 +240,7 @@ def _undo(descriptor: int, before: int, content: bytes) -> None:
         os.ftruncate(descriptor, before)
 
 
-def _measure(descriptor: int) -> tuple[int, bool]:
+def _count_lines(descriptor: int) -> tuple[int, bool]:
     """How many newlines the file has, and whether it ends without one."""
     lines, last = 0, b""
     while part := os.read(descriptor, READ_AHEAD):
@@ -243,5 +249,5 @@ def _measure(descriptor: int) -> tuple[int, bool]:
 
 
 def _encode(text: str) -> bytes:
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return whole.replace("\0", "\ufffd").encode()
+    cleaned = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return cleaned.replace("\0", "\ufffd").encode()
