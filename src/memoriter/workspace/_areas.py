@@ -1,4 +1,4 @@
-"""The places that memory may be in, and whether a path is in one of them."""
+"""Define the areas that contain memory, and decide whether a path is in one of them."""
 # ruff: noqa: PTH112, PTH118 - plain strings throughout, as a scan makes ten thousand of them
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ TOO_MANY = (
 
 @dataclass(frozen=True, slots=True)
 class ExtraPath:
-    """A file or folder beside the workspace's own notes that is memory too."""
+    """A file or folder that is memory in addition to the workspace's own notes."""
 
     path: str
-    """Absolute, or relative to the workspace."""
+    """Path of the file or folder, absolute or relative to the workspace."""
     pattern: str | None = None
-    """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); without it every Markdown file is taken."""
+    """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); if None, every Markdown file is memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A file, or a folder with all below it, that is memory."""
+    """A file, or a folder with everything below it, that is memory."""
 
     at: str
-    """The absolute path it is known by."""
+    """Absolute path of the file or folder."""
     base: str
-    """The folder that is opened first. It may be reached through links: the owner chose it."""
+    """Folder that is opened first. Its path may lead through links, because the owner chose it."""
     start: tuple[str, ...]
-    """The names from `base` to the place; no link is followed from here on."""
+    """Names from `base` to the file or folder; no link is followed below `base`."""
     cited: str
-    """How `at` is cited."""
+    """Path by which `at` is cited."""
     configured: bool = False
-    """An extra path, not the workspace's own."""
+    """True for an extra path, False for the workspace's own areas."""
     globs: tuple[tuple[str, ...], ...] = ()
     refused: str = ""
-    """Why its pattern cannot be used; then it takes no file."""
+    """Reason that the pattern cannot be used, or empty; with a reason, the area accepts no file."""
 
     @property
     def is_long_term(self) -> bool:
-        """Is it the long-term file, so that a folder of this name is not memory?"""
+        """True for the long-term file; a folder of this name is not memory."""
         return not self.configured and self.cited in paths.LONG_TERM
 
     def accepts(self, names: Sequence[str]) -> bool:
-        """Does a pattern, if there is one, take the file with these names below the place?"""
+        """Return whether the patterns, if any, match the file with these names below the area's path."""
         if self.refused:
             return False
         return not (self.globs and names) or any(glob_matches(names, glob) for glob in self.globs)
@@ -62,7 +62,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class ReadablePath:
-    """A path that may be read: where to open it and how to cite it."""
+    """A path that may be read: the folder to open it from, the names below that, and the cited path."""
 
     base: str
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class ReadablePath:
 
 
 def areas_of(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
-    """Every area, as the disk is now: an extra path outside the workspace may be a link, one inside may not."""
+    """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name) for name in (*paths.LONG_TERM, paths.FOLDER)]
     return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
 
@@ -90,22 +90,22 @@ def _extra_area(root: str, extra: ExtraPath) -> Area:
 
 
 def real_path(path: str) -> str:
-    """Return the path without links, or the path itself where none can be followed to its end."""
+    """Return the path with all links resolved, or the path itself if they cannot be resolved."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
-        return path  # no file can have this name, or a link changed meanwhile; opening the file tells
+        return path  # the name is invalid, or a link changed meanwhile; opening the file will fail
 
 
 def rebase(root: str, path: str) -> str:
-    """A path below the folder that `root` is a link to, as a path below `root`."""
+    """Return a path below the target of the link `root` as a path below `root`, and any other path unchanged."""
     real = real_path(root)
     names = paths.below(real, path) if real != root else None
     return path if names is None else os.path.join(root, *names)
 
 
 def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped:
-    """Where the cited or absolute `path` may be read, or why it may not. Looks at names and ignore files only."""
+    """Return where a cited or absolute path may be read, or why it may not, from names and ignore files alone."""
     clean = path.strip()
     if fault := paths.path_fault(clean, windows=os.name == "nt"):
         return Skipped(path, "outside", fault)
@@ -137,7 +137,7 @@ def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped
 
 
 def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
-    """Whether a folder at the absolute `path` leads to memory, or may hold some, by its name and the ignore rules."""
+    """Return whether a folder at the absolute `path` leads to memory or may contain it, by name and ignore rules."""
     target = rebase(root, paths.absolute(root, path))
     for area in areas:
         if paths.below(target, area.at) is not None:
@@ -149,7 +149,7 @@ def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
 
 
 def is_ignored(area: Area, names: tuple[str, ...]) -> bool:
-    """Does an ignore file between the area's first folder and the file leave it out?"""
+    """Return whether an ignore file between the area's first folder and the file excludes the file."""
     rules, folder, prefix = Rules().enter(area.base, ""), area.base, ""
     path_names = (*area.start, *names)
     for depth, name in enumerate(path_names, 1):

@@ -1,4 +1,4 @@
-"""Lines of Markdown -> blocks: where they begin and end, and nothing about what is inside."""
+"""Split lines of Markdown into blocks: only where each begins and ends, not what it contains."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Kind = Literal["heading", "item", "text", "quote", "fence", "comment", "rule", "
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some lines that belong together: `start` to before `end`, counted from 0, blank at neither end."""
+    """Lines that belong together: `start` up to but not including `end`, 0-based, without blank lines at the ends."""
 
     kind: Kind
     start: int
     end: int
     depth: int = 0
-    """How many list items it is inside."""
+    """Number of list items that contain the block."""
     level: int = 0
-    """1 to 6 for a heading."""
+    """Level of a heading, 1 to 6; 0 for other blocks."""
     title: str = ""
 
 
@@ -38,21 +38,21 @@ _FRONT = re.compile(r"[\w.-]+[ \t]*:|#|---")
 _LABEL = re.compile(
     r"(?:\[[^\]]{1,40}\][ \t]?)?(?:\*\*|__)?\w[\w .'()/-]{0,39}(?:\*\*|__)?[:：](?:\*\*|__)?(?=[ \t\r]|$)"
 )
-"""`Alice:`, `**Alice:**`, `[14:15] Alice:` in front of what is said or noted."""
+"""`Alice:`, `**Alice:**` or `[14:15] Alice:` before a message or fact."""
 _NESTED = 2
-"""Columns from a list marker to what counts as inside the item; CommonMark wants 3 after `1.`, people write 2."""
+"""Columns from a list marker to the content of the item; CommonMark requires 3 after `1.`, but people write 2."""
 
 
 def scan_blocks(lines: Sequence[str]) -> list[Block]:
-    """The blocks in their order; every line that is not blank is in exactly one."""
+    """Return the blocks in order; every line that is not blank is in exactly one block."""
     return _scan(lines, frozenset()).blocks
 
 
 def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
-    """Return the blocks of a text whose unclosed fences, comments and raw HTML swallow nothing.
+    """Return the blocks of a text in which unclosed fences, comments and raw HTML contain no further lines.
 
-    Where one mark has no closing line, or a fence opens inside a fence, nobody knows which lines belong together. Then
-    all marks of that kind are ordinary lines.
+    If a mark has no closing line, or a fence opens inside a fence, the extent of the block is unknown. Then all marks
+    of that kind are ordinary lines.
     """
     disabled = frozenset[str]()
     while unclosed := (scanner := _scan(lines, disabled)).unclosed - disabled:
@@ -69,22 +69,22 @@ def _scan(lines: Sequence[str], disabled: frozenset[str]) -> _Scanner:
 
 
 class _Scanner:
-    """Keeps the list items we are inside of, and whether the last block may go on."""
+    """A pass over the lines that tracks the open list items and whether the last block may continue."""
 
     def __init__(self, lines: Sequence[str], disabled: frozenset[str] = frozenset()) -> None:
-        """Begin before the first line; marks of a kind in `plain` (`fence`, `raw`, `comment`) open nothing."""
+        """Start before the first line; marks of a kind in `disabled` (`fence`, `raw`, `comment`) open no block."""
         self.lines = lines
         self.disabled = disabled
         self.unclosed = set[str]()
-        """The kinds of which a mark was not closed, or was opened again before."""
+        """Kinds of marks that were not closed, or were opened again before they were closed."""
         self.blocks: list[Block] = []
         self.items: list[int] = []
-        """Column from which a line is inside the item, outermost first."""
+        """First column of the content of each open list item, outermost first."""
         self.open = False
-        """May a plain line continue the last block?"""
+        """True if a plain line may continue the last block."""
 
     def front_matter(self) -> int:
-        """The line after the front matter, if the text starts with one."""
+        """Return the line after the front matter, or 0 if the text has none."""
         lines = self.lines
         if len(lines) < 2 or lines[0].rstrip() != "---" or not _FRONT.match(lines[1]):
             return 0
@@ -93,7 +93,7 @@ class _Scanner:
         return 0 if end is None else self._add("front", 0, end + 1)
 
     def step(self, at: int) -> int:
-        """Take the line `at` (or several) and return the next one to take."""
+        """Consume the line `at`, and those of its block where it opens one, and return the next line to consume."""
         line = self.lines[at]
         if not line.strip():
             self.open = False
@@ -111,7 +111,7 @@ class _Scanner:
         )
 
     def _underlined(self, at: int) -> int:
-        """A heading by `===` or `---` under a single line; under more lines it is a rule under prose."""
+        """Turn a single line with `===` or `---` below it into a heading; below several lines the mark is a rule."""
         last = self.blocks[-1] if self.open else None
         match = _UNDERLINE.match(self.lines[at]) if last and last.kind == "text" and not last.depth else None
         if last is None or match is None or last.end - last.start > 1:
@@ -129,9 +129,9 @@ class _Scanner:
         return end
 
     def _fence_end(self, at: int, column: int, body: str) -> int:
-        """The line after the fenced or raw block that `body` opens, or 0.
+        """Return the line after the fenced or raw block that `body` opens, or 0 if it opens none.
 
-        Without a closing line it goes to the end of the list item, or of the text.
+        A block without a closing line extends to the end of the list item or of the text.
         """
         inside = max((limit for limit in self.items if limit <= column), default=0)
         if "fence" not in self.disabled and (match := _FENCE.match(body)):
@@ -155,7 +155,7 @@ class _Scanner:
         return self._last_nonblank(at, len(self.lines))
 
     def _comment(self, at: int, column: int, body: str) -> int:
-        """A comment on lines of its own: part of the block just above, else a block that joins its neighbour."""
+        """Add a comment on lines of its own to the block directly above, or as a block that joins its neighbour."""
         if "comment" in self.disabled or not body.startswith("<!--"):
             return 0
         end = next((line for line in range(at, len(self.lines)) if "-->" in self.lines[line]), None)
@@ -165,7 +165,9 @@ class _Scanner:
         if end is None or any(line.lstrip().startswith("<!--") for line in inner):
             self.unclosed.add("comment")
         after = self._last_nonblank(at, len(self.lines)) if end is None else end + 1
-        if self.open and not ORIGIN.match(body):  # who wrote what is below is not said of what is above
+        if self.open and not ORIGIN.match(
+            body
+        ):  # a mark of origin applies to the lines below it, not to the block above
             self.blocks[-1] = replace(self.blocks[-1], end=after)
             return after
         self._close_items(column)
@@ -203,7 +205,7 @@ class _Scanner:
         return max(end, at + 1)
 
     def _continues_list(self, column: int) -> bool:
-        """Is the line a further number of a list that we are in?"""
+        """Return whether the line is the next number of an open list."""
         return any(limit - _NESTED <= column < limit for limit in self.items)
 
     def _quote(self, at: int, column: int, body: str) -> int:
@@ -220,7 +222,7 @@ class _Scanner:
         return self._add("text", at, at + 1, stays_open=True)
 
     def _starts_labelled_line(self, body: str) -> bool:
-        """Does another labelled line begin, as in a conversation or a list of facts?"""
+        """Return whether another labelled line begins, as in a conversation or a list of facts."""
         last = self.blocks[-1]
         labelled = last.kind == "text" and _LABEL.match(_indent(self.lines[last.start])[1])
         return bool(labelled and _LABEL.match(body))
@@ -229,7 +231,7 @@ class _Scanner:
         return bool(self.items) and column >= self.items[-1]
 
     def _close_items(self, column: int) -> None:
-        """Leave the list items that a line in this column is not inside of."""
+        """Close the list items that do not contain a line in this column."""
         while self.items and column < self.items[-1]:
             self.items.pop()
 
@@ -247,7 +249,7 @@ class _Scanner:
 
 
 def _indent(line: str) -> tuple[int, str]:
-    """The column of the first character, tabs going to the next multiple of 4, and the line from there."""
+    """Return the column of the first character, with tab stops at multiples of 4, and the line from there."""
     body = line.lstrip(" \t")
     lead = line[: len(line) - len(body)]
     return (len(lead.expandtabs(4)) if "\t" in lead else len(lead)), body
@@ -262,7 +264,7 @@ _LONGEST_TITLE = 200
 
 
 def plain_title(title: str) -> str:
-    """A heading's words without the marks of links, emphasis and code; at most 200 characters."""
+    """Return a heading's text without the marks of links, emphasis and code, at most 200 characters long."""
     text = _CLOSING_MARKS.sub("", title[: 4 * _LONGEST_TITLE].rstrip())
     for pattern, keep in ((_COMMENT, ""), (_WIKI_LINK, r"\1"), (_LINK, r"\1"), (_EMPHASIS, r"\2")):
         text = pattern.sub(keep, text)

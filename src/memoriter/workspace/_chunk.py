@@ -1,4 +1,4 @@
-"""Blocks -> chunks: each block under its heading path, tiny neighbours together, too large ones cut."""
+"""Turn blocks into chunks: keep the heading path of each, join tiny neighbours and cut large blocks."""
 
 from __future__ import annotations
 
@@ -15,30 +15,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MERGE_TOKENS = 96
-"""Tiny blocks are put together up to this many tokens. Measured on the example workspace and on 20 other notes that
-nothing was tuned on: the right note is among three hits for 85, 89 and 88 of 98 questions at 48, 96 and 160, the right
-lines for 75, 79 and 77."""
+"""Largest size in tokens of a chunk that joins tiny blocks.
+
+Measured with 98 questions on the example workspace and on 20 other notes that were not used for tuning. At 48, 96 and
+160 tokens, the right note is among the first three hits for 85, 89 and 88 questions, and the right lines for 75, 79 and
+77."""
 _TINY_SHARE = 4
 _SMALLEST = 8
 _NEWLINE = weigh("\n")
 
 
 def chunk_markdown(text: str, *, tokens: int = 400, overlap: int = 80, merge: int = MERGE_TOKENS) -> tuple[Chunk, ...]:
-    r"""The passages of a note, in their order; blank ones are left out.
+    r"""Return the chunks of a note in order, without blank ones.
 
-    A chunk is a block: a list item with all below it, a paragraph (lines that all begin `Name:` are one each), a fence,
-    a table, a quotation. The first chunk of a section begins with its heading; a heading with nothing below it is a
-    chunk of its own. A short line that ends in a colon, a comment and a rule stay with a neighbour. Two neighbours in
-    a section are joined if one of them is tiny, less than a quarter of `merge`, and both have at most `merge` tokens.
+    A chunk is a block: a list item with all its inner items, a paragraph (if all its lines begin with `Name:`, each
+    line is a block), a fence, a table or a quotation. The first chunk of a section begins with its heading; a heading
+    with nothing below it is a chunk of its own. A short line that ends in a colon, a comment and a rule stay with a
+    neighbour. Two neighbours in a section are joined if one of them has less than a quarter of `merge` tokens and both
+    together have at most `merge` tokens.
 
     Args:
-        text: lines end at `\n` only; a `\r` before it belongs to the line.
-        tokens: the limit of a chunk as `estimate_tokens` counts, 8 at least. A block above it is cut: a list item
-            between its inner items, else at the ends of lines, of sentences, at spaces, between graphemes.
-        overlap: how much a piece repeats of the piece before when a block is cut inside; half the limit at most.
-        merge: 0 merges nothing.
+        text: the note. Lines end at `\n` only; a `\r` before it belongs to the line.
+        tokens: limit of a chunk as `estimate_tokens` counts, at least 8. A larger block is cut: a list item between
+            its inner items, any other block at the ends of lines or sentences, at spaces, or between graphemes.
+        overlap: tokens that a piece of a cut block repeats from the piece before, at most half the limit.
+        merge: limit of joined neighbours in tokens; 0 joins nothing.
 
-    `Chunk.text` is the file's lines from `start_line` to `end_line`, or a slice of one line that is too long.
+    Returns:
+        The chunks. `Chunk.text` is the lines from `start_line` to `end_line`, or a slice of one line that is too long.
     """
     page = _Page(text.split("\n"))
     limits = _Limits.of(tokens, overlap, merge)
@@ -47,7 +51,7 @@ def chunk_markdown(text: str, *, tokens: int = 400, overlap: int = 80, merge: in
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """In twelfths of a token."""
+    """Limits of a chunk in twelfths of a token."""
 
     most: int
     overlap: int
@@ -60,7 +64,7 @@ class _Limits:
 
 
 class _Page:
-    """The lines with their weights summed up, so that the weight of any run of lines is one subtraction."""
+    """The lines with cumulative weights, so that the weight of any range of lines is one subtraction."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -77,19 +81,19 @@ class _Page:
 class _Section:
     heading: tuple[str, ...]
     blocks: list[Block]
-    """Its headings (several if nothing is between them), then what is below them."""
+    """Headings of the section (several if no other block is between them), then the blocks below them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Lines `start` to before `end` that are to be one chunk."""
+    """Lines from `start` up to but not including `end` that become one chunk."""
 
     start: int
     end: int
     needs_next: bool = False
-    """Says little without what follows: headings, comments, rules, a line that introduces a list."""
+    """True if the span means little without the next one: a heading, comment, rule, or line that introduces a list."""
     needs_previous: bool = False
-    """Belongs to what is before it: a rule."""
+    """True if the span belongs to the previous one: a rule."""
 
 
 def _sections(lines: Sequence[str]) -> Iterator[_Section]:
@@ -118,7 +122,7 @@ def _section_chunks(page: _Page, section: _Section, limits: _Limits) -> Iterator
 
 
 def _spans(page: _Page, blocks: Sequence[Block], limits: _Limits) -> Iterator[_Span]:
-    """A list item together with all below it where that fits, else by itself."""
+    """Yield a span for each block; a list item includes its inner items if together they fit the limit."""
     ends = _subtree_ends(blocks)
     at = 0
     while at < len(blocks):
@@ -130,7 +134,7 @@ def _spans(page: _Page, blocks: Sequence[Block], limits: _Limits) -> Iterator[_S
 
 
 def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
-    """For each block the index after the last one inside it."""
+    """Return for each block the index after the last block inside it."""
     ends = [len(blocks)] * len(blocks)
     inside: list[int] = []
     for at, block in enumerate(blocks):
@@ -160,7 +164,7 @@ def _merge_spans(page: _Page, spans: Iterator[_Span], limits: _Limits) -> list[_
 
 def _should_join(page: _Page, left: _Span, right: _Span, limits: _Limits) -> bool:
     if left.needs_next and page.weight(right.start, right.end) > limits.most:
-        return True  # it is cut anyway: the heading stays with its first piece
+        return True  # the block will be cut anyway, and its first piece takes the heading
     combined = page.weight(left.start, right.end)
     if left.needs_next or right.needs_previous:
         return combined <= limits.most
@@ -169,7 +173,7 @@ def _should_join(page: _Page, left: _Span, right: _Span, limits: _Limits) -> boo
 
 
 def _cut(page: _Page, span: _Span, limits: _Limits) -> Iterator[Chunk]:
-    """Pieces of whole lines; a line that is too long by itself gives pieces of its own."""
+    """Yield pieces of whole lines; a line above the limit is cut into pieces of its own."""
     first = span.start
     for at in range(span.start, span.end):
         if page.weight(at, at + 1) > limits.most:
@@ -184,7 +188,7 @@ def _cut(page: _Page, span: _Span, limits: _Limits) -> Iterator[Chunk]:
 
 
 def _overlap_start(page: _Page, first: int, at: int, limits: _Limits) -> int:
-    """Where the piece with line `at` starts: up to the overlap earlier, but after `first`."""
+    """Return where the piece with line `at` starts: earlier by up to the overlap, but after `first`."""
     start = at
     while start - 1 > first and page.weight(start - 1, at) <= limits.overlap:
         start -= 1
@@ -194,7 +198,7 @@ def _overlap_start(page: _Page, first: int, at: int, limits: _Limits) -> int:
 
 
 def _trimmed_chunk(page: _Page, start: int, end: int) -> Iterator[Chunk]:
-    """The lines without blank ones at their ends, if any are left."""
+    """Yield a chunk of the lines without blank lines at the ends, or nothing if all are blank."""
     while start < end and not page.lines[start].strip():
         start += 1
     while end > start and not page.lines[end - 1].strip():

@@ -1,4 +1,4 @@
-"""Opening a file below a folder so that no link can lead elsewhere, however the disk changes meanwhile."""
+"""Open a file below a folder so that no link can lead elsewhere, even if the disk changes meanwhile."""
 # ruff: noqa: PTH118 - plain strings throughout
 
 from __future__ import annotations
@@ -19,24 +19,28 @@ if TYPE_CHECKING:
 BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Without O_NONBLOCK opening a FIFO waits for a writer; without O_NOCTTY a terminal becomes ours.
+# Without O_NONBLOCK, opening a FIFO blocks until a writer opens it; without O_NOCTTY, a terminal may become ours.
 _FILE = (
     os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 )
 
 
 def refused(path: str, why: str) -> PathRefused:
-    """The error for a path that is not read, with the path quoted and shortened to what a person can look at."""
+    """Return the error for a path that is not read; it quotes the path, shortened to 200 characters."""
     shortened = path if len(path) <= 200 else f"{path[:200]}…"
     return PathRefused(f"{shortened!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
 
 
 def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
-    """The content of a plain file and its stat.
+    """Return the content of a plain file and its stat.
+
+    Args:
+        place: the file.
+        limit: largest allowed size in bytes.
 
     Raises:
-        FileNotFoundError: nothing is there.
-        PathRefused: a link, a folder, a device, too large, or not readable.
+        FileNotFoundError: the file does not exist.
+        PathRefused: the path is a link, a folder or a device, or the file is too large or not readable.
     """
     try:
         descriptor = _open(place.base, place.names)
@@ -55,10 +59,10 @@ def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
 
 @contextmanager
 def open_plain(place: ReadablePath) -> Generator[tuple[BinaryIO, os.stat_result]]:
-    """A plain file of any size, opened for reading, and its stat.
+    """Open a plain file of any size for reading, and yield it with its stat.
 
     Raises:
-        PathRefused: nothing is there, or a link, a folder, a device, or it is not readable.
+        PathRefused: the file does not exist or is not readable, or the path is a link, a folder or a device.
     """
     try:
         opened = os.fdopen(_open(place.base, place.names), "rb")
@@ -73,20 +77,20 @@ def open_plain(place: ReadablePath) -> Generator[tuple[BinaryIO, os.stat_result]
 
 
 def changed_ns(status: os.stat_result) -> int:
-    """When a file was changed, in nanoseconds since 1970 that fit into 64 bits: no disk forbids the year 3000."""
+    """Return the modification time in nanoseconds since 1970, limited to 64 bits, since a disk may hold any year."""
     return max(-(1 << 63), min(status.st_mtime_ns, (1 << 63) - 1))
 
 
 def stamp_of(status: os.stat_result) -> int:
-    """Return a positive number that differs when the inode or its time of change differs.
+    """Return a positive number that differs when the inode or its change time differs.
 
-    Programs can set the modification time of a file (`cp -p`, `touch -r`), but not the time at which its inode changed.
+    Programs can set the modification time of a file (`cp -p`, `touch -r`), but not the change time of its inode.
     """
     return ((status.st_ctime_ns ^ (status.st_ino * 0x9E3779B97F4A7C15)) & ((1 << 63) - 1)) | 1
 
 
 class _NotAFileError(Exception):
-    """What is there instead of a plain file."""
+    """The path leads to something other than a plain file."""
 
 
 def _open(base: str, names: Sequence[str]) -> int:
@@ -106,7 +110,7 @@ def _open(base: str, names: Sequence[str]) -> int:
 
 
 def _open_by_path(base: str, names: Sequence[str]) -> int:
-    """For systems without `openat`: look at each name, open, and make sure that it is the file looked at."""
+    """Check each name, open the file and verify that it is the checked one, for systems without `openat`."""
     path = base
     status = os.lstat(base)
     for depth, name in enumerate(names, 1):

@@ -1,4 +1,4 @@
-"""Hidden files beside a note: its next content before it is in place, and its last content until it was looked at."""
+"""Write hidden files next to a note: its new content before it is in place, its old content until it is checked."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LONGEST_LABEL = 80
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Content in a hidden file of the folder, on the disk and open for reading."""
+    """Content in a hidden file of the folder, synced to the disk and open for reading."""
 
     name: str
     descriptor: int
     content: bytes
     leases: bool
-    """Whether `is_written` tells the truth on this disk: nobody writes to a draft."""
+    """True if `is_written` is reliable on this disk: it reported no writer of the draft, which has none."""
 
 
 @contextmanager
@@ -41,16 +41,16 @@ def drafted(
     final_mode: int | None = None,
     target: os.stat_result | None = None,
 ) -> Generator[Draft]:
-    """Write content to a hidden file, which is removed afterwards if it still has its name.
+    """Write content to a hidden file, and remove the file afterwards if it still has its name.
 
     Args:
-        folder: where the hidden file is made.
-        name: the file that the content is for.
-        content: what to write.
+        folder: folder of the hidden file.
+        name: name of the file that the content is for.
+        content: the bytes to write.
         mode: permissions from the first byte on, before the umask.
-        final_mode: permissions once the content is complete, whatever the umask is.
-        target: the file that the draft will be exchanged with. The hidden name remembers it, so that `sweep` can tell
-            what a killed process left there.
+        final_mode: permissions once the content is complete, regardless of the umask.
+        target: stat of the file that the draft will be exchanged with. The hidden name contains its inode and size, so
+            that `sweep` can recognise what a killed process left there.
     """
     target_id = "" if target is None else f"{target.st_ino:x}-{target.st_size:x}."
     hidden = f".{_label(name)}.{target_id}{os.urandom(6).hex()}.tmp"
@@ -66,7 +66,9 @@ def drafted(
             os.close(descriptor)
         reading = folder.open(hidden, os.O_RDONLY)
         stack.callback(os.close, reading)
-        with suppress(ImportError, OSError):  # who comes to append once it is in place waits until all is settled
+        with suppress(
+            ImportError, OSError
+        ):  # once it is in place, a program that appends must wait until the exchange is complete
             import fcntl
 
             fcntl.flock(reading, fcntl.LOCK_EX)
@@ -74,9 +76,10 @@ def drafted(
 
 
 def sweep(folder: Folder, name: str) -> None:
-    """Remove what a killed process left of a replacement; who works on one now would hold the lock that we hold.
+    """Remove the files that a killed process left of a replacement.
 
-    What another program had added to a file when it was taken out is added to the file that is there now.
+    We hold the lock, so no other process is replacing the file now. Lines that another program had added to a file
+    that was exchanged out are added to the current file.
     """
     hidden = re.compile(rf"\.{re.escape(_label(name))}\.(?:([0-9a-f]+)-([0-9a-f]+)\.)?[0-9a-f]{{12}}\.tmp")
     for entry in folder.names():
@@ -88,7 +91,7 @@ def sweep(folder: Folder, name: str) -> None:
 
 
 def add_lines(folder: Folder, name: str, lines: bytes) -> None:
-    """Add lines of another program at the end of a file, wherever its name leads by the time they are on the disk."""
+    """Append lines of another program to the file that still has the name once they are on the disk."""
     while lines:
         descriptor = folder.open(name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
@@ -103,14 +106,14 @@ def add_lines(folder: Folder, name: str, lines: bytes) -> None:
 
 
 def write_all(descriptor: int, content: bytes) -> None:
-    """Write all of the content, in one write where the system takes it."""
+    """Write all of the content, in one write if the system accepts it."""
     remaining = memoryview(content)
     while remaining:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _label(name: str) -> str:
-    """The name as it stands in hidden names, which may not become too long."""
+    """Return the form of the name in hidden names, shortened if it is too long."""
     encoded = os.fsencode(name)
     return name if len(encoded) <= _LONGEST_LABEL else f"{name[:16]}-{bytes_hash(encoded)[:16]}"
 
@@ -122,7 +125,7 @@ def _remove_draft(folder: Folder, hidden: str, draft: os.stat_result) -> None:
 
 
 def _recover_lines(folder: Folder, name: str, entry: str, inode: int, size: int) -> None:
-    """Save what was added to the file with this inode beyond this size, if it is the one that was taken out."""
+    """Append the bytes beyond `size` of a left file to the current file, if its inode is the one exchanged out."""
     status = folder.look(entry)
     if status is None or status.st_ino != inode or status.st_size <= size or not stat.S_ISREG(status.st_mode):
         return

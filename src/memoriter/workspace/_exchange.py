@@ -1,8 +1,8 @@
-"""Putting a draft in the place of a note without losing what programs that take no lock write meanwhile.
+"""Replace a note with a draft without losing the writes of programs that take no lock.
 
-Such a program may append to the note, or save another file under its name, between our last look and the exchange. So
-the file that comes out is looked at once nobody writes to it any more: what was appended is added to the new
-content, and anything else is put back.
+Such a program may append to the note, or save another file under its name, between our last check and the exchange.
+Therefore the replaced file is checked once no program writes to it any more. Appended lines are added to the new
+content; after any other change, the replaced file is restored.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ if TYPE_CHECKING:
     from memoriter.workspace._folder import Folder
 
 SETTLE_SECONDS = 2.0
-"""How long a program may have the old file open for writing before we give in to it."""
+"""Longest wait in seconds for a program that has the old file open for writing; after it, its file is restored."""
 
 
 class ConcurrentWriteError(Exception):
-    """The file was written to meanwhile, so what was there is there again."""
+    """Another program wrote to the file meanwhile, so the previous file was restored."""
 
 
 def replace_file(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
-    """Let a draft take the place of a file.
+    """Replace a file with a draft.
 
     Args:
-        folder: where both are.
-        name: the file.
-        draft: what takes its place.
-        old: the file, open for reading only, and locked.
-        before: its content as it was just read.
+        folder: folder of both files.
+        name: name of the file.
+        draft: the new content.
+        old: descriptor of the file, open for reading only, and locked.
+        before: content of the file as it was just read.
 
     Raises:
-        TakenBackError: the file is, or contains, what other programs wrote; the draft is gone.
+        ConcurrentWriteError: other programs wrote to the file. It is, or contains, what they wrote, and the draft is
+            gone.
     """
     if folder.exchange(name, draft.name):
         _check_replaced(folder, name, draft, old, before)
@@ -48,14 +49,14 @@ def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: by
     """Remove a file.
 
     Args:
-        folder: where it is.
-        name: the file.
-        draft: an empty one, whose name the file has while it is looked at.
-        old: the file, open for reading only, and locked.
-        before: its content as it was just read.
+        folder: folder of the file.
+        name: name of the file.
+        draft: an empty draft; the file has its name while it is checked.
+        old: descriptor of the file, open for reading only, and locked.
+        before: content of the file as it was just read.
 
     Raises:
-        TakenBackError: other programs have written to the file or saved another one; it is there.
+        ConcurrentWriteError: other programs have written to the file or saved another one; it still exists.
     """
     folder.rename(name, draft.name)
     if is_at(folder, draft.name, old) and _wait_for_writers(draft, old) and read_all(old) == before:
@@ -63,7 +64,7 @@ def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: by
         return
     try:
         folder.link(draft.name, name)
-    except FileExistsError:  # made anew by a program that appends to it
+    except FileExistsError:  # a program that appends has created it again
         _merge_files(folder, name, draft)
     except OSError:  # a disk without hard links
         if folder.look(name) is None:
@@ -80,13 +81,13 @@ def _wait_for_writers(draft: Draft, descriptor: int) -> bool:
 
 
 def _appended_lines(before: bytes, after: bytes) -> bytes | None:
-    """The lines that were added to a content, or None if something else happened to it."""
+    """Return the lines that were appended to a content, or None if it changed in another way."""
     at_line_start = not before or before.endswith(b"\n") or after[len(before) : len(before) + 1] in {b"\n", b""}
     return after[len(before) :] if at_line_start and after.startswith(before) else None
 
 
 def _try_append(folder: Folder, name: str, lines: bytes) -> bool:
-    """Add lines to the new content. Return False if there is no room for them, so that the old file comes back."""
+    """Append lines to the new content; return False if the disk has no room for them."""
     try:
         add_lines(folder, name, lines)
     except OSError:
@@ -95,7 +96,7 @@ def _try_append(folder: Folder, name: str, lines: bytes) -> bool:
 
 
 def _check_replaced(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
-    """Look at what came out of an exchange and now has the name of the draft."""
+    """Check the replaced file, which has the draft's name after the exchange, and restore it if it changed."""
     if is_at(folder, draft.name, old) and _wait_for_writers(draft, old):
         lines = _appended_lines(before, read_all(old))
         if lines is not None and _try_append(folder, name, lines):
@@ -106,7 +107,7 @@ def _check_replaced(folder: Folder, name: str, draft: Draft, old: int, before: b
 
 
 def _restore(folder: Folder, name: str, draft: Draft) -> None:
-    """Exchange once more, until what others saved last has the name, then save what they added to the draft."""
+    """Exchange again until the name belongs to the last file that others saved, and keep lines added to the draft."""
     placed = os.fstat(draft.descriptor)
     while True:
         inside = folder.look(draft.name)
@@ -124,12 +125,12 @@ def _restore(folder: Folder, name: str, draft: Draft) -> None:
         lines = _appended_lines(draft.content, read_all(draft.descriptor))
         if lines is not None:
             add_lines(folder, name, lines)
-            return  # the draft goes with its context
+            return  # the context of the draft removes it
     _keep_conflict(folder, name, draft)
 
 
 def _keep_conflict(folder: Folder, name: str, draft: Draft) -> None:
-    """Keep what several programs wrote over each other under a hidden name, and tell of it."""
+    """Keep content that several programs overwrote under a hidden name, and raise an error that names it."""
     kept_name = f".{name[:16]}.{os.urandom(6).hex()}.kept"
     with suppress(FileNotFoundError):
         folder.rename(draft.name, kept_name)
@@ -139,7 +140,7 @@ def _keep_conflict(folder: Folder, name: str, draft: Draft) -> None:
 
 
 def _rename_over(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
-    """Rename the draft over the file, which keeps a second name until it was looked at."""
+    """Rename the draft over the file, and give the file a second name until it is checked."""
     aside = f"{draft.name.removesuffix('.tmp')[:-12]}{os.urandom(6).hex()}.tmp"
     linked = True
     try:
@@ -167,8 +168,8 @@ def _rename_over(folder: Folder, name: str, draft: Draft, old: int, before: byte
 
 
 def _merge_files(folder: Folder, name: str, draft: Draft) -> None:
-    """Join what was taken away, under the draft's name, with a file that was made under its old name meanwhile."""
-    folder.exchange(name, draft.name)  # so that what was there before comes first, where that can be
+    """Join the removed file, which has the draft's name, with a file that was created under its old name meanwhile."""
+    folder.exchange(name, draft.name)  # the earlier content comes first, where names can be exchanged
     descriptor = folder.open(draft.name, os.O_RDONLY)
     try:
         _wait_for_writers(draft, descriptor)

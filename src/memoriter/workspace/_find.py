@@ -1,4 +1,4 @@
-"""One file as the disk has it now, by the rules of a scan."""
+"""Find one file on the disk by the rules of a scan."""
 # ruff: noqa: PTH116, PTH118 - plain strings, as in a scan
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def source_at(place: ReadablePath, max_bytes: int) -> Source | None:
-    """The source at an admitted place: a plain file that is not too large, reached without a link, or `None`."""
+    """Return the source at an admitted path: a plain file within the size limit, reached without a link, or None."""
     path = place.base
     try:
         status = os.stat(path)

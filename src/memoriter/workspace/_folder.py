@@ -1,5 +1,5 @@
-"""An open folder: its files are reached through its descriptor, so that no link can lead a write elsewhere."""
-# ruff: noqa: PTH102, PTH118, PTH208 - descriptors and plain names, which pathlib does not take
+"""Open folders, and reach their files through descriptors so that no link can redirect a write."""
+# ruff: noqa: PTH102, PTH118, PTH208 - descriptors and plain names, which pathlib does not accept
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ if TYPE_CHECKING:
 BY_DESCRIPTOR = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.stat, os.rename, os.unlink, os.link} <= (
     os.supports_dir_fd
 )
-"""Whether the system can reach a file through the descriptor of its folder."""
+"""True if the system can reach a file through the descriptor of its folder."""
 _SAFE_FLAGS = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
     | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO of this name must not make us wait
+    | getattr(os, "O_NONBLOCK", 0)  # opening a FIFO of this name must not block
 )
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _EXCHANGE = {"linux": ("renameat2", 2, -100), "darwin": ("renameatx_np", 2, -2)}
-"""For each system: the function that exchanges two names, its flag for that, and `AT_FDCWD`."""
+"""By platform: the C function that exchanges two names, its flag for an exchange, and `AT_FDCWD`."""
 _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
 
 
 class Folder:
-    """An open folder. Names are those of entries directly inside it."""
+    """An open folder; all names are those of entries directly inside it."""
 
     def __init__(self, path: str, descriptors: Sequence[int] = ()) -> None:
-        """Take over an open folder.
+        """Wrap an open folder.
 
         Args:
-            path: where the folder was when it was opened.
-            descriptors: the folders from the base down to this one; empty where only paths can be used.
+            path: path of the folder when it was opened.
+            descriptors: open descriptors of the folders from the base down to this one; empty if the system supports
+                paths only.
         """
         self.path = path
         self._descriptors = descriptors
@@ -53,7 +54,7 @@ class Folder:
         return os.open(self._at(name), flags | _SAFE_FLAGS, mode, dir_fd=self._descriptor)
 
     def look(self, name: str) -> os.stat_result | None:
-        """Return the stat of an entry itself, or None if there is none."""
+        """Return the stat of an entry without following a link, or None if the entry does not exist."""
         try:
             return os.stat(self._at(name), dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError:
@@ -64,7 +65,7 @@ class Folder:
         return os.listdir(self.path if self._descriptor is None else self._descriptor)
 
     def rename(self, name: str, to: str) -> None:
-        """Rename an entry; another one of that name is replaced."""
+        """Rename an entry, and replace an entry that has the new name."""
         source, target = self._at(name), self._at(to)
         if self._descriptor is None:
             os.replace(source, target)  # noqa: PTH105 - as above
@@ -72,7 +73,7 @@ class Folder:
             os.rename(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def link(self, name: str, to: str) -> None:
-        """Give a file a second name. Raises FileExistsError."""
+        """Give a file a second name; raise FileExistsError if the name is taken."""
         source, target, descriptor = self._at(name), self._at(to), self._descriptor
         if os.link in os.supports_follow_symlinks:
             os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor, follow_symlinks=False)
@@ -80,12 +81,12 @@ class Folder:
             os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor)
 
     def unlink(self, name: str) -> None:
-        """Remove a file; nothing happens if there is none."""
+        """Remove a file if it exists."""
         with suppress(FileNotFoundError):
             os.unlink(self._at(name), dir_fd=self._descriptor)
 
     def exchange(self, name: str, other: str) -> bool:
-        """Exchange two names in one step. Return False, with nothing changed, where the system cannot."""
+        """Exchange two names atomically; return False and change nothing if the system does not support it."""
         swap = _exchange_function()
         if swap is None:
             return False
@@ -97,10 +98,10 @@ class Folder:
         return True
 
     def sync(self, *, parents: bool = False) -> None:
-        """Make changed names last through a power cut, where folders can be synced.
+        """Sync changed names to the disk so that they survive a power cut, where folders can be synced.
 
         Args:
-            parents: also sync the folders that lead here.
+            parents: also sync the folders above, up to the base.
         """
         if os.name == "nt":
             return
@@ -122,7 +123,7 @@ def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Gener
     """Open the folder that `names` lead to from `base`.
 
     Args:
-        base: may be reached through links.
+        base: path of the first folder; it may lead through links.
         names: folders below `base`, none of which may be a link.
         make: create the folders that are missing.
 
@@ -148,7 +149,7 @@ def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Gener
 
 
 def _make_base(base: str) -> None:
-    """Create the base and what leads there, and make each new folder last through a power cut."""
+    """Create the base and the folders above it, and sync each new folder so that it survives a power cut."""
     if os.path.isdir(base):  # noqa: PTH112 - as above
         return
     parent = os.path.dirname(base)  # noqa: PTH120 - as above
@@ -177,7 +178,7 @@ def _inner(folder: int, name: str, path: str, *, make: bool) -> int:
 
 
 def _checked_path(base: str, names: Sequence[str], *, make: bool) -> str:
-    """Look at each name, for systems without `openat`."""
+    """Return the path of the folder after a link check of each name, for systems without `openat`."""
     path = base
     for name in names:
         path = os.path.join(path, name)
@@ -203,7 +204,7 @@ def _sync(descriptor: int) -> None:
 
 @cache
 def _exchange_function() -> Callable[[int | None, bytes, bytes], int] | None:
-    """Return what exchanges two names in a folder and returns an error number, or None if the system has no such."""
+    """Return a function that exchanges two names in a folder and returns an error number, or None if unsupported."""
     exchange_call = _EXCHANGE.get(sys.platform)
     if exchange_call is None:
         return None

@@ -1,4 +1,4 @@
-"""Taking passages out of notes: which lines they are (pure), and the one step in which they go."""
+"""Select passages of notes (pure functions), and remove them in one step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RemovedPassage:
-    """Lines of a note, 1-based and inclusive, as they read now."""
+    """Lines of a note, 1-based and inclusive, with their current text."""
 
     start_line: int
     end_line: int
@@ -30,26 +30,26 @@ class RemovedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What is to go from one note."""
+    """The passages to remove from one note."""
 
     path: str
-    """As cited."""
+    """Path by which the note is cited."""
     file: Path
     hash: str
-    """`ids.bytes_hash` of the note that was looked at; any other note is left alone."""
+    """`ids.bytes_hash` of the note as it was read; a note with another hash is left unchanged."""
     passages: tuple[RemovedPassage, ...]
     whole: bool = False
-    """The file itself goes."""
+    """True if the file itself is deleted."""
 
 
 def all_of(content: bytes) -> tuple[RemovedPassage, ...]:
-    """The whole note as one passage."""
+    """Return the whole note as one passage, or nothing for an empty note."""
     lines = _decode_lines(content)
     return (_passage(lines, 0, len(lines)),) if lines else ()
 
 
 def lines_of(content: bytes, first: int, last: int) -> tuple[RemovedPassage, ...]:
-    """The lines from `first` to `last`. Raises UsageError where the note has no such lines."""
+    """Return the lines from `first` to `last` as one passage; raise UsageError if the note has no such lines."""
     lines = _decode_lines(content)
     if not 1 <= first <= last <= len(lines):
         requested = f"line {first}" if first == last else f"lines {first} to {last}"
@@ -60,11 +60,11 @@ def lines_of(content: bytes, first: int, last: int) -> tuple[RemovedPassage, ...
 
 
 def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
-    """Every block that holds the text: a paragraph, a fence, a list item with all below it.
+    """Return every block that contains the text: a paragraph, a fence, or a list item with all its inner items.
 
-    Upper and lower case differ; composed and decomposed letters do not, and any white space stands for any other. Of a
-    table, of front matter and of a heading only the lines that hold the text go. A fence or a comment that is not
-    closed, or not certainly, holds nothing together: only the paragraph or list item with the text goes.
+    The comparison is case-sensitive. Composed and decomposed letters are equal, and so is any white space. In a table,
+    front matter or a heading, only the lines with the text are returned. A fence or comment that is not closed, or not
+    certainly closed, is no block: only the paragraph or list item with the text is returned.
 
     The time is proportional to the length of the note.
     """
@@ -76,12 +76,12 @@ def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
 
 
 def holds(content: str, text: str) -> bool:
-    """Whether the text is in there, compared as `blocks_with` does."""
+    """Return whether the content contains the text, compared as in `blocks_with`."""
     return next(_find_text(_normalize_lines([content]), text), None) is not None
 
 
 def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
-    """The note without the lines of the passages; every other byte is as it was."""
+    """Return the note without the lines of the passages; every other byte is unchanged."""
     gone = {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
     return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
 
@@ -90,9 +90,9 @@ def take_out(removal: Removal, workspace: Workspace) -> None:
     """Remove the passages from their note, or the note itself.
 
     Raises:
-        WriteConflict: the note is not as it was looked at; it was left as it is.
-        WriteError: it could not be written.
-        PathRefused: the note is not there any more, or leads through a link.
+        WriteConflict: the note has changed since it was read; it is left unchanged.
+        WriteError: the note could not be written.
+        PathRefused: the note does not exist any more, or leads through a link.
     """
     if removal.whole:
         workspace.remove(removal.path, expected=removal.hash)
@@ -109,7 +109,7 @@ _TABLE = re.compile(r"[ \t]*\|")
 
 
 def _decode_lines(content: bytes) -> list[str]:
-    """The lines without their ends; as elsewhere, only a line feed ends one, and wrong bytes are U+FFFD."""
+    """Return the lines without their ends; only a line feed ends a line, and invalid bytes become U+FFFD."""
     return [
         line.rstrip(b"\r\n").decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))
     ]
@@ -121,13 +121,13 @@ def _passage(lines: Sequence[str], start: int, end: int) -> RemovedPassage:
 
 @dataclass(frozen=True, slots=True)
 class _NormalizedText:
-    """A text in which one space stands for any white space, with the line that each part comes from."""
+    """A text with any white space as one space, and the line number of each part."""
 
     text: str
     starts: list[int]
-    """Where in `text` the words of a line begin."""
+    """Offsets in `text` at which the words of a line begin."""
     lines: list[int]
-    """The number of that line, from 0."""
+    """Number of that line, 0-based."""
 
     def line(self, at: int) -> int:
         return self.lines[bisect_right(self.starts, at) - 1]
@@ -145,7 +145,7 @@ def _normalize_lines(lines: Sequence[str]) -> _NormalizedText:
 
 
 def _find_text(words: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and last line of every place where the text is, from 0, each pair of lines once."""
+    """Yield the first and last line (0-based) of every occurrence of the text, each pair of lines once."""
     needle, last = " ".join(normalize("NFC", text).split()), None
     at = words.text.find(needle) if needle else -1
     while at >= 0:
@@ -158,7 +158,7 @@ def _find_text(words: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What goes for a text in these lines: `start` to before `end`."""
+    """Yield the lines to remove for each hit, from `start` up to but not including `end`."""
     blocks = scan_closed_blocks(lines)
     ends, subtree_ends = [block.end for block in blocks], _subtree_ends(blocks)
     for first, last in hits:
@@ -174,7 +174,7 @@ def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> I
 
 
 def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
-    """Where each block ends, a list item with all inside it: what is inside would else belong to another item."""
+    """Return the end of each block; a list item includes its inner blocks, which would else join another item."""
     ends, open_items = [len(blocks)] * len(blocks), list[int]()
     for at, block in enumerate(blocks):
         while open_items and blocks[open_items[-1]].depth >= block.depth:
@@ -184,7 +184,7 @@ def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
 
 
 def _merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in their order, those that overlap or touch as one."""
+    """Return the spans in order, and merge those that overlap or touch."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

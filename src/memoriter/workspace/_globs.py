@@ -1,8 +1,8 @@
-"""Glob patterns in linear time: a path is matched in at most (its length x the length of the pattern) steps.
+"""Match glob patterns without backtracking: at most (length of the path x length of the pattern) steps.
 
-If `*` becomes `.*`, each star costs another power of the path's length: six of them stop a search for minutes.
-Here each star takes the first place at which what follows it matches, and never looks back: between two stars no later
-place can do better. Python's atomic groups say so to `re`.
+If `*` became `.*`, each star would cost another power of the path's length, and six stars would stop a search for
+minutes. Here each star ends at the first place where the text after it matches, and never tries another: between two
+stars no later place can do better. Atomic groups make `re` work this way.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_PATTERN = 1_000
-"""Characters of one pattern."""
+"""Limit of one pattern in characters."""
 MOST_ALTERNATIVES = 64
-"""Globs that the braces of one pattern may stand for."""
+"""Limit of globs that the braces of one pattern may expand to."""
 _BRACES = re.compile(r"\{([^{}]*+)\}")
 _CLASSES = {
     "alpha": "a-zA-Z",
@@ -34,10 +34,10 @@ _CLASSES = {
 
 
 def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
-    """Return whether the names of a path match the names of a glob; `**` stands for any number of folders."""
+    """Return whether the names of a path match the names of a glob; `**` matches any number of folders."""
     at = star_start = 0
     after_star: int | None = None
-    """The name of the glob after the last `**`; `since` is where its part of the path began."""
+    """Index in the glob after the last `**`; `star_start` is the index in the path where its match begins."""
     position = 0
     while at < len(names):
         if position < len(glob) and glob[position] == "**":
@@ -53,10 +53,10 @@ def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
 
 
 def spread_braces(pattern: str) -> tuple[str, ...] | None:
-    """Return what `a.{md,txt}` stands for: `a.md` and `a.txt`, innermost braces first.
+    """Expand braces, innermost first: `a.{md,txt}` becomes `a.md` and `a.txt`.
 
     Returns:
-        The globs in order, or `None` where the pattern is too long or stands for more than 64 globs.
+        The globs in order, or `None` if the pattern is too long or expands to more than 64 globs.
     """
     if len(pattern) > LONGEST_PATTERN:
         return None
@@ -75,14 +75,14 @@ def spread_braces(pattern: str) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=2_048)
 def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
-    """Compile one pattern of `.gitignore`, without its `!` and without the `/` at its end.
+    """Compile one pattern of `.gitignore`, without its `!` and its final `/`.
 
     Args:
-        pattern: as git reads it. Without a slash it is the name of a file in any folder; with one it is a path from the
-            folder of the ignore file on.
+        pattern: a pattern with git's meaning. Without a slash it names a file in any folder; with one it is a path
+            relative to the folder of the ignore file.
 
     Returns:
-        What matches a path with `fullmatch`, or `None` for a pattern that no path can match.
+        A regular expression for `fullmatch` with a path, or `None` if no path can match the pattern.
     """
     anchored = "/" in pattern
     parts = pattern.removeprefix("/").split("/")
@@ -95,7 +95,7 @@ def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
 
 
 def _path_regex(parts: Sequence[str]) -> str:
-    """The regular expression for a path, from the names of a pattern."""
+    """Return the regular expression for a path, from the names of a pattern."""
     if parts == ["**"]:
         return ".+"
     runs: list[list[str]] = [[]]
@@ -115,7 +115,7 @@ def _path_regex(parts: Sequence[str]) -> str:
 
 
 def _name_regex(part: str) -> str:
-    """The regular expression for one name. Raises ValueError where no name can match."""
+    """Return the regular expression for one name; raise ValueError if no name can match."""
     pieces: list[list[str]] = [[]]
     at = 0
     while at < len(part):
@@ -148,7 +148,7 @@ def _name_regex(part: str) -> str:
 
 
 def _class_regex(part: str, at: int) -> tuple[str, int]:
-    """A bracket expression that begins before `at`, and where it ends. Raises ValueError where it does not end."""
+    """Return the expression for a bracket that opens before `at`, and where it ends; raise ValueError if invalid."""
     negated = part[at : at + 1] in {"!", "^"}
     at += negated
     members: list[str] = []

@@ -1,4 +1,4 @@
-"""The chunker of `scoring: "classic"`: lines packed to a limit, whole lines carried over, no Markdown structure."""
+"""The chunker of `scoring: "classic"`: pack lines up to a limit, repeat whole lines, and ignore Markdown structure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ _PER_TOKEN = 4
 
 
 def chunk_lines(text: str, *, tokens: float = 400, overlap: float = 80) -> tuple[Chunk, ...]:
-    """Chunks exactly as OpenClaw 2026.2.26 cuts them; lengths are UTF-16 units, four to a token, 32 at least.
+    """Cut a text into chunks exactly as OpenClaw 2026.2.26 does.
 
-    A longer line is cut at the limit, even inside a surrogate pair. Carried lines can double a chunk's length.
-    Blank chunks are among the result, as there: whoever indexes leaves them out.
+    A line above the limit is cut at the limit, even inside a surrogate pair. Repeated lines can double a chunk's
+    length. The result includes blank chunks, as in OpenClaw; the caller skips them.
+
+    Args:
+        text: the note.
+        tokens: limit of a chunk, counted as four UTF-16 units per token; at least 32 units.
+        overlap: tokens of whole lines that a chunk repeats from the one before.
     """
     limit = max(_SMALLEST, tokens * _PER_TOKEN)
     carry = max(0, overlap * _PER_TOKEN)
@@ -34,7 +39,7 @@ def chunk_lines(text: str, *, tokens: float = 400, overlap: float = 80) -> tuple
 
 
 _Piece = tuple[int, str, int]
-"""Line number, text, length with its newline."""
+"""Line number, text, and length in UTF-16 units plus one for the newline."""
 
 
 def _chunk(pieces: list[_Piece]) -> Chunk:
@@ -42,7 +47,7 @@ def _chunk(pieces: list[_Piece]) -> Chunk:
 
 
 def _overlap_tail(pieces: list[_Piece], size: float) -> list[_Piece]:
-    """The shortest tail that is at least `size` long."""
+    """Return the shortest run of last pieces whose length is at least `size`."""
     if size <= 0:
         return []
     total, first = 0, len(pieces)
@@ -53,7 +58,7 @@ def _overlap_tail(pieces: list[_Piece], size: float) -> list[_Piece]:
 
 
 def _pieces(line: str, limit: float) -> list[tuple[str, int]]:
-    """The line cut at the limit, each piece with its length plus one."""
+    """Cut the line at the limit, and return each piece with its length plus one."""
     if len(line) * 2 <= limit or (len(line) <= limit and (line.isascii() or max(line) <= "\uffff")):
         return [(line, _length(line) + 1)]
     units = line.encode("utf-16-le", "surrogatepass")

@@ -1,6 +1,6 @@
-"""A line of a transcript to what was said in it: OpenClaw's, Claude Code's and Codex's formats, told apart by content.
+"""Parse transcript lines of OpenClaw, Claude Code and Codex, whose formats differ in their content.
 
-Each line says by itself which program wrote it, so that reading may begin at any line.
+Each line shows by itself which program wrote it, so reading may start at any line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SPEAKERS: dict[Speaker, str] = {"user": "User", "assistant": "Assistant"}
 _SPEAKERS: dict[str, Speaker] = {"user": "user", "assistant": "assistant"}
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 _SYNTHETIC_MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
-"""Claude Code's marks of lines that neither the user nor the agent said to the other."""
+"""Claude Code's marks of lines that are neither a message of the user nor one of the agent."""
 _CODEX_ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"})
 _NO_MESSAGE_TYPES = frozenset(
     {
@@ -59,27 +59,27 @@ _NO_MESSAGE_TYPES = frozenset(
         "ghost_snapshot",
     }
 )
-"""Types of lines that hold no message but show that the file is a transcript."""
+"""Types of lines that contain no message but show that the file is a transcript."""
 _FIRST_YEAR, _LAST_YEAR = 1980, 2200
 _MILLISECONDS = 1e11
-"""A larger number of seconds lies thousands of years ahead."""
+"""Threshold between seconds and milliseconds; as seconds, a larger number lies thousands of years ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """What one line holds."""
+    """The content of one transcript line."""
 
     known: bool
-    """Whether it is a line of a transcript at all."""
+    """True if the line is one of a transcript."""
     speaker: Speaker | None = None
     text: str = ""
-    """What was said, in one line and with secrets masked; empty: nothing."""
+    """The message on one line with secrets masked; empty if the line has no message."""
     time: float | None = None
-    """Seconds since 1970; None: the line does not say."""
+    """Seconds since 1970, or None if the line has no time."""
 
     @property
     def rendered(self) -> str:
-        """`User: …` or `Assistant: …`; empty where nothing was said."""
+        """The message as `User: …` or `Assistant: …`; empty if the line has no message."""
         return f"{SPEAKERS[self.speaker]}: {self.text}" if self.speaker and self.text else ""
 
 
@@ -87,7 +87,7 @@ NOT_A_TRANSCRIPT_LINE = ParsedLine(known=False)
 
 
 def parse_object(line: bytes) -> Fields | None:
-    """The JSON object in a line; None where there is none, or only a part of one."""
+    """Parse the JSON object in a line; return None if there is no complete object."""
     try:
         value = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def parse_object(line: bytes) -> Fields | None:
 
 
 def parse_line(fields: Fields) -> ParsedLine:
-    """What is said in a line of a transcript, if anything is."""
+    """Parse the message in a line of a transcript, if it has one."""
     time = _timestamp(fields)
     kind, message, payload = _string(fields, "type"), fields.get("message"), fields.get("payload")
     if kind == "message" and isinstance(message, dict):  # OpenClaw
@@ -118,7 +118,7 @@ def parse_line(fields: Fields) -> ParsedLine:
 
 
 def _string(fields: Fields, key: str) -> str:
-    """A field that names something; empty where it is not there or no text."""
+    """Return a text field, or an empty string if the field is missing or not text."""
     value = fields.get(key)
     return value if isinstance(value, str) else ""
 
@@ -137,13 +137,13 @@ def _parse_message(message: Fields, time: float | None) -> ParsedLine:
 
 
 def message_text(content: object, speaker: Speaker) -> str:
-    """What a message's content says in one line: without what nobody said, secrets masked."""
+    """Return a message's text on one line, without injected text and with secrets masked."""
     from memoriter.masking import mask
 
     texts = (without_injected(text) for text in _texts(content))
     masked = [mask(without_harness(text) if speaker == "user" else text) for text in texts]
     line = one_line(masked)
-    # What is a secret only beside the line before it is found once the lines are one.
+    # Some secrets are recognised only next to the line before, so mask again once the lines are joined.
     return mask(line) if any("\n" in text for text in masked) or len(masked) > 1 else line
 
 
@@ -159,14 +159,14 @@ def _texts(content: object) -> Iterator[str]:
 
 
 def one_line(texts: Iterable[str]) -> str:
-    """Texts with every run of white space as one blank."""
+    """Join texts, and turn every run of white space into one space."""
     line = " ".join(word for text in texts for word in text.replace("\ufeff", " ").split())
-    # JSON may hold halves of characters, which nothing can show.
+    # JSON may contain lone surrogates, which cannot be displayed.
     return line if line.isascii() else line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _timestamp(fields: Fields) -> float | None:
-    """The `timestamp` of a line, as ISO 8601 or as a number of (milli)seconds, if it is a sensible one."""
+    """Return the `timestamp` of a line (ISO 8601, seconds or milliseconds), or None outside the years 1980 to 2200."""
     value = fields.get("timestamp")
     try:
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Which files are memory now: one listing of each folder, one stat of each file."""
+"""Scan the disk for memory files, with one listing per folder and one stat per file."""
 # ruff: noqa: PTH116, PTH118 - plain strings throughout, as a scan makes ten thousand of them
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ _IGNORED = "a .memoryignore file leaves it out"
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The files that are memory and what looked like it, each sorted by path."""
+    """The memory files and the skipped files of a scan, each sorted by path."""
 
     sources: tuple[Source, ...]
     skipped: tuple[Skipped, ...]
     folders: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Every folder that was listed or led there, on disk, with its inode: those that a watcher must hear of."""
+    """Inode by path of every folder that was listed or leads to one; a watcher must watch them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
     path: str
     names: tuple[str, ...]
-    """From the area's place to here."""
+    """Names from the area's path to this folder."""
     prefix: str
-    """From the area's first folder to here, for the ignore rules; empty or with a `/` at its end."""
+    """Path from the area's first folder to this one, for the ignore rules; empty, or ends in `/`."""
     rules: Rules
 
 
 @dataclass(slots=True)
 class Walk:
-    """Collects what the areas hold, each file once."""
+    """A walk through the areas that collects each file once."""
 
     max_bytes: int
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
     skipped: dict[str, Skipped] = field(default_factory=dict[str, Skipped])
     folders: dict[str, int] = field(default_factory=dict[str, int])
     previous: Mapping[str, Source] = field(default_factory=dict[str, Source])
-    """What the last scan found, by the path on disk: a file that is as it was needs no new value."""
+    """Sources of the previous scan by path on disk; an unchanged file keeps its `Source`."""
     current: dict[str, Source] = field(default_factory=dict[str, Source])
-    """The same of this scan."""
+    """Sources of this scan by path on disk."""
     _inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def result(self) -> Scan:
@@ -66,7 +66,7 @@ class Walk:
         return Scan(tuple(sources), tuple(sorted(skipped, key=lambda skip: skip.path)), self.folders)
 
     def add_area(self, area: Area) -> None:
-        """Go from the area's first folder to its place, then through all below it."""
+        """Walk from the area's first folder to its path, then through all folders below it."""
         place = self._open_area(area)
         if place is None:
             return
@@ -117,7 +117,7 @@ class Walk:
         return path, prefix, rules, status
 
     def _skip_ignore_file(self, area: Area, prefix: str, rules: Rules) -> None:
-        """Name the ignore file whose patterns cannot be used."""
+        """Report the ignore file whose patterns cannot be used."""
         folder = prefix if area.start else f"{area.cited}/"
         self._skip(f"{folder}{IGNORE_FILE}", "too_large", rules.refused_reason)
 
@@ -154,7 +154,7 @@ class Walk:
             self._skip(f"{cited}{IGNORE_FILE}", "unreadable", rules.unread_reason)
 
     def _skip_entry(self, area: Area, entry: os.DirEntry[str], cited: str, prefix: str, rules: Rules) -> bool:
-        """Leave the entry out if a rule says so by its name and kind."""
+        """Return whether the name or kind of the entry excludes it, and report why."""
         name, folder = entry.name, entry.is_dir(follow_symlinks=False)
         if why := built_in(name, folder=folder):
             if name != IGNORE_FILE:
@@ -202,15 +202,15 @@ class Walk:
 def scan_areas(
     areas: Sequence[Area], max_bytes: int, previous: Mapping[str, Source] | None = None
 ) -> tuple[Scan, Mapping[str, Source]]:
-    """All files of the areas; a file that two of them reach keeps the path of the first.
+    """Return all files of the areas; a file that two areas contain keeps the path in the first.
 
     Args:
-        areas: where to look.
-        max_bytes: a larger file is skipped.
-        previous: the second value that the last scan of these areas returned.
+        areas: the areas to scan.
+        max_bytes: size limit of a file; larger files are skipped.
+        previous: the second value that the previous scan of these areas returned.
 
     Returns:
-        The files, and what makes the next scan faster.
+        The files, and a value that makes the next scan faster.
     """
     walk = Walk(max_bytes, previous=previous or {})
     for area in areas:

@@ -1,8 +1,8 @@
-"""Tags, roles and special tokens in quoted text: their brackets become parentheses, and people still read them.
+"""Disarm tags, roles and special tokens in quoted text: replace their brackets with parentheses, which stay readable.
 
-A parser or a model takes `</memoriter-recall>`, `<|im_start|>`, `[INST]` or a line `Human:` as structure, and so it may
-take what only looks like it: other brackets, letters of other scripts, entities, blanks in between. `(system)` is none.
-HTML that is only about how text looks, addresses in angle brackets and comparisons stay as they are.
+A parser or a model treats `</memoriter-recall>`, `<|im_start|>`, `[INST]` or a line `Human:` as structure. It may do so
+with look-alikes too: other brackets, letters of other scripts, entities, blanks in between. `(system)` is no structure.
+HTML for the look of text, addresses in angle brackets and comparisons stay unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ruby samp section small span strike strong sub summary sup svg table tbody td tf
 ul var video wbr
 """
 _LOOKS = frozenset(_LOOKS_WORDS.split())
-"""Names of HTML that say how text looks."""
+"""HTML names that only affect how text looks."""
 _MEANING_WORDS = """
 system sys assistant user human developer tool tools function functions invoke parameter parameters instruction
 instructions inst prompt memory memories relevant recall context message messages role start end bos
@@ -87,12 +87,12 @@ _ROLES = frozenset(_ROLES_WORDS.split())
 
 
 def without_tags(text: str) -> str:
-    """Return the text in which nothing is a tag, a role or a special token; see `neutral`."""
+    """Return the text without tags, roles and special tokens; see `neutral`."""
     return _ROLE.sub(_role, _BRACKET.sub(_bracket, "".join(_replace_brackets(text))))
 
 
 def brackets(text: str) -> dict[int, tuple[int, str]]:
-    """Return where each bracket of a tag begins: where it ends, and the parenthesis that may stand in its place."""
+    """Return for the offset of each bracket of a tag its end and the parenthesis that may replace it."""
     closes = [match.span() for match in _CLOSE.finditer(text)]
     edges: dict[int, tuple[int, str]] = {}
     ends = set[int]()
@@ -107,7 +107,7 @@ def brackets(text: str) -> dict[int, tuple[int, str]]:
             newline = text.find("\n", inside.end())
             line_end = len(text) if newline < 0 else newline
         close = closes[next_close] if next_close < len(closes) else None
-        # What ends here may be an entity without its semicolon, whose letters will be a parenthesis.
+        # An entity without a semicolon may end here, and its last letter will be replaced with a parenthesis.
         before = "" if opening.start() in ends else text[opening.start() - 1 : opening.start()]
         if not _is_structure(text, opening, inside, before, closed=close is not None and close[0] < line_end):
             continue
@@ -120,12 +120,12 @@ def brackets(text: str) -> dict[int, tuple[int, str]]:
 
 
 def without_brackets(text: str) -> str:
-    """Return the text without anything that could open a tag, whatever follows it."""
+    """Return the text without any bracket that could open a tag, whatever follows it."""
     return without_tags(_OPEN.sub("(", text))
 
 
 def _replace_brackets(text: str) -> Iterator[str]:
-    """The text in pieces, with parentheses in the place of brackets."""
+    """Yield the text in pieces, with parentheses instead of brackets."""
     at = 0
     for start, (end, parenthesis) in sorted(brackets(text).items()):
         yield text[at:start]
@@ -155,7 +155,7 @@ def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], befo
 
 @lru_cache(maxsize=4_096)
 def _plain_name(name: str) -> str:
-    """A name as it looks, in lower case; `syst3m` is one, too."""
+    """Return the known name that a name looks like, as `system` for `syst3m`, or else its folded form."""
     shape = skeleton(folded(name))
     words = {shape, folded(name), *without_digits(shape)}
     return next((word for word in sorted(words) if word in _MEANING or word in _ROLES), shape)

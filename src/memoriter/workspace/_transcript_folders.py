@@ -1,4 +1,4 @@
-"""Where the transcripts of one agent are: its own folder, and the places that its owner named."""
+"""Locate the transcripts of one agent: its own folder, and the places that its owner configured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 CLAUDE_CODE, CODEX = "claude-code", "codex"
-"""Words that stand for the transcripts which that program keeps of the workspace."""
+"""Keywords for the transcripts that Claude Code and Codex keep of the workspace."""
 
 
 def transcripts_of(
@@ -25,15 +25,15 @@ def transcripts_of(
     user_home: Path,
     environ: Mapping[str, str],
 ) -> Transcripts:
-    """The transcripts that count for an agent.
+    """Return the transcripts that belong to an agent.
 
     Args:
-        agent: its name, as in file names.
-        paths: files, folders, or the words `claude-code` and `codex`; relative ones start at the workspace.
-        homes: folders that hold `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
-        workspace: the folder of notes; the words mean sessions that were started in it.
-        user_home: for `~`, and for where those programs keep their files.
-        environ: `CLAUDE_CONFIG_DIR` and `CODEX_HOME` say that they are elsewhere.
+        agent: name of the agent, as in file names.
+        paths: files, folders, or the keywords `claude-code` and `codex`. Relative paths start at the workspace.
+        homes: folders that contain `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
+        workspace: the folder of notes. The keywords select sessions that were started in it.
+        user_home: home of the user, for `~` and for the default folders of Claude Code and Codex.
+        environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
     """
     own = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
     named = [

@@ -1,5 +1,5 @@
-"""Which files are transcripts now, and bounded reads of what was said in them."""
-# ruff: noqa: PTH116, PTH117 - plain strings throughout, as a look at the disk makes thousands of them
+"""List the transcript files, and read their messages within limits."""
+# ruff: noqa: PTH116, PTH117 - plain strings throughout, as a scan of the disk makes thousands of them
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from memoriter.workspace._open_transcript import OpenTranscript
 
 CITED = "sessions"
-"""The folder under which transcripts are cited, wherever they are."""
+"""Folder name in the cited paths of transcripts, wherever their files are."""
 SUFFIX = ".jsonl"
 DEEPEST = 12
-"""Folders inside folders that are looked into."""
+"""Levels of nested folders that a scan enters."""
 _FIRST_LINE = 1 << 20
 _SYMLINK = "symbolic links are not followed"
 _HARD_LINK = "it has a second name on this disk (a hard link), so it may belong to another agent"
@@ -35,37 +35,38 @@ _HARD_LINK = "it has a second name on this disk (a hard link), so it may belong 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFolder:
-    """A place with transcripts."""
+    """A folder of transcripts, or a single transcript file."""
 
     at: Path
-    """Absolute: a folder, or one file."""
+    """Absolute path of the folder or file."""
     cited: str = CITED
-    """How the folder is cited."""
+    """Path by which the folder is cited."""
     deep: bool = False
-    """Whether folders inside of it count."""
+    """True if the folders inside it are scanned too."""
     configured: bool = False
-    """Whether the owner named it, so that its absence is worth telling."""
+    """True if the owner configured it, so that a missing folder is reported."""
     prefix: str = ""
-    """With which names begin."""
+    """Prefix that file names must have."""
     started_in: tuple[str, ...] = ()
-    """Only sessions that were started in one of these folders or below; empty: all."""
+    """Only sessions that were started in or below one of these folders; if empty, all sessions."""
 
 
 @dataclass(slots=True)
 class Transcripts:
     """The transcripts of one agent.
 
-    `agents` is the folder with a folder for each agent: what is there and is not `agent`'s is never read.
+    `agents` are folders that contain one folder for each agent. Files there that belong to an agent other than
+    `agent` are never read.
     """
 
     folders: Sequence[TranscriptFolder]
     agents: Sequence[Path] = ()
     agent: str = ""
     _started: dict[tuple[str, int], str | None] = field(default_factory=dict[tuple[str, int], "str | None"])
-    """In which folder the session of a file was started: it never changes."""
+    """Start folder of each session, by path and inode; it never changes."""
 
     def scan(self) -> Scan:
-        """All transcripts, and all that looked like one: one listing of each folder, one stat of each file."""
+        """Return all transcripts and the files that were skipped, with one listing per folder and one stat per file."""
         scan = _TranscriptScan()
         for folder in self.folders:
             if self._belongs_to_other_agent(folder.at):
@@ -77,12 +78,12 @@ class Transcripts:
         return Scan(tuple(sources), tuple(skipped), scan.folders)
 
     def find(self, path: str) -> Source | None:
-        """The transcript at a cited or absolute path, as the disk has it now."""
+        """Return the current transcript at a cited or absolute path, or None."""
         target = path.strip().removeprefix("./")
         return next((each for each in self.scan().sources if target in {each.path, str(each.file)}), None)
 
     def cites(self, path: str) -> bool:
-        """Whether a cited or absolute path is one that a transcript may have."""
+        """Return whether a cited or absolute path can be that of a transcript."""
         clean = path.strip()
         if not clean.endswith(SUFFIX):
             return False
@@ -91,10 +92,10 @@ class Transcripts:
 
     @contextmanager
     def opened(self, source: Source) -> Generator[OpenTranscript]:
-        """A transcript for reading, as the disk has it now.
+        """Open a transcript for reading.
 
         Raises:
-            PathRefused: it is gone, or no plain file with one name, or not this agent's.
+            PathRefused: the file is gone, is not a plain file, has a hard link, or belongs to another agent.
         """
         from memoriter.workspace._open_transcript import OpenTranscript
 
@@ -105,7 +106,14 @@ class Transcripts:
             yield OpenTranscript(file, current)
 
     def read(self, path: str, *, start: int | None, lines: int | None, max_chars: int) -> Excerpt:
-        """What was said in the lines of a transcript, each message as one line.
+        """Return the messages in some lines of a transcript, one line per message.
+
+        Args:
+            path: a cited or an absolute path.
+            start: first line of the file, 1-based; smaller numbers count as 1.
+            lines: number of lines of the file; smaller numbers count as 1, but 0 without `start` means all lines.
+            max_chars: limit of the text in characters. Only whole messages are kept, but a first message that is too
+                long is cut; `truncated` is set in both cases.
 
         Raises:
             PathRefused: the path is not one of this agent's transcripts.
@@ -193,7 +201,7 @@ class Transcripts:
         return started is not None and any(below(place, started) is not None for place in folder.started_in)
 
     def _belongs_to_other_agent(self, path: Path) -> bool:
-        """Whether a path lies in the folder of another agent."""
+        """Return whether a path lies in the folder of another agent."""
         real = os.path.realpath(path)
         inside = (below(os.path.realpath(agents), real) for agents in self.agents)
         return any(names and names[0] != self.agent for names in inside)
@@ -221,7 +229,7 @@ class _TranscriptScan:
         self.skipped.setdefault(name, Skipped(name, reason, message))
 
     def free_name(self, cited: str, path: str) -> str:
-        """How a file is cited whose name another one may have: by its place, which stays as it is."""
+        """Return a cited name that is not taken; the digest of the path keeps it stable between scans."""
         if cited not in self.sources:
             return cited
         digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
@@ -238,7 +246,7 @@ def _entries(place: str, cited: str, scan: _TranscriptScan) -> list[os.DirEntry[
 
 
 def _started_in(path: str) -> str | None:
-    """The folder that a Codex session was started in, as its first line says."""
+    """Return the start folder of a Codex session from the first line of its file."""
     from memoriter.workspace._messages import parse_object
 
     try:

@@ -1,4 +1,4 @@
-"""The ways a note is written: a locked append, and a replacement or removal that notices when the file has changed."""
+"""Write notes: a locked append, and a replacement or removal that detects concurrent changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The lines that were written, 1-based and inclusive."""
+    """The range of lines that were written, 1-based and inclusive."""
 
     path: Path
     start_line: int
@@ -49,16 +49,20 @@ class Appended:
 
 
 def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) -> Appended:
-    """Put the text on lines of its own at the end of the file; the file and its folders are made if they are missing.
+    """Append text on lines of its own, and create the file and its folders if they are missing.
 
-    The lock is on the file itself, the text goes out in one write and is on the disk before this returns, and so is the
-    name of a new file. NUL and half characters become U+FFFD. If the process is killed inside that write, the system
-    may keep only a beginning of the text; whatever comes next still starts on a line of its own.
+    The file itself is locked, and the text goes out in one write. The text and the name of a new file are on the disk
+    before this returns. NUL and lone surrogates become U+FFFD. If the process is killed during the write, the system
+    may keep only the beginning of the text; the next append still starts on a line of its own.
 
     Args:
-        file: of a place, no folder below its base may be a link; of a path, only the file itself is looked at.
-        text: what to append.
-        limit: bytes that the file may have afterwards.
+        file: the note. For a `ReadablePath`, no folder below its base may be a link; for a `Path`, only the file
+            itself is checked.
+        text: the text to append.
+        limit: largest allowed size of the file afterwards, in bytes.
+
+    Returns:
+        The lines that were written.
 
     Raises:
         WriteError: nothing was written: no text, no space, no permission, or the file would become too large.
@@ -74,7 +78,7 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
             lines, ends_open = _count_lines(descriptor)
             content, before = _encode(f"\n{body}" if ends_open else body), os.fstat(descriptor).st_size
             _check_size(where, before + len(content), limit)
-            if not before:  # whoever made the file may not have come to this
+            if not before:  # the process that created the file may have ended before this sync
                 folder.sync(parents=True)
             _write_once(descriptor, content)
     start = lines + (2 if ends_open else 1)
@@ -82,20 +86,21 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
 
 
 def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
-    """Put the text in the place of the whole file, in one step that is seen by others as before or after.
+    """Replace the whole file atomically: other programs see the old content or the new content.
 
-    What a program without our lock appends meanwhile is added to the new content. If it saves the file, its version
-    stays.
+    Lines that a program without our lock appends meanwhile are added to the new content. If such a program saves the
+    file, its version stays.
 
     Args:
-        file: keeps its permissions; its folder must exist unless the file is new. For a path or a place see `append`.
-        text: NUL and half characters become U+FFFD; bytes are taken as they are.
-        expected: `ids.bytes_hash` of the content it takes the place of; `None`: the file must not exist.
+        file: the note, which keeps its permissions. Its folder must exist unless the file is new. `append` describes
+            the two types.
+        text: the new content. In a `str`, NUL and lone surrogates become U+FFFD; bytes are written unchanged.
+        expected: `ids.bytes_hash` of the current content, or None if the file must not exist.
         mode: permissions of a file that does not exist yet, before the umask.
 
     Raises:
-        WriteConflict: the file is not as expected; it was left as it is.
-        WriteError: it could not be written; it is as it was.
+        WriteConflict: the content does not match `expected`; the file is unchanged.
+        WriteError: the file could not be written; it is unchanged.
         PathRefused: the file is a link, a folder or a device.
     """
     content = text if isinstance(text, bytes) else _encode(text)
@@ -116,15 +121,15 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
 
 
 def remove(file: Path | ReadablePath, *, expected: str) -> None:
-    """Delete the file, if it still is what was read.
+    """Delete the file if its content is unchanged.
 
     Args:
-        file: see `append`.
+        file: the note; see `append`.
         expected: `ids.bytes_hash` of the content.
 
     Raises:
-        WriteConflict: the file is not as `expected`; it was left as it is.
-        WriteError: it could not be deleted.
+        WriteConflict: the content does not match `expected`; the file is unchanged.
+        WriteError: the file could not be deleted.
         PathRefused: the file is a link, a folder or a device.
     """
     where = _to_place(file)
@@ -148,7 +153,7 @@ def _path(where: ReadablePath) -> Path:
 
 @contextmanager
 def _open_for_write(where: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
-    """Open the file's folder, and let every failure below be one of ours."""
+    """Open the file's folder, and raise every failure below as a memoriter error."""
     with _translate_errors(where):
         try:
             with open_folder(where.base, where.names[:-1], make=make) as folder:
@@ -163,9 +168,9 @@ def _open_for_write(where: ReadablePath, *, make: bool = False) -> Generator[tup
 
 @contextmanager
 def _lock_expected(folder: Folder, name: str, where: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
-    """Hold the lock of a file that may be written and has this content."""
+    """Lock the file, check that it is writable and has the expected content, and yield its descriptor and content."""
     with locked(folder, name) as descriptor:
-        os.close(folder.open(name, os.O_WRONLY))  # a file that may not be written is not replaced either
+        os.close(folder.open(name, os.O_WRONLY))  # a read-only file must not be replaced either
         sweep(folder, name)
         before = read_all(descriptor)
         if bytes_hash(before) != expected:
@@ -174,13 +179,13 @@ def _lock_expected(folder: Folder, name: str, where: ReadablePath, expected: str
 
 
 def _check_unchanged(folder: Folder, name: str, where: ReadablePath, descriptor: int, before: bytes) -> None:
-    """Look at the file once more: writing the draft took a while."""
+    """Raise WriteConflict if the file changed while the draft was written."""
     if not is_at(folder, name, descriptor) or read_all(descriptor) != before:
         raise _conflict(where, "has changed since it was read")
 
 
 def _create(folder: Folder, name: str, where: ReadablePath, content: bytes, mode: int) -> None:
-    """Make the file, complete from its first moment, unless there is one."""
+    """Create the file with its complete content, or raise WriteConflict if it exists."""
     if folder.look(name) is not None:
         raise _conflict(where, "already exists")
     with drafted(folder, name, content, mode) as draft:
@@ -234,14 +239,14 @@ def _write_once(descriptor: int, content: bytes) -> None:
 
 
 def _undo(descriptor: int, before: int, content: bytes) -> None:
-    """Cut off what was taken of a write, unless another program has written there too."""
+    """Cut off the part of a failed write that reached the file, unless another program has written there too."""
     os.lseek(descriptor, before, os.SEEK_SET)
     if content.startswith(os.read(descriptor, len(content) + 1)):
         os.ftruncate(descriptor, before)
 
 
 def _count_lines(descriptor: int) -> tuple[int, bool]:
-    """How many newlines the file has, and whether it ends without one."""
+    """Return the number of newlines in the file, and whether it ends without one."""
     lines, last = 0, b""
     while part := os.read(descriptor, READ_AHEAD):
         lines, last = lines + part.count(b"\n"), part[-1:]
