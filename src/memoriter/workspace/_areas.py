@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.types import Skipped
 from memoriter.workspace import _paths as paths
 from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
-from memoriter.workspace._ignore import Rules, built_in
+from memoriter.workspace._ignore import Rules, built_in_exclusion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +34,14 @@ class ExtraPath:
 class Area:
     """A file, or a folder with everything below it, that is memory."""
 
-    at: str
+    path: str
     """Absolute path of the file or folder."""
     base: str
     """Folder that is opened first. Its path may lead through links, because the owner chose it."""
-    start: tuple[str, ...]
+    names: tuple[str, ...]
     """Names from `base` to the file or folder; no link is followed below `base`."""
     cited: str
-    """Path by which `at` is cited."""
+    """Path by which `path` is cited."""
     configured: bool = False
     """True for an extra path, False for the workspace's own areas."""
     globs: tuple[tuple[str, ...], ...] = ()
@@ -69,24 +69,24 @@ class ReadablePath:
     cited: str
 
 
-def areas_of(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
+def list_areas(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
     """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name) for name in (*paths.LONG_TERM, paths.FOLDER)]
     return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
 
 
 def _extra_area(root: str, extra: ExtraPath) -> Area:
-    at = rebase(root, paths.absolute(root, extra.path.strip()))
-    base, start = root, paths.below(root, at)
-    if start is None and os.path.isdir(at):
-        base, start = at, ()
+    path = rebase(root, paths.absolute(root, extra.path.strip()))
+    base, start = root, paths.names_below(root, path)
+    if start is None and os.path.isdir(path):
+        base, start = path, ()
     elif start is None:
-        base, name = os.path.split(real_path(at))
+        base, name = os.path.split(real_path(path))
         start = (name,)
     alternatives = spread_braces(extra.pattern or "")
     globs = tuple(tuple(glob.strip("/").split("/")) for glob in alternatives or () if glob)
     refused = TOO_MANY if alternatives is None else ""
-    return Area(at, base, start, paths.cite(root, at), configured=True, globs=globs, refused=refused)
+    return Area(path, base, start, paths.cite(root, path), configured=True, globs=globs, refused=refused)
 
 
 def real_path(path: str) -> str:
@@ -100,7 +100,7 @@ def real_path(path: str) -> str:
 def rebase(root: str, path: str) -> str:
     """Return a path below the target of the link `root` as a path below `root`, and any other path unchanged."""
     real = real_path(root)
-    names = paths.below(real, path) if real != root else None
+    names = paths.names_below(real, path) if real != root else None
     return path if names is None else os.path.join(root, *names)
 
 
@@ -112,7 +112,7 @@ def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped
     target = rebase(root, paths.absolute(root, clean))
     refusal: Skipped | None = None
     for area in areas:
-        names = paths.below(area.at, target)
+        names = paths.names_below(area.path, target)
         if names is None or (names and area.is_long_term):
             continue
         verdict = _admit_to_area(area, names)
@@ -129,21 +129,21 @@ def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped
     if not area.accepts(names):
         return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
     for depth, name in enumerate(names, 1):
-        if why := built_in(name, folder=depth < len(names)):
+        if why := built_in_exclusion(name, folder=depth < len(names)):
             return Skipped(cited, "ignored", why)
     if is_ignored(area, names):
         return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
-    return ReadablePath(area.base, (*area.start, *names), cited)
+    return ReadablePath(area.base, (*area.names, *names), cited)
 
 
 def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
     """Return whether a folder at the absolute `path` leads to memory or may contain it, by name and ignore rules."""
     target = rebase(root, paths.absolute(root, path))
     for area in areas:
-        if paths.below(target, area.at) is not None:
+        if paths.names_below(target, area.path) is not None:
             return True
-        names = paths.below(area.at, target)
-        if names and not area.is_long_term and not any(built_in(name, folder=True) for name in names):
+        names = paths.names_below(area.path, target)
+        if names and not area.is_long_term and not any(built_in_exclusion(name, folder=True) for name in names):
             return not is_ignored(area, names)
     return False
 
@@ -151,7 +151,7 @@ def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
 def is_ignored(area: Area, names: tuple[str, ...]) -> bool:
     """Return whether an ignore file between the area's first folder and the file excludes the file."""
     rules, folder, prefix = Rules().enter(area.base, ""), area.base, ""
-    path_names = (*area.start, *names)
+    path_names = (*area.names, *names)
     for depth, name in enumerate(path_names, 1):
         is_folder = depth < len(path_names)
         if rules.excludes(prefix + name, folder=is_folder):

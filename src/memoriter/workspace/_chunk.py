@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.types import Chunk
 from memoriter.workspace._blocks import Block, plain_title, scan_blocks
-from memoriter.workspace._cut import slices
+from memoriter.workspace._cut import slice_line
 from memoriter.workspace._tokens import UNIT, weigh
 
 if TYPE_CHECKING:
@@ -44,16 +44,16 @@ def chunk_markdown(text: str, *, tokens: int = 400, overlap: int = 80, merge: in
     Returns:
         The chunks. `Chunk.text` is the lines from `start_line` to `end_line`, or a slice of one line that is too long.
     """
-    page = _Page(text.split("\n"))
+    note = _WeightedLines(text.split("\n"))
     limits = _Limits.of(tokens, overlap, merge)
-    return tuple(chunk for section in _sections(page.lines) for chunk in _section_chunks(page, section, limits))
+    return tuple(chunk for section in _split_sections(note.lines) for chunk in _chunk_section(note, section, limits))
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
     """Limits of a chunk in twelfths of a token."""
 
-    most: int
+    size: int
     overlap: int
     merge: int
 
@@ -63,7 +63,7 @@ class _Limits:
         return cls(most, max(0, min(overlap * UNIT, most // 2)), min(merge * UNIT, most))
 
 
-class _Page:
+class _WeightedLines:
     """The lines with cumulative weights, so that the weight of any range of lines is one subtraction."""
 
     def __init__(self, lines: list[str]) -> None:
@@ -96,7 +96,7 @@ class _Span:
     """True if the span belongs to the previous one: a rule."""
 
 
-def _sections(lines: Sequence[str]) -> Iterator[_Section]:
+def _split_sections(lines: Sequence[str]) -> Iterator[_Section]:
     path: list[Block] = []
     section = _Section((), [])
     for block in scan_blocks(lines):
@@ -112,23 +112,23 @@ def _sections(lines: Sequence[str]) -> Iterator[_Section]:
     yield section
 
 
-def _section_chunks(page: _Page, section: _Section, limits: _Limits) -> Iterator[Chunk]:
-    for span in _merge_spans(page, _spans(page, section.blocks, limits), limits):
-        if page.weight(span.start, span.end) <= limits.most:
-            yield Chunk(span.start + 1, span.end, page.text(span.start, span.end), section.heading)
+def _chunk_section(note: _WeightedLines, section: _Section, limits: _Limits) -> Iterator[Chunk]:
+    for span in _merge_spans(note, _make_spans(note, section.blocks, limits), limits):
+        if note.weight(span.start, span.end) <= limits.size:
+            yield Chunk(span.start + 1, span.end, note.text(span.start, span.end), section.heading)
         else:
-            pieces = _cut(page, span, limits)
+            pieces = _cut_span(note, span, limits)
             yield from (replace(piece, heading=section.heading) for piece in pieces if piece.text.strip())
 
 
-def _spans(page: _Page, blocks: Sequence[Block], limits: _Limits) -> Iterator[_Span]:
+def _make_spans(note: _WeightedLines, blocks: Sequence[Block], limits: _Limits) -> Iterator[_Span]:
     """Yield a span for each block; a list item includes its inner items if together they fit the limit."""
     ends = _subtree_ends(blocks)
     at = 0
     while at < len(blocks):
         block, subtree_end = blocks[at], blocks[ends[at] - 1].end
-        fits = page.weight(block.start, subtree_end) <= limits.most
-        leans = block.kind in {"heading", "comment", "rule"} or _introduces_list(page, block, limits)
+        fits = note.weight(block.start, subtree_end) <= limits.size
+        leans = block.kind in {"heading", "comment", "rule"} or _introduces_list(note, block, limits)
         yield _Span(block.start, subtree_end if fits else block.end, leans, needs_previous=block.kind == "rule")
         at = ends[at] if fits else at + 1
 
@@ -144,64 +144,64 @@ def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
     return ends
 
 
-def _introduces_list(page: _Page, block: Block, limits: _Limits) -> bool:
-    short = page.weight(block.start, block.end) * _TINY_SHARE < limits.merge
-    return short and block.kind == "text" and page.lines[block.end - 1].rstrip().endswith((":", "："))
+def _introduces_list(note: _WeightedLines, block: Block, limits: _Limits) -> bool:
+    short = note.weight(block.start, block.end) * _TINY_SHARE < limits.merge
+    return short and block.kind == "text" and note.lines[block.end - 1].rstrip().endswith((":", "："))
 
 
-def _merge_spans(page: _Page, spans: Iterator[_Span], limits: _Limits) -> list[_Span]:
+def _merge_spans(note: _WeightedLines, spans: Iterator[_Span], limits: _Limits) -> list[_Span]:
     merged: list[_Span] = []
     for span in spans:
-        if merged and _should_join(page, merged[-1], span, limits):
+        if merged and _should_join(note, merged[-1], span, limits):
             merged[-1] = _Span(merged[-1].start, span.end, merged[-1].needs_next and span.needs_next)
         else:
             merged.append(span)
-    if len(merged) > 1 and merged[-1].needs_next and page.weight(merged[-2].start, merged[-1].end) <= limits.most:
+    if len(merged) > 1 and merged[-1].needs_next and note.weight(merged[-2].start, merged[-1].end) <= limits.size:
         last = merged.pop()
         merged[-1] = replace(merged[-1], end=last.end)
     return merged
 
 
-def _should_join(page: _Page, left: _Span, right: _Span, limits: _Limits) -> bool:
-    if left.needs_next and page.weight(right.start, right.end) > limits.most:
+def _should_join(note: _WeightedLines, left: _Span, right: _Span, limits: _Limits) -> bool:
+    if left.needs_next and note.weight(right.start, right.end) > limits.size:
         return True  # the block will be cut anyway, and its first piece takes the heading
-    combined = page.weight(left.start, right.end)
+    combined = note.weight(left.start, right.end)
     if left.needs_next or right.needs_previous:
-        return combined <= limits.most
-    smaller = min(page.weight(left.start, left.end), page.weight(right.start, right.end))
+        return combined <= limits.size
+    smaller = min(note.weight(left.start, left.end), note.weight(right.start, right.end))
     return smaller * _TINY_SHARE < limits.merge and combined <= limits.merge
 
 
-def _cut(page: _Page, span: _Span, limits: _Limits) -> Iterator[Chunk]:
+def _cut_span(note: _WeightedLines, span: _Span, limits: _Limits) -> Iterator[Chunk]:
     """Yield pieces of whole lines; a line above the limit is cut into pieces of its own."""
     first = span.start
     for at in range(span.start, span.end):
-        if page.weight(at, at + 1) > limits.most:
-            yield from _trimmed_chunk(page, first, at)
-            line = page.lines[at]
-            yield from (Chunk(at + 1, at + 1, line[a:b]) for a, b in slices(line, limits.most, limits.overlap))
+        if note.weight(at, at + 1) > limits.size:
+            yield from _trimmed_chunk(note, first, at)
+            line = note.lines[at]
+            yield from (Chunk(at + 1, at + 1, line[a:b]) for a, b in slice_line(line, limits.size, limits.overlap))
             first = at + 1
-        elif page.weight(first, at + 1) > limits.most:
-            yield from _trimmed_chunk(page, first, at)
-            first = _overlap_start(page, first, at, limits)
-    yield from _trimmed_chunk(page, first, span.end)
+        elif note.weight(first, at + 1) > limits.size:
+            yield from _trimmed_chunk(note, first, at)
+            first = _overlap_start(note, first, at, limits)
+    yield from _trimmed_chunk(note, first, span.end)
 
 
-def _overlap_start(page: _Page, first: int, at: int, limits: _Limits) -> int:
+def _overlap_start(note: _WeightedLines, first: int, at: int, limits: _Limits) -> int:
     """Return where the piece with line `at` starts: earlier by up to the overlap, but after `first`."""
     start = at
-    while start - 1 > first and page.weight(start - 1, at) <= limits.overlap:
+    while start - 1 > first and note.weight(start - 1, at) <= limits.overlap:
         start -= 1
-    while start < at and page.weight(start, at + 1) > limits.most:
+    while start < at and note.weight(start, at + 1) > limits.size:
         start += 1
     return start
 
 
-def _trimmed_chunk(page: _Page, start: int, end: int) -> Iterator[Chunk]:
+def _trimmed_chunk(note: _WeightedLines, start: int, end: int) -> Iterator[Chunk]:
     """Yield a chunk of the lines without blank lines at the ends, or nothing if all are blank."""
-    while start < end and not page.lines[start].strip():
+    while start < end and not note.lines[start].strip():
         start += 1
-    while end > start and not page.lines[end - 1].strip():
+    while end > start and not note.lines[end - 1].strip():
         end -= 1
     if start < end:
-        yield Chunk(start + 1, end, page.text(start, end))
+        yield Chunk(start + 1, end, note.text(start, end))

@@ -25,7 +25,7 @@ _FILE = (
 )
 
 
-def refused(path: str, why: str) -> PathRefused:
+def path_refused(path: str, why: str) -> PathRefused:
     """Return the error for a path that is not read; it quotes the path, shortened to 200 characters."""
     shortened = path if len(path) <= 200 else f"{path[:200]}…"
     return PathRefused(f"{shortened!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
@@ -51,9 +51,9 @@ def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
     except FileNotFoundError:
         raise
     except _NotAFileError as error:
-        raise refused(place.cited, str(error)) from None
+        raise path_refused(place.cited, str(error)) from None
     except (OSError, ValueError) as error:
-        raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
+        raise path_refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
     return content, status
 
 
@@ -67,11 +67,11 @@ def open_plain(place: ReadablePath) -> Generator[tuple[BinaryIO, os.stat_result]
     try:
         opened = os.fdopen(_open(place.base, place.names), "rb")
     except FileNotFoundError:
-        raise refused(place.cited, "it is not there any more") from None
+        raise path_refused(place.cited, "it is not there any more") from None
     except _NotAFileError as error:
-        raise refused(place.cited, str(error)) from None
+        raise path_refused(place.cited, str(error)) from None
     except (OSError, ValueError) as error:
-        raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
+        raise path_refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
     with opened:
         yield opened, os.fstat(opened.fileno())
 

@@ -31,7 +31,7 @@ def boundary(text: str, start: int, end: int, *, after: int = -1) -> int:
     return places[-1] if places and places[-1] > after else end
 
 
-def slices(line: str, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
+def slice_line(line: str, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of pieces of at most `limit` (weights), each repeating up to `overlap` of the one before."""
     start, covered = 0, 0
     while covered < len(line):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.ids import bytes_hash
-from memoriter.workspace._locks import is_at, is_written, read_all
+from memoriter.workspace._locks import has_name, is_written, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -32,7 +32,7 @@ class Draft:
 
 
 @contextmanager
-def drafted(
+def write_draft(
     folder: Folder,
     name: str,
     content: bytes,
@@ -53,10 +53,10 @@ def drafted(
             that `sweep` can recognise what a killed process left there.
     """
     target_id = "" if target is None else f"{target.st_ino:x}-{target.st_size:x}."
-    hidden = f".{_label(name)}.{target_id}{os.urandom(6).hex()}.tmp"
+    hidden_name = f".{_hidden_label(name)}.{target_id}{os.urandom(6).hex()}.tmp"
     with ExitStack() as stack:
-        descriptor = folder.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        stack.callback(_remove_draft, folder, hidden, os.fstat(descriptor))
+        descriptor = folder.open(hidden_name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        stack.callback(_remove_draft, folder, hidden_name, os.fstat(descriptor))
         try:
             write_all(descriptor, content)
             if final_mode is not None and hasattr(os, "fchmod"):
@@ -64,7 +64,7 @@ def drafted(
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        reading = folder.open(hidden, os.O_RDONLY)
+        reading = folder.open(hidden_name, os.O_RDONLY)
         stack.callback(os.close, reading)
         with suppress(
             ImportError, OSError
@@ -72,7 +72,7 @@ def drafted(
             import fcntl
 
             fcntl.flock(reading, fcntl.LOCK_EX)
-        yield Draft(hidden, reading, content, is_written(reading) is False)
+        yield Draft(hidden_name, reading, content, is_written(reading) is False)
 
 
 def sweep(folder: Folder, name: str) -> None:
@@ -81,9 +81,9 @@ def sweep(folder: Folder, name: str) -> None:
     We hold the lock, so no other process is replacing the file now. Lines that another program had added to a file
     that was exchanged out are added to the current file.
     """
-    hidden = re.compile(rf"\.{re.escape(_label(name))}\.(?:([0-9a-f]+)-([0-9a-f]+)\.)?[0-9a-f]{{12}}\.tmp")
+    pattern = re.compile(rf"\.{re.escape(_hidden_label(name))}\.(?:([0-9a-f]+)-([0-9a-f]+)\.)?[0-9a-f]{{12}}\.tmp")
     for entry in folder.names():
-        if match := hidden.fullmatch(entry):
+        if match := pattern.fullmatch(entry):
             with suppress(OSError):
                 if match[1]:
                     _recover_lines(folder, name, entry, int(match[1], 16), int(match[2], 16))
@@ -99,7 +99,7 @@ def add_lines(folder: Folder, name: str, lines: bytes) -> None:
             needs_newline = content and not content.endswith(b"\n") and not lines.startswith(b"\n")
             write_all(descriptor, b"\n" + lines if needs_newline else lines)
             os.fsync(descriptor)
-            if is_at(folder, name, descriptor):
+            if has_name(folder, name, descriptor):
                 return
         finally:
             os.close(descriptor)
@@ -112,7 +112,7 @@ def write_all(descriptor: int, content: bytes) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def _label(name: str) -> str:
+def _hidden_label(name: str) -> str:
     """Return the form of the name in hidden names, shortened if it is too long."""
     encoded = os.fsencode(name)
     return name if len(encoded) <= _LONGEST_LABEL else f"{name[:16]}-{bytes_hash(encoded)[:16]}"

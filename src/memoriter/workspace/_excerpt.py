@@ -15,7 +15,7 @@ def slice_lines(text: str, start: int | None, lines: int | None) -> str:
     return "\n".join(rows[first:] if lines is None else rows[first : first + max(1, lines)])
 
 
-def cut_to(text: str, length: int) -> tuple[str, bool]:
+def truncate(text: str, length: int) -> tuple[str, bool]:
     """Return the whole lines (or else graphemes) of the text that fit `length` characters, and whether it was cut."""
     if len(text) <= length:
         return text, False
@@ -23,14 +23,14 @@ def cut_to(text: str, length: int) -> tuple[str, bool]:
     return text[: end if end > 0 else boundary(text, 0, length)], True
 
 
-def not_there(path: str) -> Diagnostic:
+def no_such_note(path: str) -> Diagnostic:
     """Return a diagnostic for a note that does not exist, as before the day's first entry or for a wrong name."""
     return Diagnostic(
         "no_such_note", f"There is no note {path!r} yet.", "Look for its text with: memoriter search WORDS"
     )
 
 
-def nothing_there(path: str, text: str, start: int | None) -> Diagnostic:
+def no_text(path: str, text: str, start: int | None) -> Diagnostic:
     """Return a diagnostic for an existing note that has no text to show from line `start` on."""
     rows = text.count("\n") + (not text.endswith("\n"))
     if text and start and start > rows:

@@ -11,8 +11,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memoriter.workspace._drafts import Draft, add_lines, drafted
-from memoriter.workspace._locks import is_at, read_all, wait_for_no_writer
+from memoriter.workspace._drafts import Draft, add_lines, write_draft
+from memoriter.workspace._locks import has_name, read_all, wait_for_no_writer
 
 if TYPE_CHECKING:
     from memoriter.workspace._folder import Folder
@@ -59,7 +59,7 @@ def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: by
         ConcurrentWriteError: other programs have written to the file or saved another one; it still exists.
     """
     folder.rename(name, draft.name)
-    if is_at(folder, draft.name, old) and _wait_for_writers(draft, old) and read_all(old) == before:
+    if has_name(folder, draft.name, old) and _wait_for_writers(draft, old) and read_all(old) == before:
         folder.unlink(draft.name)
         return
     try:
@@ -97,7 +97,7 @@ def _try_append(folder: Folder, name: str, lines: bytes) -> bool:
 
 def _check_replaced(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
     """Check the replaced file, which has the draft's name after the exchange, and restore it if it changed."""
-    if is_at(folder, draft.name, old) and _wait_for_writers(draft, old):
+    if has_name(folder, draft.name, old) and _wait_for_writers(draft, old):
         lines = _appended_lines(before, read_all(old))
         if lines is not None and _try_append(folder, name, lines):
             folder.unlink(draft.name)
@@ -108,19 +108,19 @@ def _check_replaced(folder: Folder, name: str, draft: Draft, old: int, before: b
 
 def _restore(folder: Folder, name: str, draft: Draft) -> None:
     """Exchange again until the name belongs to the last file that others saved, and keep lines added to the draft."""
-    placed = os.fstat(draft.descriptor)
+    current = os.fstat(draft.descriptor)
     while True:
-        inside = folder.look(draft.name)
+        restored = folder.look(draft.name)
         try:
             folder.exchange(name, draft.name)
         except FileNotFoundError:  # another program has removed the draft from its place
             folder.rename(draft.name, name)
             return
-        out = folder.look(draft.name)
-        if out is None or inside is None or os.path.samestat(out, placed):
+        removed = folder.look(draft.name)
+        if removed is None or restored is None or os.path.samestat(removed, current):
             break
-        placed = inside
-    if is_at(folder, draft.name, draft.descriptor):
+        current = restored
+    if has_name(folder, draft.name, draft.descriptor):
         _wait_for_writers(draft, draft.descriptor)
         lines = _appended_lines(draft.content, read_all(draft.descriptor))
         if lines is not None:
@@ -147,7 +147,7 @@ def _rename_over(folder: Folder, name: str, draft: Draft, old: int, before: byte
         folder.link(name, aside)
     except OSError:  # a disk without hard links
         linked = False
-    if linked and not is_at(folder, aside, old):
+    if linked and not has_name(folder, aside, old):
         folder.unlink(aside)
         raise ConcurrentWriteError("was saved by another program meanwhile")
     folder.rename(draft.name, name)
@@ -160,7 +160,7 @@ def _rename_over(folder: Folder, name: str, draft: Draft, old: int, before: byte
     if linked:
         folder.rename(aside, name)
     else:
-        with drafted(folder, name, after, 0o600, final_mode=os.fstat(old).st_mode & 0o7777) as copy:
+        with write_draft(folder, name, after, 0o600, final_mode=os.fstat(old).st_mode & 0o7777) as copy:
             folder.rename(copy.name, name)
     _wait_for_writers(draft, draft.descriptor)
     add_lines(folder, name, _appended_lines(draft.content, read_all(draft.descriptor)) or b"")

@@ -144,17 +144,17 @@ def _normalize_lines(lines: Sequence[str]) -> _NormalizedText:
     return _NormalizedText(" ".join(parts), starts, numbers)
 
 
-def _find_text(words: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
+def _find_text(normalized: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
     """Yield the first and last line (0-based) of every occurrence of the text, each pair of lines once."""
     needle, last = " ".join(normalize("NFC", text).split()), None
-    at = words.text.find(needle) if needle else -1
+    at = normalized.text.find(needle) if needle else -1
     while at >= 0:
         end = at + len(needle)
-        hit = words.line(at), words.line(end - 1)
+        hit = normalized.line(at), normalized.line(end - 1)
         if hit != last:
             last = hit
             yield hit
-        at = words.text.find(needle, end)
+        at = normalized.text.find(needle, end)
 
 
 def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -35,21 +35,21 @@ _CLASSES = {
 
 def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
     """Return whether the names of a path match the names of a glob; `**` matches any number of folders."""
-    at = star_start = 0
+    index = star_start = 0
     after_star: int | None = None
     """Index in the glob after the last `**`; `star_start` is the index in the path where its match begins."""
-    position = 0
-    while at < len(names):
-        if position < len(glob) and glob[position] == "**":
-            after_star, star_start, position = position + 1, at, position + 1
-        elif position < len(glob) and fnmatchcase(names[at], glob[position]):
-            at, position = at + 1, position + 1
+    glob_index = 0
+    while index < len(names):
+        if glob_index < len(glob) and glob[glob_index] == "**":
+            after_star, star_start, glob_index = glob_index + 1, index, glob_index + 1
+        elif glob_index < len(glob) and fnmatchcase(names[index], glob[glob_index]):
+            index, glob_index = index + 1, glob_index + 1
         elif after_star is not None:
             star_start += 1
-            at, position = star_start, after_star
+            index, glob_index = star_start, after_star
         else:
             return False
-    return all(name == "**" for name in glob[position:])
+    return all(name == "**" for name in glob[glob_index:])
 
 
 def spread_braces(pattern: str) -> tuple[str, ...] | None:

@@ -38,7 +38,7 @@ def _is_tool_folder(name: str) -> bool:
     return name.strip().lower() in _FOLDERS
 
 
-def built_in(name: str, *, folder: bool) -> str | None:
+def built_in_exclusion(name: str, *, folder: bool) -> str | None:
     """Return why a folder or file of this name is never memory, or None."""
     if folder:
         return "hidden folder" if name.startswith(".") else "folder of a tool" if _is_tool_folder(name) else None

@@ -27,14 +27,14 @@ def chunk_lines(text: str, *, tokens: float = 400, overlap: float = 80) -> tuple
     pending: list[_Piece] = []
     pending_size = 0
     for number, line in enumerate(text.split("\n"), 1):
-        for piece, size in _pieces(line, limit):
+        for piece, size in _cut_line(line, limit):
             if pending and pending_size + size > limit:
-                chunks.append(_chunk(pending))
+                chunks.append(_make_chunk(pending))
                 pending = _overlap_tail(pending, carry)
                 pending_size = sum(size for _, _, size in pending)
             pending.append((number, piece, size))
             pending_size += size
-    chunks.append(_chunk(pending))
+    chunks.append(_make_chunk(pending))
     return tuple(chunks)
 
 
@@ -42,7 +42,7 @@ _Piece = tuple[int, str, int]
 """Line number, text, and length in UTF-16 units plus one for the newline."""
 
 
-def _chunk(pieces: list[_Piece]) -> Chunk:
+def _make_chunk(pieces: list[_Piece]) -> Chunk:
     return Chunk(pieces[0][0], pieces[-1][0], "\n".join(text for _, text, _ in pieces))
 
 
@@ -57,7 +57,7 @@ def _overlap_tail(pieces: list[_Piece], size: float) -> list[_Piece]:
     return pieces[first:]
 
 
-def _pieces(line: str, limit: float) -> list[tuple[str, int]]:
+def _cut_line(line: str, limit: float) -> list[tuple[str, int]]:
     """Cut the line at the limit, and return each piece with its length plus one."""
     if len(line) * 2 <= limit or (len(line) <= limit and (line.isascii() or max(line) <= "\uffff")):
         return [(line, _length(line) + 1)]

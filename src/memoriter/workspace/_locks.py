@@ -25,7 +25,7 @@ _STILL_SECONDS = 0.1
 
 
 @contextmanager
-def locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bool = False) -> Generator[int]:
+def open_locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bool = False) -> Generator[int]:
     """Open a file and hold its lock, and check that the file still has this name.
 
     A process that waits for the lock has the file open for reading only, so `wait_for_no_writer` does not count
@@ -54,12 +54,12 @@ def locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bool = 
                     raise
                 _create_empty(folder, name)
                 continue
-            if _is_same_file(lock_descriptor, descriptor) and is_at(folder, name, lock_descriptor):
+            if _is_same_file(lock_descriptor, descriptor) and has_name(folder, name, lock_descriptor):
                 yield descriptor
                 return
 
 
-def is_at(folder: Folder, name: str, descriptor: int) -> bool:
+def has_name(folder: Folder, name: str, descriptor: int) -> bool:
     """Return whether the open file still has that name; another process may have replaced it."""
     status = folder.look(name)
     return status is not None and os.path.samestat(os.fstat(descriptor), status)

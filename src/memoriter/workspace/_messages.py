@@ -140,14 +140,14 @@ def message_text(content: object, speaker: Speaker) -> str:
     """Return a message's text on one line, without injected text and with secrets masked."""
     from memoriter.masking import mask
 
-    texts = (without_injected(text) for text in _texts(content))
+    texts = (without_injected(text) for text in _text_blocks(content))
     masked = [mask(without_harness(text) if speaker == "user" else text) for text in texts]
     line = one_line(masked)
     # Some secrets are recognised only next to the line before, so mask again once the lines are joined.
     return mask(line) if any("\n" in text for text in masked) or len(masked) > 1 else line
 
 
-def _texts(content: object) -> Iterator[str]:
+def _text_blocks(content: object) -> Iterator[str]:
     if isinstance(content, str):
         yield content
     elif isinstance(content, list):

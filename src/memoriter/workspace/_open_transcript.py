@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoriter.workspace._confined import refused
+from memoriter.workspace._confined import path_refused
 from memoriter.workspace._jsonl import lines_from, mark_of, newlines_between
 from memoriter.workspace._messages import NOT_A_TRANSCRIPT_LINE, ParsedLine, parse_line, parse_object
 
@@ -82,4 +82,4 @@ class OpenTranscript:
         try:
             yield
         except OSError as error:
-            raise refused(self.source.path, error.strerror or str(error)) from error
+            raise path_refused(self.source.path, error.strerror or str(error)) from error

@@ -42,7 +42,7 @@ def absolute(root: str, path: str) -> str:
     return normalized if os.name == "nt" or not normalized.startswith("//") else "/" + normalized.lstrip("/")
 
 
-def below(folder: str, path: str) -> tuple[str, ...] | None:
+def names_below(folder: str, path: str) -> tuple[str, ...] | None:
     """Return the names that lead from `folder` to `path`: `()` if they are equal, None if `path` is not inside."""
     if path == folder:
         return ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memoriter.types import Skipped, Source
 from memoriter.workspace._areas import real_path
 from memoriter.workspace._confined import changed_ns, stamp_of
-from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in
+from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
 from memoriter.workspace._paths import SUFFIX, name_fault, shown_name
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class _ScannedFolder:
     path: str
     names: tuple[str, ...]
     """Names from the area's path to this folder."""
@@ -74,7 +74,7 @@ class Walk:
         if area.refused:
             self._skip(area.cited, "too_large", area.refused)
         elif stat.S_ISDIR(status.st_mode) and not area.is_long_term:
-            self._walk_tree(area, _Folder(path, (), prefix, rules), real_path(path))
+            self._walk_tree(area, _ScannedFolder(path, (), prefix, rules), real_path(path))
         elif not stat.S_ISREG(status.st_mode):
             self._skip(area.cited, "special", "it is not a plain file")
         elif not path.endswith(SUFFIX) and not area.cited.endswith(SUFFIX):
@@ -87,7 +87,7 @@ class Walk:
     def _open_area(self, area: Area) -> tuple[str, str, Rules, os.stat_result] | None:
         path, prefix, rules = area.base, "", Rules().enter(area.base, "")
         cited_prefix = (
-            area.cited.removesuffix("/".join(area.start)) if area.start else f"{area.cited}/".removeprefix("./")
+            area.cited.removesuffix("/".join(area.names)) if area.names else f"{area.cited}/".removeprefix("./")
         )
         self._report_unread(rules, cited_prefix)
         try:
@@ -95,10 +95,10 @@ class Walk:
             self.folders[path] = status.st_ino
             if rules.refused_reason:
                 return self._skip_ignore_file(area, "", rules)
-            for depth, name in enumerate(area.start, 1):
+            for depth, name in enumerate(area.names, 1):
                 path = os.path.join(path, name)
                 status = os.lstat(path)
-                last = depth == len(area.start)
+                last = depth == len(area.names)
                 if stat.S_ISLNK(status.st_mode):
                     return self._skip(area.cited, "symlink", _SYMLINK)
                 if rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
@@ -118,10 +118,10 @@ class Walk:
 
     def _skip_ignore_file(self, area: Area, prefix: str, rules: Rules) -> None:
         """Report the ignore file whose patterns cannot be used."""
-        folder = prefix if area.start else f"{area.cited}/"
+        folder = prefix if area.names else f"{area.cited}/"
         self._skip(f"{folder}{IGNORE_FILE}", "too_large", rules.refused_reason)
 
-    def _walk_tree(self, area: Area, top: _Folder, real: str) -> None:
+    def _walk_tree(self, area: Area, top: _ScannedFolder, real: str) -> None:
         pending = [top]
         while pending:
             folder = pending.pop()
@@ -145,7 +145,7 @@ class Walk:
                 names = (*folder.names, entry.name)
                 if entry.is_dir(follow_symlinks=False):
                     self.folders[entry.path] = entry.inode()
-                    pending.append(_Folder(entry.path, names, f"{folder.prefix}{entry.name}/", rules))
+                    pending.append(_ScannedFolder(entry.path, names, f"{folder.prefix}{entry.name}/", rules))
                 elif area.accepts(names):
                     self._add_entry(cited + entry.name, entry, real + entry.path[len(top.path) :])
 
@@ -156,7 +156,7 @@ class Walk:
     def _skip_entry(self, area: Area, entry: os.DirEntry[str], cited: str, prefix: str, rules: Rules) -> bool:
         """Return whether the name or kind of the entry excludes it, and report why."""
         name, folder = entry.name, entry.is_dir(follow_symlinks=False)
-        if why := built_in(name, folder=folder):
+        if why := built_in_exclusion(name, folder=folder):
             if name != IGNORE_FILE:
                 self._skip(cited + name, "ignored", why)
         elif fault := name_fault(name):

@@ -37,15 +37,15 @@ _INSIDE = re.compile(
 _ADDRESS = re.compile(
     r"(?i)(?:https?|ftp|file|mailto|tel|ssh|git|obsidian|memoriter):[^\s<>]{1,2000}>|[^\s<>@]{1,200}@[^\s<>@]{1,200}>"
 )
-_LOOKS_WORDS = """
+_PRESENTATION_WORDS = """
 a abbr b big blockquote br caption center cite code col dd del details dfn div dl dt em figcaption figure font
 footer h1 h2 h3 h4 h5 h6 header hr html i img ins kbd label legend li main mark nav ol p picture pre q rp rt
 ruby samp section small span strike strong sub summary sup svg table tbody td tfoot th thead time title tr tt u
 ul var video wbr
 """
-_LOOKS = frozenset(_LOOKS_WORDS.split())
+_PRESENTATION_NAMES = frozenset(_PRESENTATION_WORDS.split())
 """HTML names that only affect how text looks."""
-_MEANING_WORDS = """
+_STRUCTURAL_WORDS = """
 system sys assistant user human developer tool tools function functions invoke parameter parameters instruction
 instructions inst prompt memory memories relevant recall context message messages role start end bos
 eos s im endoftext eot eom turn thinking think reasoning result results response answer document documents admin
@@ -57,7 +57,7 @@ system_prompt 系统 系統 用户 用戶 助手
 systeme utilisateur benutzer usuario sistema asistente assistente
 memoriter
 """
-_MEANING = frozenset(_MEANING_WORDS.split())
+_STRUCTURAL_NAMES = frozenset(_STRUCTURAL_WORDS.split())
 _BRACKET = re.compile(
     rf"[\[［【〔](?P<slash>{_FILLER}[/／]?{_FILLER})(?P<name>[^\W\d_](?:[\w -]|{_MARKER}){{0,40}}+)"
     rf"(?P<close>[\]］】〕])(?=(?P<link>[(\[:]?))"
@@ -68,10 +68,10 @@ available_tools system_prompt system_message developer_message im_start im_end i
 システム 시스템
 """
 _BRACKETED = frozenset(_BRACKETED_WORDS.split())
-_ALWAYS_WORDS = """
+_ALWAYS_BRACKETED_WORDS = """
 inst sys tool_calls tool_call tool_results tool_result available_tools system_prompt
 """
-_ALWAYS = frozenset(_ALWAYS_WORDS.split())
+_ALWAYS_BRACKETED = frozenset(_ALWAYS_BRACKETED_WORDS.split())
 _ROLE = re.compile(
     rf"(?m)^(?P<lead>(?:[ \t>#*_|]|{_MARKER})*+)(?P<role>[^\W\d_](?:\w|[ -](?=\w)|{_MARKER}){{0,24}})"
     rf"(?=[*_ \t]{{0,8}}[:：﹕︰])"
@@ -88,7 +88,7 @@ _ROLES = frozenset(_ROLES_WORDS.split())
 
 def without_tags(text: str) -> str:
     """Return the text without tags, roles and special tokens; see `neutral`."""
-    return _ROLE.sub(_role, _BRACKET.sub(_bracket, "".join(_replace_brackets(text))))
+    return _ROLE.sub(_replace_role, _BRACKET.sub(_replace_bracket, "".join(_replace_brackets(text))))
 
 
 def brackets(text: str) -> dict[int, tuple[int, str]]:
@@ -137,18 +137,18 @@ def _replace_brackets(text: str) -> Iterator[str]:
 def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], before: str, *, closed: bool) -> bool:
     name, sigil = _plain_name(inside["name"]), inside["sigil"]
     words = [word for word in re.split(r"[._:▁·-]+", name) if word]
-    has_meaning = any(word in _MEANING for word in words) or name in _MEANING
+    is_structural = any(word in _STRUCTURAL_NAMES for word in words) or name in _STRUCTURAL_NAMES
     if opening["weak"]:
-        return bool(sigil) and has_meaning
+        return bool(sigil) and is_structural
     if opening["like"]:
-        return has_meaning or "/" in folded(sigil) or "|" in folded(sigil)
+        return is_structural or "/" in folded(sigil) or "|" in folded(sigil)
     if sigil:
-        return not (set(sigil) == {"/"} and name in _LOOKS)
+        return not (set(sigil) == {"/"} and name in _PRESENTATION_NAMES)
     if inside["filler"].strip(" \t\r\n") != inside["filler"]:
-        return has_meaning and all(word in _MEANING for word in words)
-    if has_meaning:
+        return is_structural and all(word in _STRUCTURAL_NAMES for word in words)
+    if is_structural:
         return True
-    if name in _LOOKS or before.isalnum() or before == "_" or _ADDRESS.match(text, opening.end()):
+    if name in _PRESENTATION_NAMES or before.isalnum() or before == "_" or _ADDRESS.match(text, opening.end()):
         return False
     return closed
 
@@ -158,16 +158,16 @@ def _plain_name(name: str) -> str:
     """Return the known name that a name looks like, as `system` for `syst3m`, or else its folded form."""
     shape = skeleton(folded(name))
     words = {shape, folded(name), *without_digits(shape)}
-    return next((word for word in sorted(words) if word in _MEANING or word in _ROLES), shape)
+    return next((word for word in sorted(words) if word in _STRUCTURAL_NAMES or word in _ROLES), shape)
 
 
-def _bracket(match: re.Match[str]) -> str:
+def _replace_bracket(match: re.Match[str]) -> str:
     name = _plain_name(match["name"]).strip().replace(" ", "_").replace("-", "_")
-    if name not in _BRACKETED or (match["link"] and name not in _ALWAYS):
+    if name not in _BRACKETED or (match["link"] and name not in _ALWAYS_BRACKETED):
         return match[0]
     return f"({match['slash']}{match['name']})"
 
 
-def _role(match: re.Match[str]) -> str:
+def _replace_role(match: re.Match[str]) -> str:
     role = _plain_name(match["role"])
     return f"{match['lead']}({match['role']})" if role in _ROLES else match[0]

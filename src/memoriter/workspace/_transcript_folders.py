@@ -35,14 +35,14 @@ def transcripts_of(
         user_home: home of the user, for `~` and for the default folders of Claude Code and Codex.
         environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
     """
-    own = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
-    named = [
+    own_folders = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
+    configured_folders = [
         folder
         for path in paths
         if path.strip()
         for folder in _configured_folders(path.strip(), workspace, user_home, environ)
     ]
-    return Transcripts((*own, *named), tuple(home / "agents" for home in homes), agent)
+    return Transcripts((*own_folders, *configured_folders), tuple(home / "agents" for home in homes), agent)
 
 
 def _configured_folders(

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import ReadablePath
-from memoriter.workspace._confined import changed_ns, open_plain, refused
-from memoriter.workspace._paths import below, name_fault, shown_name
+from memoriter.workspace._confined import changed_ns, open_plain, path_refused
+from memoriter.workspace._paths import name_fault, names_below, shown_name
 from memoriter.workspace._scan import Scan
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class Transcripts:
         clean = path.strip()
         if not clean.endswith(SUFFIX):
             return False
-        absolute = os.path.isabs(clean) and any(below(str(folder.at), clean) is not None for folder in self.folders)
+        absolute = os.path.isabs(clean) and any(
+            names_below(str(folder.at), clean) is not None for folder in self.folders
+        )
         return clean.removeprefix("./").startswith(f"{CITED}/") or absolute
 
     @contextmanager
@@ -101,7 +103,7 @@ class Transcripts:
 
         with open_plain(self._locate(source)) as (file, status):
             if status.st_nlink > 1:
-                raise refused(source.path, _HARD_LINK)
+                raise path_refused(source.path, _HARD_LINK)
             current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status))
             yield OpenTranscript(file, current)
 
@@ -119,7 +121,7 @@ class Transcripts:
             PathRefused: the path is not one of this agent's transcripts.
         """
         if (source := self.find(path)) is None:
-            raise refused(path, "it is not one of this agent's transcripts")
+            raise path_refused(path, "it is not one of this agent's transcripts")
         first = max(1, start or 1)
         last = first + max(1, lines) - 1 if lines is not None and (start or lines) else None
         messages: list[str] = []
@@ -198,23 +200,23 @@ class Transcripts:
         key = (path, status.st_ino)
         if (started := self._started.get(key)) is None:
             started = self._started[key] = _started_in(path)
-        return started is not None and any(below(place, started) is not None for place in folder.started_in)
+        return started is not None and any(names_below(place, started) is not None for place in folder.started_in)
 
     def _belongs_to_other_agent(self, path: Path) -> bool:
         """Return whether a path lies in the folder of another agent."""
         real = os.path.realpath(path)
-        inside = (below(os.path.realpath(agents), real) for agents in self.agents)
+        inside = (names_below(os.path.realpath(agents), real) for agents in self.agents)
         return any(names and names[0] != self.agent for names in inside)
 
     def _locate(self, source: Source) -> ReadablePath:
         for folder in self.folders:
-            names = below(str(folder.at), str(source.file))
+            names = names_below(str(folder.at), str(source.file))
             if names is not None and not self._belongs_to_other_agent(source.file.parent):
                 if names:
                     return ReadablePath(str(folder.at), names, source.path)
                 real = Path(os.path.realpath(folder.at))
                 return ReadablePath(str(real.parent), (real.name,), source.path)
-        raise refused(source.path, "it is not one of this agent's transcripts")
+        raise path_refused(source.path, "it is not one of this agent's transcripts")
 
 
 @dataclass(slots=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
 from memoriter.types import Excerpt, Skipped, Source
-from memoriter.workspace._areas import Area, ExtraPath, ReadablePath, admit, areas_of, may_hold
-from memoriter.workspace._confined import changed_ns, read_bytes, refused, stamp_of
-from memoriter.workspace._excerpt import cut_to, not_there, nothing_there, slice_lines
+from memoriter.workspace._areas import Area, ExtraPath, ReadablePath, admit, list_areas, may_hold
+from memoriter.workspace._confined import changed_ns, path_refused, read_bytes, stamp_of
+from memoriter.workspace._excerpt import no_such_note, no_text, slice_lines, truncate
 from memoriter.workspace._find import source_at
-from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, below
+from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, names_below
 from memoriter.workspace._scan import Scan, scan_areas
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Workspace:
         try:
             content, status = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
-            raise refused(source.path, "it is not there any more") from None
+            raise path_refused(source.path, "it is not there any more") from None
         current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
         text = _decode(content)
         # Invalid bytes decode to U+FFFD, so a text without it needs no check.
@@ -164,11 +164,11 @@ class Workspace:
 
             actual_path = None if path.isascii() else find_normalized(place)
             if actual_path is None:
-                return Excerpt(place.cited, "", reason=not_there(place.cited))
+                return Excerpt(place.cited, "", reason=no_such_note(place.cited))
             return self.read(actual_path, start=start, lines=lines, max_chars=max_chars)
         full_text = _decode(content)
-        text, truncated = cut_to(slice_lines(full_text, start, lines), max(1, max_chars))
-        return Excerpt(place.cited, text, truncated, None if text else nothing_there(place.cited, full_text, start))
+        text, truncated = truncate(slice_lines(full_text, start, lines), max(1, max_chars))
+        return Excerpt(place.cited, text, truncated, None if text else no_text(place.cited, full_text, start))
 
     def raw(self, path: str) -> Raw:
         """Read the bytes of a memory file.
@@ -183,7 +183,7 @@ class Workspace:
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
-            raise refused(path, "it is not there") from None
+            raise path_refused(path, "it is not there") from None
         return Raw(place.cited, Path(place.base, *place.names), content)
 
     def append(self, path: str, text: str) -> Appended:
@@ -275,21 +275,21 @@ class Workspace:
         return lower if os.path.lexists(lower) and not os.path.lexists(upper) else upper
 
     def _areas(self) -> tuple[Area, ...]:
-        return areas_of(str(self.root), self._extra_paths)
+        return list_areas(str(self.root), self._extra_paths)
 
     def _writable_path(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
         if isinstance(verdict, ReadablePath):
             return verdict
-        names = below(str(self.root), absolute(str(self.root), verdict.path))
+        names = names_below(str(self.root), absolute(str(self.root), verdict.path))
         if verdict.reason != "ignored" or not names:
-            raise refused(path, verdict.message)
+            raise path_refused(path, verdict.message)
         return ReadablePath(str(self.root), names, verdict.path)
 
     def _readable_path(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
         if isinstance(verdict, Skipped):
-            raise refused(path, verdict.message)
+            raise path_refused(path, verdict.message)
         return verdict
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
 from memoriter.workspace._areas import ReadablePath
-from memoriter.workspace._drafts import drafted, sweep
+from memoriter.workspace._drafts import sweep, write_draft
 from memoriter.workspace._exchange import ConcurrentWriteError, remove_file, replace_file
 from memoriter.workspace._folder import open_folder
-from memoriter.workspace._locks import MOVE, READ_AHEAD, is_at, locked, read_all
+from memoriter.workspace._locks import MOVE, READ_AHEAD, has_name, open_locked, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -71,18 +71,18 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
     body = text if text.endswith("\n") else f"{text}\n"
     if not text.strip():
         raise WriteError("there is nothing to append", remedy="Give some text.")
-    where = _to_place(file)
-    with _open_for_write(where, make=True) as (folder, name):
-        _check_size(where, len(_encode(body)), limit)
-        with locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
+    place = _to_place(file)
+    with _open_for_write(place, make=True) as (folder, name):
+        _check_size(place, len(_encode(body)), limit)
+        with open_locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
             lines, ends_open = _count_lines(descriptor)
             content, before = _encode(f"\n{body}" if ends_open else body), os.fstat(descriptor).st_size
-            _check_size(where, before + len(content), limit)
+            _check_size(place, before + len(content), limit)
             if not before:  # the process that created the file may have ended before this sync
                 folder.sync(parents=True)
             _write_once(descriptor, content)
     start = lines + (2 if ends_open else 1)
-    return Appended(_path(where), start, start + body.count("\n") - 1)
+    return Appended(_path(place), start, start + body.count("\n") - 1)
 
 
 def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
@@ -104,18 +104,18 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
         PathRefused: the file is a link, a folder or a device.
     """
     content = text if isinstance(text, bytes) else _encode(text)
-    where = _to_place(file)
+    place = _to_place(file)
     if expected is None:
-        with _open_for_write(where, make=True) as (folder, name):
-            _create(folder, name, where, content, mode)
+        with _open_for_write(place, make=True) as (folder, name):
+            _create(folder, name, place, content, mode)
         return
     with (
-        _open_for_write(where) as (folder, name),
-        _lock_expected(folder, name, where, expected) as (descriptor, before),
+        _open_for_write(place) as (folder, name),
+        _lock_expected(folder, name, place, expected) as (descriptor, before),
     ):
         status = os.fstat(descriptor)
-        with drafted(folder, name, content, 0o600, final_mode=stat.S_IMODE(status.st_mode), target=status) as draft:
-            _check_unchanged(folder, name, where, descriptor, before)
+        with write_draft(folder, name, content, 0o600, final_mode=stat.S_IMODE(status.st_mode), target=status) as draft:
+            _check_unchanged(folder, name, place, descriptor, before)
             replace_file(folder, name, draft, old=descriptor, before=before)
         folder.sync()
 
@@ -132,13 +132,13 @@ def remove(file: Path | ReadablePath, *, expected: str) -> None:
         WriteError: the file could not be deleted.
         PathRefused: the file is a link, a folder or a device.
     """
-    where = _to_place(file)
+    place = _to_place(file)
     with (
-        _open_for_write(where) as (folder, name),
-        _lock_expected(folder, name, where, expected) as (descriptor, before),
+        _open_for_write(place) as (folder, name),
+        _lock_expected(folder, name, place, expected) as (descriptor, before),
     ):
-        with drafted(folder, name, b"", 0o600, target=os.fstat(descriptor)) as aside:
-            _check_unchanged(folder, name, where, descriptor, before)
+        with write_draft(folder, name, b"", 0o600, target=os.fstat(descriptor)) as aside:
+            _check_unchanged(folder, name, place, descriptor, before)
             remove_file(folder, name, aside, old=descriptor, before=before)
         folder.sync()
 
@@ -147,76 +147,76 @@ def _to_place(file: Path | ReadablePath) -> ReadablePath:
     return file if isinstance(file, ReadablePath) else ReadablePath(str(file.parent), (file.name,), str(file))
 
 
-def _path(where: ReadablePath) -> Path:
-    return Path(where.base, *where.names)
+def _path(place: ReadablePath) -> Path:
+    return Path(place.base, *place.names)
 
 
 @contextmanager
-def _open_for_write(where: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
+def _open_for_write(place: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
     """Open the file's folder, and raise every failure below as a memoriter error."""
-    with _translate_errors(where):
+    with _translate_errors(place):
         try:
-            with open_folder(where.base, where.names[:-1], make=make) as folder:
-                yield folder, where.names[-1]
+            with open_folder(place.base, place.names[:-1], make=make) as folder:
+                yield folder, place.names[-1]
         except ConcurrentWriteError as error:
-            raise _conflict(where, str(error)) from None
+            raise _conflict(place, str(error)) from None
         except FileNotFoundError:
             if make:
                 raise
-            raise _conflict(where, "is gone") from None
+            raise _conflict(place, "is gone") from None
 
 
 @contextmanager
-def _lock_expected(folder: Folder, name: str, where: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
+def _lock_expected(folder: Folder, name: str, place: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
     """Lock the file, check that it is writable and has the expected content, and yield its descriptor and content."""
-    with locked(folder, name) as descriptor:
+    with open_locked(folder, name) as descriptor:
         os.close(folder.open(name, os.O_WRONLY))  # a read-only file must not be replaced either
         sweep(folder, name)
         before = read_all(descriptor)
         if bytes_hash(before) != expected:
-            raise _conflict(where, "has changed since it was read")
+            raise _conflict(place, "has changed since it was read")
         yield descriptor, before
 
 
-def _check_unchanged(folder: Folder, name: str, where: ReadablePath, descriptor: int, before: bytes) -> None:
+def _check_unchanged(folder: Folder, name: str, place: ReadablePath, descriptor: int, before: bytes) -> None:
     """Raise WriteConflict if the file changed while the draft was written."""
-    if not is_at(folder, name, descriptor) or read_all(descriptor) != before:
-        raise _conflict(where, "has changed since it was read")
+    if not has_name(folder, name, descriptor) or read_all(descriptor) != before:
+        raise _conflict(place, "has changed since it was read")
 
 
-def _create(folder: Folder, name: str, where: ReadablePath, content: bytes, mode: int) -> None:
+def _create(folder: Folder, name: str, place: ReadablePath, content: bytes, mode: int) -> None:
     """Create the file with its complete content, or raise WriteConflict if it exists."""
     if folder.look(name) is not None:
-        raise _conflict(where, "already exists")
-    with drafted(folder, name, content, mode) as draft:
+        raise _conflict(place, "already exists")
+    with write_draft(folder, name, content, mode) as draft:
         try:
             folder.link(draft.name, name)
         except FileExistsError:
-            raise _conflict(where, "already exists") from None
+            raise _conflict(place, "already exists") from None
         except OSError:  # a disk without hard links
             folder.rename(draft.name, name)
         folder.sync(parents=True)
 
 
-def _conflict(where: ReadablePath, why: str) -> WriteConflict:
-    return WriteConflict(f"{str(_path(where))!r} {why}", remedy="Read it again and repeat the change.")
+def _conflict(place: ReadablePath, why: str) -> WriteConflict:
+    return WriteConflict(f"{str(_path(place))!r} {why}", remedy="Read it again and repeat the change.")
 
 
-def _check_size(where: ReadablePath, size: int, limit: int | None) -> None:
+def _check_size(place: ReadablePath, size: int, limit: int | None) -> None:
     if limit is not None and size > limit:
         message = (
-            f"{str(_path(where))!r} would have {size:,} bytes, and no search reads a note of more than {limit:,};"
+            f"{str(_path(place))!r} would have {size:,} bytes, and no search reads a note of more than {limit:,};"
             " nothing was written."
         )
         raise WriteError(message, remedy="Write it to another note, or move a part of this note to another one.")
 
 
 @contextmanager
-def _translate_errors(where: ReadablePath) -> Generator[None]:
+def _translate_errors(place: ReadablePath) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        file = _path(where)
+        file = _path(place)
         why = getattr(error, "strerror", None) or str(error)
         if isinstance(error, OSError) and file.is_symlink():
             message = f"{str(file)!r} is a symbolic link and is not written through"
