@@ -66,9 +66,8 @@ def write_draft(
             os.close(descriptor)
         reading = folder.open(hidden_name, os.O_RDONLY)
         stack.callback(os.close, reading)
-        with suppress(
-            ImportError, OSError
-        ):  # once it is in place, a program that appends must wait until the exchange is complete
+        # Once the draft is in place, a program that appends must wait until the exchange is complete.
+        with suppress(ImportError, OSError):
             import fcntl
 
             fcntl.flock(reading, fcntl.LOCK_EX)

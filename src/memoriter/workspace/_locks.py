@@ -72,7 +72,7 @@ def read_all(descriptor: int) -> bytes:
 
 
 def wait_for_no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
-    """Wait until no program has a file without a name open for writing, so that its content is final.
+    """Wait until no program has a file that lost its name open for writing, so that the content is final.
 
     If the system does not report writers, wait until the file stays unchanged; this misses a program that keeps the
     file open longer.

@@ -87,12 +87,12 @@ _ROLES = frozenset(_ROLES_WORDS.split())
 
 
 def without_tags(text: str) -> str:
-    """Return the text without tags, roles and special tokens; see `neutral`."""
+    """Return the text with the brackets of tags, roles and special tokens as parentheses; see `neutral`."""
     return _ROLE.sub(_replace_role, _BRACKET.sub(_replace_bracket, "".join(_replace_brackets(text))))
 
 
 def brackets(text: str) -> dict[int, tuple[int, str]]:
-    """Return for the offset of each bracket of a tag its end and the parenthesis that may replace it."""
+    """Map the offset of each bracket of a tag to its end and the parenthesis that may replace it."""
     closes = [match.span() for match in _CLOSE.finditer(text)]
     edges: dict[int, tuple[int, str]] = {}
     ends = set[int]()
