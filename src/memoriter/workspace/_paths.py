@@ -76,7 +76,7 @@ def name_fault(name: str) -> str | None:
 
     On Linux a name may be any bytes. A name with a line break could add a line of its own to a list of files.
 
-    >>> name_fault("notes.md"), name_fault("a\\nb.md")
+    >>> name_fault("notes.md"), name_fault("a\nb.md")
     (None, 'its name holds a line break or another control character')
     """
     match = _NEVER_SHOWN.search(name)
