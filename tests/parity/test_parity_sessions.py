@@ -9,7 +9,7 @@ import pytest
 from memoriter.sync import at_lines
 from memoriter.types import Chunk
 from memoriter.workspace import TranscriptFolder, Transcripts
-from memoriter.workspace._messages import one_line, spoken
+from memoriter.workspace._messages import message_text, one_line
 
 
 @pytest.mark.vectors("buildSessionEntry")
@@ -32,7 +32,7 @@ def test_a_transcript_gives_the_same_lines_at_the_same_places(tmp_path: Any, cas
 
 @pytest.mark.vectors("extractSessionText")
 def test_the_text_of_a_message_is_the_same(case: Any) -> None:
-    assert (spoken(case["input"], "assistant") or None) == case["output"]
+    assert (message_text(case["input"], "assistant") or None) == case["output"]
     if isinstance(case["input"], str):
         assert one_line([case["input"]]) == (case["output"] or "")
 

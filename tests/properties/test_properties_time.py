@@ -30,7 +30,7 @@ from memoriter.workspace import (
 )
 from memoriter.workspace._blocks import plain_title, scan_blocks
 from memoriter.workspace._harness import without_harness
-from memoriter.workspace._messages import fields_of, spoken
+from memoriter.workspace._messages import message_text, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +39,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "without_injected": without_injected,
     "injected": injected,
     "without_harness": without_harness,
-    "spoken": lambda text: spoken(text, "user"),
-    "fields_of": lambda text: fields_of(json.dumps({"a": text}).encode()[:-1]),
+    "spoken": lambda text: message_text(text, "user"),
+    "fields_of": lambda text: parse_object(json.dumps({"a": text}).encode()[:-1]),
     "mask": mask,
     "scan_blocks": lambda text: scan_blocks(text.split("\n")),
     "plain_title": plain_title,

@@ -157,7 +157,7 @@ while os.getppid() != 1:
 @pytest.fixture
 def swapping(desk: MemoryEnv, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
     """While it lasts, `memory` is by turns the folder and a link to the one outside."""
-    if _folder._swapper() is None or sys.platform != "linux":
+    if _folder._exchange_function() is None or sys.platform != "linux":
         pytest.skip("nothing here exchanges two names in one step")
     command = [sys.executable, "-c", SWAPPING, str(desk.notes / "memory"), str(outside)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -35,7 +35,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         monkeypatch.setattr(_locks, "is_written", lambda _: None)
         monkeypatch.setattr("memoriter.workspace._drafts.is_written", lambda _: None)
     if able >= 2:
-        monkeypatch.setattr(_folder, "_swapper", lambda: None)
+        monkeypatch.setattr(_folder, "_exchange_function", lambda: None)
     if able >= 3:
         monkeypatch.setattr(os, "link", refuse)
     return str(request.param)
@@ -148,7 +148,7 @@ def test_what_an_editor_saves_under_the_name_comes_back(file: Path, monkeypatch:
 def test_what_is_appended_to_the_new_content_before_it_is_taken_back_is_kept_too(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled = _exchange._settled
+    settled = _exchange._wait_for_writers
     meanwhile(monkeypatch, lambda: file.write_text("rewritten\n", encoding="utf-8"))
     seen: list[int] = []
 
@@ -158,7 +158,7 @@ def test_what_is_appended_to_the_new_content_before_it_is_taken_back_is_kept_too
             appended(file)
         return settled(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_exchange, "_settled", settling)
+    monkeypatch.setattr(_exchange, "_wait_for_writers", settling)
     with pytest.raises(WriteConflict):
         replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
     assert file.read_text(encoding="utf-8") == f"rewritten\n{THEIRS}"
@@ -210,10 +210,10 @@ def test_where_the_system_does_not_tell_who_writes_a_file_must_stand_still(
     monkeypatch.setattr(_locks.time, "sleep", sleeping)
     monkeypatch.setattr(_locks, "is_written", lambda _: None)
     with file.open("rb") as opened:
-        assert _locks.no_writer(opened.fileno(), leases=leases, seconds=2.0)
+        assert _locks.wait_for_no_writer(opened.fileno(), leases=leases, seconds=2.0)
         assert sum(pauses[12:]) >= 0.08
         monkeypatch.setattr(_locks, "is_written", lambda _: True)
-        assert not _locks.no_writer(opened.fileno(), leases=True, seconds=0.5)
+        assert not _locks.wait_for_no_writer(opened.fileno(), leases=True, seconds=0.5)
 
 
 def test_a_note_that_was_appended_to_is_not_removed(file: Path, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def die(*arguments):
     opened.write({THEIRS!r})
     opened.flush()
     os._exit(9)
-_exchange._look_at = die
+_exchange._check_replaced = die
 replace(file, {AFTER!r}, expected=bytes_hash({BEFORE!r}.encode()))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

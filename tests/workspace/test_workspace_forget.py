@@ -29,7 +29,7 @@ def left_of(note: str, text: str) -> str:
 def without(content: bytes, passages: tuple[RemovedPassage, ...]) -> bytes:
     from memoriter.workspace import _forget
 
-    return _forget.without(content, passages)
+    return _forget.remove_passages(content, passages)
 
 
 LIST = """\

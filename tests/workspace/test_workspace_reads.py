@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memoriter.errors import PathRefused
 from memoriter.types import Excerpt
 from memoriter.workspace import ExtraPath, Workspace, _confined
-from memoriter.workspace._paths import misnamed
+from memoriter.workspace._paths import path_fault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,9 +171,9 @@ def test_windows_names_that_are_no_files_are_known() -> None:
         "memory /a.md",
         "COM1",
     ):
-        assert misnamed(path, windows=True)
+        assert path_fault(path, windows=True)
     for path in ("C:\\notes\\memory\\a.md", "memory/console.md", "../memory/./a.md"):
-        assert misnamed(path, windows=True) is None
+        assert path_fault(path, windows=True) is None
 
 
 NAMES = ["..", ".", "", "memory", "ws", "a.md", "outside.md", "vault", "~", "\0", "link.md", "dir"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memoriter.errors import PathRefused
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace, injected, transcripts_of
 from memoriter.workspace._jsonl import LONGEST_LINE
-from memoriter.workspace._messages import fields_of, said_in
+from memoriter.workspace._messages import parse_line, parse_object
 from odd_files import KINDS, longer_than_memory, posix_only
 from transcript_lines import NOON, claude_code, codex, codex_meta, openclaw
 
@@ -25,8 +25,8 @@ KEY = "ghp_9fK2mQx7LpVb4RtZ1wYc8NsD5hJg3AeUo6Ti"
 
 
 def rendered(*lines: str) -> list[str]:
-    found = [fields_of(line.encode()) for line in lines]
-    return [text for fields in found if fields is not None and (text := said_in(fields).rendered)]
+    found = [parse_object(line.encode()) for line in lines]
+    return [text for fields in found if fields is not None and (text := parse_line(fields).rendered)]
 
 
 def test_what_user_and_agent_said_is_taken_from_all_three_programs():
@@ -87,9 +87,9 @@ def test_codex_lines_from_before_there_were_envelopes_are_read_too():
 )
 def test_what_nobody_said_is_left_out(line):
     assert rendered(line) == []
-    fields = fields_of(line.encode())
+    fields = parse_object(line.encode())
     assert fields is not None
-    assert said_in(fields).known
+    assert parse_line(fields).known
 
 
 def test_words_around_a_wrapper_stay():
@@ -126,8 +126,8 @@ def test_secrets_are_masked_also_over_the_ends_of_lines(line):
 )  # fmt: skip
 def test_the_time_of_a_message_is_read_if_it_is_a_sensible_one(written, seconds):
     message = {"role": "user", "content": "Hello"}
-    assert said_in({"type": "message", "timestamp": written, "message": message}).time == seconds
-    assert said_in({"type": "message", "message": {**message, "timestamp": written}}).time == seconds
+    assert parse_line({"type": "message", "timestamp": written, "message": message}).time == seconds
+    assert parse_line({"type": "message", "message": {**message, "timestamp": written}}).time == seconds
 
 
 json_values = st.recursive(
@@ -156,15 +156,15 @@ json_values = st.recursive(
     )
 )
 def test_no_line_of_any_shape_is_an_error(fields: dict[str, Any]):
-    assert "\n" not in said_in(fields).rendered
+    assert "\n" not in parse_line(fields).rendered
 
 
 def test_wrong_bytes_and_halves_of_characters_cost_no_message():
     line = openclaw("user", "caf\u00e9 is open").encode("latin-1")
     line = line.replace(b"is", b"\\ud800 is")
-    found = fields_of(b"\xef\xbb\xbf" + line)
+    found = parse_object(b"\xef\xbb\xbf" + line)
     assert found is not None
-    assert said_in(found).rendered == "User: caf\ufffd \ufffd is open"
+    assert parse_line(found).rendered == "User: caf\ufffd \ufffd is open"
 
 
 # where they are

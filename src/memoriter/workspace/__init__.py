@@ -1,4 +1,4 @@
-"""Which files are memory, how they are read and written, and how Markdown becomes chunks."""
+"""Find, read and write the files that are memory, and cut Markdown into chunks."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what reads, cuts or writes text when it is first asked for: most searches find nothing new to cut."""
+    """Import the modules that read, cut or write text on first use: most searches find no changed note to cut."""
     late = {
         "_blocks": {"scan_blocks"},
         "_chunk": {"MERGE_TOKENS", "chunk_markdown"},

@@ -1,4 +1,4 @@
-"""The places that memory may be in, and whether a path is in one of them."""
+"""Define the areas that contain memory, and decide whether a path is in one of them."""
 # ruff: noqa: PTH112, PTH118 - plain strings throughout, as a scan makes ten thousand of them
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.types import Skipped
 from memoriter.workspace import _paths as paths
 from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
-from memoriter.workspace._ignore import Rules, built_in
+from memoriter.workspace._ignore import Rules, built_in_exclusion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,39 +22,39 @@ TOO_MANY = (
 
 @dataclass(frozen=True, slots=True)
 class ExtraPath:
-    """A file or folder beside the workspace's own notes that is memory too."""
+    """A file or folder that is memory in addition to the workspace's own notes."""
 
     path: str
-    """Absolute, or relative to the workspace."""
+    """Path of the file or folder, absolute or relative to the workspace."""
     pattern: str | None = None
-    """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); without it every Markdown file is taken."""
+    """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); if None, every Markdown file is memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A file, or a folder with all below it, that is memory."""
+    """A file, or a folder with everything below it, that is memory."""
 
-    at: str
-    """The absolute path it is known by."""
+    path: str
+    """Absolute path of the file or folder."""
     base: str
-    """The folder that is opened first. It may be reached through links: the owner chose it."""
-    start: tuple[str, ...]
-    """The names from `base` to the place; no link is followed from here on."""
+    """Folder that is opened first. Its path may lead through links, because the owner chose it."""
+    names: tuple[str, ...]
+    """Names from `base` to the file or folder; no link is followed below `base`."""
     cited: str
-    """How `at` is cited."""
+    """Path by which `path` is cited."""
     configured: bool = False
-    """An extra path, not the workspace's own."""
+    """True for an extra path, False for the workspace's own areas."""
     globs: tuple[tuple[str, ...], ...] = ()
     refused: str = ""
-    """Why its pattern cannot be used; then it takes no file."""
+    """Reason that the pattern cannot be used, or empty; with a reason, the area accepts no file."""
 
     @property
-    def single(self) -> bool:
-        """Is it the long-term file, so that a folder of this name is not memory?"""
+    def is_long_term(self) -> bool:
+        """True for the long-term file; a folder of this name is not memory."""
         return not self.configured and self.cited in paths.LONG_TERM
 
-    def takes(self, names: Sequence[str]) -> bool:
-        """Does a pattern, if there is one, take the file with these names below the place?"""
+    def accepts(self, names: Sequence[str]) -> bool:
+        """Return whether the patterns, if any, match the file with these names below the area's path."""
         if self.refused:
             return False
         return not (self.globs and names) or any(glob_matches(names, glob) for glob in self.globs)
@@ -62,100 +62,100 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class ReadablePath:
-    """A path that may be read: where to open it and how to cite it."""
+    """A path that may be read: the folder to open it from, the names below that, and the cited path."""
 
     base: str
     names: tuple[str, ...]
     cited: str
 
 
-def areas_of(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
-    """Every area, as the disk is now: an extra path outside the workspace may be a link, one inside may not."""
+def list_areas(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
+    """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name) for name in (*paths.LONG_TERM, paths.FOLDER)]
-    return (*own, *(_extra(root, extra) for extra in extra_paths if extra.path.strip()))
+    return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
 
 
-def _extra(root: str, extra: ExtraPath) -> Area:
-    at = rebase(root, paths.absolute(root, extra.path.strip()))
-    base, start = root, paths.below(root, at)
-    if start is None and os.path.isdir(at):
-        base, start = at, ()
+def _extra_area(root: str, extra: ExtraPath) -> Area:
+    path = rebase(root, paths.absolute(root, extra.path.strip()))
+    base, start = root, paths.names_below(root, path)
+    if start is None and os.path.isdir(path):
+        base, start = path, ()
     elif start is None:
-        base, name = os.path.split(real_path(at))
+        base, name = os.path.split(real_path(path))
         start = (name,)
-    found = spread_braces(extra.pattern or "")
-    globs = tuple(tuple(glob.strip("/").split("/")) for glob in found or () if glob)
-    refused = TOO_MANY if found is None else ""
-    return Area(at, base, start, paths.cite(root, at), configured=True, globs=globs, refused=refused)
+    alternatives = spread_braces(extra.pattern or "")
+    globs = tuple(tuple(glob.strip("/").split("/")) for glob in alternatives or () if glob)
+    refused = TOO_MANY if alternatives is None else ""
+    return Area(path, base, start, paths.cite(root, path), configured=True, globs=globs, refused=refused)
 
 
 def real_path(path: str) -> str:
-    """Return the path without links, or the path itself where none can be followed to its end."""
+    """Return the path with all links resolved, or the path itself if they cannot be resolved."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
-        return path  # no file can have this name, or a link changed meanwhile; opening the file tells
+        return path  # the name is invalid, or a link changed meanwhile; opening the file will fail
 
 
 def rebase(root: str, path: str) -> str:
-    """A path below the folder that `root` is a link to, as a path below `root`."""
+    """Return a path below the target of the link `root` as a path below `root`, and any other path unchanged."""
     real = real_path(root)
-    names = paths.below(real, path) if real != root else None
+    names = paths.names_below(real, path) if real != root else None
     return path if names is None else os.path.join(root, *names)
 
 
 def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped:
-    """Where the cited or absolute `path` may be read, or why it may not. Looks at names and ignore files only."""
+    """Return where a cited or absolute path may be read, or why it may not, from names and ignore files alone."""
     clean = path.strip()
-    if wrong := paths.misnamed(clean, windows=os.name == "nt"):
-        return Skipped(path, "outside", wrong)
-    wanted = rebase(root, paths.absolute(root, clean))
+    if fault := paths.path_fault(clean, windows=os.name == "nt"):
+        return Skipped(path, "outside", fault)
+    target = rebase(root, paths.absolute(root, clean))
     refusal: Skipped | None = None
     for area in areas:
-        names = paths.below(area.at, wanted)
-        if names is None or (names and area.single):
+        names = paths.names_below(area.path, target)
+        if names is None or (names and area.is_long_term):
             continue
-        verdict = _within(area, names)
+        verdict = _admit_to_area(area, names)
         if isinstance(verdict, ReadablePath):
             return verdict
         refusal = refusal or verdict
     return refusal or Skipped(path, "outside", "it is not one of the memory files")
 
 
-def _within(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
+def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
     cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
     if not cited.endswith(paths.SUFFIX):
         return Skipped(cited, "not_markdown", "only files that end in .md are memory")
-    if not area.takes(names):
+    if not area.accepts(names):
         return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
     for depth, name in enumerate(names, 1):
-        if why := built_in(name, folder=depth < len(names)):
+        if why := built_in_exclusion(name, folder=depth < len(names)):
             return Skipped(cited, "ignored", why)
-    if ignored(area, names):
+    if is_ignored(area, names):
         return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
-    return ReadablePath(area.base, (*area.start, *names), cited)
+    return ReadablePath(area.base, (*area.names, *names), cited)
 
 
 def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
-    """Whether a folder at the absolute `path` leads to memory, or may hold some, by its name and the ignore rules."""
-    wanted = rebase(root, paths.absolute(root, path))
+    """Return whether a folder at the absolute `path` leads to memory or may contain it, by name and ignore rules."""
+    target = rebase(root, paths.absolute(root, path))
     for area in areas:
-        if paths.below(wanted, area.at) is not None:
+        if paths.names_below(target, area.path) is not None:
             return True
-        names = paths.below(area.at, wanted)
-        if names and not area.single and not any(built_in(name, folder=True) for name in names):
-            return not ignored(area, names)
+        names = paths.names_below(area.path, target)
+        if names and not area.is_long_term and not any(built_in_exclusion(name, folder=True) for name in names):
+            return not is_ignored(area, names)
     return False
 
 
-def ignored(area: Area, names: tuple[str, ...]) -> bool:
-    """Does an ignore file between the area's first folder and the file leave it out?"""
-    rules, folder, prefix = Rules().entering(area.base, ""), area.base, ""
-    whole = (*area.start, *names)
-    for depth, name in enumerate(whole, 1):
-        inner = depth < len(whole)
-        if rules.excludes(prefix + name, folder=inner):
+def is_ignored(area: Area, names: tuple[str, ...]) -> bool:
+    """Return whether an ignore file between the area's first folder and the file excludes the file."""
+    rules, folder, prefix = Rules().enter(area.base, ""), area.base, ""
+    path_names = (*area.names, *names)
+    for depth, name in enumerate(path_names, 1):
+        is_folder = depth < len(path_names)
+        if rules.excludes(prefix + name, folder=is_folder):
             return True
         folder, prefix = os.path.join(folder, name), f"{prefix}{name}/"
-        rules = rules.entering(folder, prefix) if inner else rules
+        rules = rules.enter(folder, prefix) if is_folder else rules
     return False

@@ -1,4 +1,4 @@
-"""Lines of Markdown -> blocks: where they begin and end, and nothing about what is inside."""
+"""Split lines of Markdown into blocks: only where each begins and ends, not what it contains."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Kind = Literal["heading", "item", "text", "quote", "fence", "comment", "rule", "
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some lines that belong together: `start` to before `end`, counted from 0, blank at neither end."""
+    """Lines that belong together: `start` up to but not including `end`, 0-based, without blank lines at the ends."""
 
     kind: Kind
     start: int
     end: int
     depth: int = 0
-    """How many list items it is inside."""
+    """Number of list items that contain the block."""
     level: int = 0
-    """1 to 6 for a heading."""
+    """Level of a heading, 1 to 6; 0 for other blocks."""
     title: str = ""
 
 
@@ -38,30 +38,30 @@ _FRONT = re.compile(r"[\w.-]+[ \t]*:|#|---")
 _LABEL = re.compile(
     r"(?:\[[^\]]{1,40}\][ \t]?)?(?:\*\*|__)?\w[\w .'()/-]{0,39}(?:\*\*|__)?[:：](?:\*\*|__)?(?=[ \t\r]|$)"
 )
-"""`Alice:`, `**Alice:**`, `[14:15] Alice:` in front of what is said or noted."""
+"""`Alice:`, `**Alice:**` or `[14:15] Alice:` before a message or fact."""
 _NESTED = 2
-"""Columns from a list marker to what counts as inside the item; CommonMark wants 3 after `1.`, people write 2."""
+"""Columns from a list marker to the content of the item; CommonMark requires 3 after `1.`, but people write 2."""
 
 
 def scan_blocks(lines: Sequence[str]) -> list[Block]:
-    """The blocks in their order; every line that is not blank is in exactly one."""
-    return _scanned(lines, frozenset()).blocks
+    """Return the blocks in order; every line that is not blank is in exactly one block."""
+    return _scan(lines, frozenset()).blocks
 
 
 def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
-    """Return the blocks of a text whose unclosed fences, comments and raw HTML swallow nothing.
+    """Return the blocks of a text in which unclosed fences, comments and raw HTML contain no further lines.
 
-    Where one mark has no closing line, or a fence opens inside a fence, nobody knows which lines belong together. Then
-    all marks of that kind are ordinary lines.
+    If a mark has no closing line, or a fence opens inside a fence, the extent of the block is unknown. Then all marks
+    of that kind are ordinary lines.
     """
-    plain = frozenset[str]()
-    while unclosed := (scanner := _scanned(lines, plain)).unclosed - plain:
-        plain |= unclosed
+    disabled = frozenset[str]()
+    while unclosed := (scanner := _scan(lines, disabled)).unclosed - disabled:
+        disabled |= unclosed
     return scanner.blocks
 
 
-def _scanned(lines: Sequence[str], plain: frozenset[str]) -> _Scanner:
-    scanner = _Scanner(lines, plain)
+def _scan(lines: Sequence[str], disabled: frozenset[str]) -> _Scanner:
+    scanner = _Scanner(lines, disabled)
     line = scanner.front_matter()
     while line < len(lines):
         line = scanner.step(line)
@@ -69,22 +69,22 @@ def _scanned(lines: Sequence[str], plain: frozenset[str]) -> _Scanner:
 
 
 class _Scanner:
-    """Keeps the list items we are inside of, and whether the last block may go on."""
+    """A pass over the lines that tracks the open list items and whether the last block may continue."""
 
-    def __init__(self, lines: Sequence[str], plain: frozenset[str] = frozenset()) -> None:
-        """Begin before the first line; marks of a kind in `plain` (`fence`, `raw`, `comment`) open nothing."""
+    def __init__(self, lines: Sequence[str], disabled: frozenset[str] = frozenset()) -> None:
+        """Start before the first line; marks of a kind in `disabled` (`fence`, `raw`, `comment`) open no block."""
         self.lines = lines
-        self.plain = plain
+        self.disabled = disabled
         self.unclosed = set[str]()
-        """The kinds of which a mark was not closed, or was opened again before."""
+        """Kinds of marks that were not closed, or were opened again before they were closed."""
         self.blocks: list[Block] = []
         self.items: list[int] = []
-        """Column from which a line is inside the item, outermost first."""
+        """First column of the content of each open list item, outermost first."""
         self.open = False
-        """May a plain line continue the last block?"""
+        """True if a plain line may continue the last block."""
 
     def front_matter(self) -> int:
-        """The line after the front matter, if the text starts with one."""
+        """Return the line after the front matter, or 0 if the text has none."""
         lines = self.lines
         if len(lines) < 2 or lines[0].rstrip() != "---" or not _FRONT.match(lines[1]):
             return 0
@@ -93,7 +93,7 @@ class _Scanner:
         return 0 if end is None else self._add("front", 0, end + 1)
 
     def step(self, at: int) -> int:
-        """Take the line `at` (or several) and return the next one to take."""
+        """Consume the line `at`, and those of its block where it opens one, and return the next line to consume."""
         line = self.lines[at]
         if not line.strip():
             self.open = False
@@ -111,12 +111,12 @@ class _Scanner:
         )
 
     def _underlined(self, at: int) -> int:
-        """A heading by `===` or `---` under a single line; under more lines it is a rule under prose."""
+        """Turn a single line with `===` or `---` below it into a heading; below several lines the mark is a rule."""
         last = self.blocks[-1] if self.open else None
-        found = _UNDERLINE.match(self.lines[at]) if last and last.kind == "text" and not last.depth else None
-        if last is None or found is None or last.end - last.start > 1:
+        match = _UNDERLINE.match(self.lines[at]) if last and last.kind == "text" and not last.depth else None
+        if last is None or match is None or last.end - last.start > 1:
             return 0
-        level = 1 if found[1][0] == "=" else 2
+        level = 1 if match[1][0] == "=" else 2
         self.blocks[-1] = replace(last, kind="heading", end=at + 1, level=level, title=self.lines[last.start])
         self.open = False
         return at + 1
@@ -124,39 +124,39 @@ class _Scanner:
     def _fence(self, at: int, column: int, body: str) -> int:
         end = self._fence_end(at, column, body)
         if end:
-            self._leave(column)
+            self._close_items(column)
             self._add("fence", at, end)
         return end
 
     def _fence_end(self, at: int, column: int, body: str) -> int:
-        """The line after the fenced or raw block that `body` opens, or 0.
+        """Return the line after the fenced or raw block that `body` opens, or 0 if it opens none.
 
-        Without a closing line it goes to the end of the list item, or of the text.
+        A block without a closing line extends to the end of the list item or of the text.
         """
         inside = max((limit for limit in self.items if limit <= column), default=0)
-        if "fence" not in self.plain and (found := _FENCE.match(body)):
-            kind, after, mark = "fence", at + 1, rf"{re.escape(found[1][0])}{{{len(found[1])},}}"
-            closing, again = re.compile(rf"[ \t]*{mark}[ \t\r]*$"), re.compile(rf"[ \t]*{mark}[ \t]*\w")
-        elif "raw" not in self.plain and (found := _RAW.match(body)):
-            kind, after, closing = "raw", at, re.compile(rf".*</{found[1]}>", re.IGNORECASE)
-            again = re.compile(rf"[ \t]*<{found[1]}(?=[\s>])", re.IGNORECASE)
+        if "fence" not in self.disabled and (match := _FENCE.match(body)):
+            kind, first_line, mark = "fence", at + 1, rf"{re.escape(match[1][0])}{{{len(match[1])},}}"
+            closing, reopening = re.compile(rf"[ \t]*{mark}[ \t\r]*$"), re.compile(rf"[ \t]*{mark}[ \t]*\w")
+        elif "raw" not in self.disabled and (match := _RAW.match(body)):
+            kind, first_line, closing = "raw", at, re.compile(rf".*</{match[1]}>", re.IGNORECASE)
+            reopening = re.compile(rf"[ \t]*<{match[1]}(?=[\s>])", re.IGNORECASE)
         else:
             return 0
-        for line in range(after, len(self.lines)):
+        for line in range(first_line, len(self.lines)):
             text = self.lines[line]
             if inside and line > at and text.strip() and _indent(text)[0] < inside:
                 self.unclosed.add(kind)
-                return self._last_written(at, line)
-            if line > at and again.match(text):
+                return self._last_nonblank(at, line)
+            if line > at and reopening.match(text):
                 self.unclosed.add(kind)
             if closing.match(text):
                 return line + 1
         self.unclosed.add(kind)
-        return self._last_written(at, len(self.lines))
+        return self._last_nonblank(at, len(self.lines))
 
     def _comment(self, at: int, column: int, body: str) -> int:
-        """A comment on lines of its own: part of the block just above, else a block that joins its neighbour."""
-        if "comment" in self.plain or not body.startswith("<!--"):
+        """Add a comment on lines of its own to the block directly above, or as a block that joins its neighbour."""
+        if "comment" in self.disabled or not body.startswith("<!--"):
             return 0
         end = next((line for line in range(at, len(self.lines)) if "-->" in self.lines[line]), None)
         if end == at and body.rpartition("-->")[2].strip():
@@ -164,25 +164,27 @@ class _Scanner:
         inner = self.lines[at + 1 : None if end is None else end + 1]
         if end is None or any(line.lstrip().startswith("<!--") for line in inner):
             self.unclosed.add("comment")
-        after = self._last_written(at, len(self.lines)) if end is None else end + 1
-        if self.open and not ORIGIN.match(body):  # who wrote what is below is not said of what is above
+        after = self._last_nonblank(at, len(self.lines)) if end is None else end + 1
+        if self.open and not ORIGIN.match(
+            body
+        ):  # a mark of origin applies to the lines below it, not to the block above
             self.blocks[-1] = replace(self.blocks[-1], end=after)
             return after
-        self._leave(column)
+        self._close_items(column)
         return self._add("comment", at, after)
 
     def _heading(self, at: int, column: int, body: str) -> int:
-        found = _HEADING.match(body) if column < 4 and not self._inside(column) else None
-        if found is None:
+        match = _HEADING.match(body) if column < 4 and not self._inside(column) else None
+        if match is None:
             return 0
-        self._leave(0)
-        return self._add("heading", at, at + 1, level=len(found[1]), title=body[found.end() :])
+        self._close_items(0)
+        return self._add("heading", at, at + 1, level=len(match[1]), title=body[match.end() :])
 
     def _rule(self, at: int, column: int, body: str) -> int:
         marks = body.replace(" ", "").replace("\t", "").rstrip("\r")
         if len(marks) < 3 or marks[0] not in "-*_" or marks != marks[0] * len(marks):
             return 0
-        self._leave(column)
+        self._close_items(column)
         return self._add("rule", at, at + 1)
 
     def _item(self, at: int, column: int, body: str) -> int:
@@ -192,35 +194,35 @@ class _Scanner:
             return 0
         rest = body[marker.end() :].strip()
         in_prose = self.open and (self.blocks[-1].kind == "text" or self._inside(column))
-        if in_prose and (not rest or (number and int(number[1]) != 1 and not self._counts_on(column))):
+        if in_prose and (not rest or (number and int(number[1]) != 1 and not self._continues_list(column))):
             return 0
-        self._leave(column)
-        self._add("item", at, at + 1, going_on=True)
+        self._close_items(column)
+        self._add("item", at, at + 1, stays_open=True)
         self.items.append(column + _NESTED)
         end = self._fence_end(at, column + _NESTED, rest)
         if end > at + 1:
             self.blocks[-1] = replace(self.blocks[-1], end=end)
         return max(end, at + 1)
 
-    def _counts_on(self, column: int) -> bool:
-        """Is the line a further number of a list that we are in?"""
+    def _continues_list(self, column: int) -> bool:
+        """Return whether the line is the next number of an open list."""
         return any(limit - _NESTED <= column < limit for limit in self.items)
 
     def _quote(self, at: int, column: int, body: str) -> int:
         if not body.startswith(">") or (self.open and self.blocks[-1].kind == "quote"):
             return 0
-        self._leave(column)
-        return self._add("quote", at, at + 1, going_on=True)
+        self._close_items(column)
+        return self._add("quote", at, at + 1, stays_open=True)
 
     def _text(self, at: int, column: int, body: str) -> int:
-        if self.open and not self._turns(body):
+        if self.open and not self._starts_labelled_line(body):
             self.blocks[-1] = replace(self.blocks[-1], end=at + 1)
             return at + 1
-        self._leave(column)
-        return self._add("text", at, at + 1, going_on=True)
+        self._close_items(column)
+        return self._add("text", at, at + 1, stays_open=True)
 
-    def _turns(self, body: str) -> bool:
-        """Does another labelled line begin, as in a conversation or a list of facts?"""
+    def _starts_labelled_line(self, body: str) -> bool:
+        """Return whether another labelled line begins, as in a conversation or a list of facts."""
         last = self.blocks[-1]
         labelled = last.kind == "text" and _LABEL.match(_indent(self.lines[last.start])[1])
         return bool(labelled and _LABEL.match(body))
@@ -228,24 +230,26 @@ class _Scanner:
     def _inside(self, column: int) -> bool:
         return bool(self.items) and column >= self.items[-1]
 
-    def _leave(self, column: int) -> None:
-        """Leave the list items that a line in this column is not inside of."""
+    def _close_items(self, column: int) -> None:
+        """Close the list items that do not contain a line in this column."""
         while self.items and column < self.items[-1]:
             self.items.pop()
 
-    def _last_written(self, start: int, end: int) -> int:
+    def _last_nonblank(self, start: int, end: int) -> int:
         while end > start + 1 and not self.lines[end - 1].strip():
             end -= 1
         return end
 
-    def _add(self, kind: Kind, start: int, end: int, *, level: int = 0, title: str = "", going_on: bool = False) -> int:
+    def _add(
+        self, kind: Kind, start: int, end: int, *, level: int = 0, title: str = "", stays_open: bool = False
+    ) -> int:
         self.blocks.append(Block(kind, start, end, len(self.items), level, title))
-        self.open = going_on
+        self.open = stays_open
         return end
 
 
 def _indent(line: str) -> tuple[int, str]:
-    """The column of the first character, tabs going to the next multiple of 4, and the line from there."""
+    """Return the column of the first character, with tab stops at multiples of 4, and the line from there."""
     body = line.lstrip(" \t")
     lead = line[: len(line) - len(body)]
     return (len(lead.expandtabs(4)) if "\t" in lead else len(lead)), body
@@ -260,7 +264,7 @@ _LONGEST_TITLE = 200
 
 
 def plain_title(title: str) -> str:
-    """A heading's words without the marks of links, emphasis and code; at most 200 characters."""
+    """Return a heading's text without the marks of links, emphasis and code, at most 200 characters long."""
     text = _CLOSING_MARKS.sub("", title[: 4 * _LONGEST_TITLE].rstrip())
     for pattern, keep in ((_COMMENT, ""), (_WIKI_LINK, r"\1"), (_LINK, r"\1"), (_EMPHASIS, r"\2")):
         text = pattern.sub(keep, text)

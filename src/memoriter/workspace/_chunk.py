@@ -1,4 +1,4 @@
-"""Blocks -> chunks: each block under its heading path, tiny neighbours together, too large ones cut."""
+"""Turn blocks into chunks: keep the heading path of each, join tiny neighbours and cut large blocks."""
 
 from __future__ import annotations
 
@@ -8,48 +8,52 @@ from typing import TYPE_CHECKING
 
 from memoriter.types import Chunk
 from memoriter.workspace._blocks import Block, plain_title, scan_blocks
-from memoriter.workspace._cut import slices
+from memoriter.workspace._cut import slice_line
 from memoriter.workspace._tokens import UNIT, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MERGE_TOKENS = 96
-"""Tiny blocks are put together up to this many tokens. Measured on the example workspace and on 20 other notes that
-nothing was tuned on: the right note is among three hits for 85, 89 and 88 of 98 questions at 48, 96 and 160, the right
-lines for 75, 79 and 77."""
+"""Largest size in tokens of a chunk that joins tiny blocks.
+
+Measured with 98 questions on the example workspace and on 20 other notes that were not used for tuning. At 48, 96 and
+160 tokens, the right note is among the first three hits for 85, 89 and 88 questions, and the right lines for 75, 79 and
+77."""
 _TINY_SHARE = 4
 _SMALLEST = 8
 _NEWLINE = weigh("\n")
 
 
 def chunk_markdown(text: str, *, tokens: int = 400, overlap: int = 80, merge: int = MERGE_TOKENS) -> tuple[Chunk, ...]:
-    r"""The passages of a note, in their order; blank ones are left out.
+    r"""Return the chunks of a note in order, without blank ones.
 
-    A chunk is a block: a list item with all below it, a paragraph (lines that all begin `Name:` are one each), a fence,
-    a table, a quotation. The first chunk of a section begins with its heading; a heading with nothing below it is a
-    chunk of its own. A short line that ends in a colon, a comment and a rule stay with a neighbour. Two neighbours in
-    a section are joined if one of them is tiny, less than a quarter of `merge`, and both have at most `merge` tokens.
+    A chunk is a block: a list item with all its inner items, a paragraph (if all its lines begin with `Name:`, each
+    line is a block), a fence, a table or a quotation. The first chunk of a section begins with its heading; a heading
+    with nothing below it is a chunk of its own. A short line that ends in a colon, a comment and a rule stay with a
+    neighbour. Two neighbours in a section are joined if one of them has less than a quarter of `merge` tokens and both
+    together have at most `merge` tokens.
 
     Args:
-        text: lines end at `\n` only; a `\r` before it belongs to the line.
-        tokens: the limit of a chunk as `estimate_tokens` counts, 8 at least. A block above it is cut: a list item
-            between its inner items, else at the ends of lines, of sentences, at spaces, between graphemes.
-        overlap: how much a piece repeats of the piece before when a block is cut inside; half the limit at most.
-        merge: 0 merges nothing.
+        text: the note. Lines end at `\n` only; a `\r` before it belongs to the line.
+        tokens: limit of a chunk as `estimate_tokens` counts, at least 8. A larger block is cut: a list item between
+            its inner items, any other block at the ends of lines or sentences, at spaces, or between graphemes.
+        overlap: tokens that a piece of a cut block repeats from the piece before, at most half the limit.
+        merge: limit of joined neighbours in tokens; 0 joins nothing.
 
-    `Chunk.text` is the file's lines from `start_line` to `end_line`, or a slice of one line that is too long.
+    Returns:
+        The chunks. `Chunk.text` is the lines from `start_line` to `end_line`, or a slice of one line that is too long.
     """
-    page = _Page(text.split("\n"))
+    note = _WeightedLines(text.split("\n"))
     limits = _Limits.of(tokens, overlap, merge)
-    return tuple(chunk for section in _sections(page.lines) for chunk in _section_chunks(page, section, limits))
+    return tuple(chunk for section in _split_sections(note.lines) for chunk in _chunk_section(note, section, limits))
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """In twelfths of a token."""
+    """Limits of a chunk in twelfths of a token."""
 
-    most: int
+    size: int
     overlap: int
     merge: int
 
@@ -59,8 +63,8 @@ class _Limits:
         return cls(most, max(0, min(overlap * UNIT, most // 2)), min(merge * UNIT, most))
 
 
-class _Page:
-    """The lines with their weights summed up, so that the weight of any run of lines is one subtraction."""
+class _WeightedLines:
+    """The lines with cumulative weights, so that the weight of any range of lines is one subtraction."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -77,28 +81,28 @@ class _Page:
 class _Section:
     heading: tuple[str, ...]
     blocks: list[Block]
-    """Its headings (several if nothing is between them), then what is below them."""
+    """Headings of the section (several if no other block is between them), then the blocks below them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Lines `start` to before `end` that are to be one chunk."""
+    """Lines from `start` up to but not including `end` that become one chunk."""
 
     start: int
     end: int
-    leans: bool = False
-    """Says little without what follows: headings, comments, rules, a line that introduces a list."""
-    closes: bool = False
-    """Belongs to what is before it: a rule."""
+    needs_next: bool = False
+    """True if the span means little without the next one: a heading, comment, rule, or line that introduces a list."""
+    needs_previous: bool = False
+    """True if the span belongs to the previous one: a rule."""
 
 
-def _sections(lines: Sequence[str]) -> Iterator[_Section]:
+def _split_sections(lines: Sequence[str]) -> Iterator[_Section]:
     path: list[Block] = []
     section = _Section((), [])
     for block in scan_blocks(lines):
         if block.kind == "heading":
-            above = section.blocks[-1] if section.blocks else None
-            if above and not (above.kind == "heading" and above.level < block.level):
+            previous = section.blocks[-1] if section.blocks else None
+            if previous and not (previous.kind == "heading" and previous.level < block.level):
                 yield section
                 section = _Section((), [])
             path = [*(outer for outer in path if outer.level < block.level), block]
@@ -108,29 +112,29 @@ def _sections(lines: Sequence[str]) -> Iterator[_Section]:
     yield section
 
 
-def _section_chunks(page: _Page, section: _Section, limits: _Limits) -> Iterator[Chunk]:
-    for span in _merged(page, _spans(page, section.blocks, limits), limits):
-        if page.weight(span.start, span.end) <= limits.most:
-            yield Chunk(span.start + 1, span.end, page.text(span.start, span.end), section.heading)
+def _chunk_section(note: _WeightedLines, section: _Section, limits: _Limits) -> Iterator[Chunk]:
+    for span in _merge_spans(note, _make_spans(note, section.blocks, limits), limits):
+        if note.weight(span.start, span.end) <= limits.size:
+            yield Chunk(span.start + 1, span.end, note.text(span.start, span.end), section.heading)
         else:
-            pieces = _cut(page, span, limits)
+            pieces = _cut_span(note, span, limits)
             yield from (replace(piece, heading=section.heading) for piece in pieces if piece.text.strip())
 
 
-def _spans(page: _Page, blocks: Sequence[Block], limits: _Limits) -> Iterator[_Span]:
-    """A list item together with all below it where that fits, else by itself."""
+def _make_spans(note: _WeightedLines, blocks: Sequence[Block], limits: _Limits) -> Iterator[_Span]:
+    """Yield a span for each block; a list item includes its inner items if together they fit the limit."""
     ends = _subtree_ends(blocks)
     at = 0
     while at < len(blocks):
-        block, whole = blocks[at], blocks[ends[at] - 1].end
-        fits = page.weight(block.start, whole) <= limits.most
-        leans = block.kind in {"heading", "comment", "rule"} or _introduces(page, block, limits)
-        yield _Span(block.start, whole if fits else block.end, leans, closes=block.kind == "rule")
+        block, subtree_end = blocks[at], blocks[ends[at] - 1].end
+        fits = note.weight(block.start, subtree_end) <= limits.size
+        leans = block.kind in {"heading", "comment", "rule"} or _introduces_list(note, block, limits)
+        yield _Span(block.start, subtree_end if fits else block.end, leans, needs_previous=block.kind == "rule")
         at = ends[at] if fits else at + 1
 
 
 def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
-    """For each block the index after the last one inside it."""
+    """Return for each block the index after the last block inside it."""
     ends = [len(blocks)] * len(blocks)
     inside: list[int] = []
     for at, block in enumerate(blocks):
@@ -140,64 +144,64 @@ def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
     return ends
 
 
-def _introduces(page: _Page, block: Block, limits: _Limits) -> bool:
-    short = page.weight(block.start, block.end) * _TINY_SHARE < limits.merge
-    return short and block.kind == "text" and page.lines[block.end - 1].rstrip().endswith((":", "："))
+def _introduces_list(note: _WeightedLines, block: Block, limits: _Limits) -> bool:
+    short = note.weight(block.start, block.end) * _TINY_SHARE < limits.merge
+    return short and block.kind == "text" and note.lines[block.end - 1].rstrip().endswith((":", "："))
 
 
-def _merged(page: _Page, spans: Iterator[_Span], limits: _Limits) -> list[_Span]:
-    done: list[_Span] = []
+def _merge_spans(note: _WeightedLines, spans: Iterator[_Span], limits: _Limits) -> list[_Span]:
+    merged: list[_Span] = []
     for span in spans:
-        if done and _join(page, done[-1], span, limits):
-            done[-1] = _Span(done[-1].start, span.end, done[-1].leans and span.leans)
+        if merged and _should_join(note, merged[-1], span, limits):
+            merged[-1] = _Span(merged[-1].start, span.end, merged[-1].needs_next and span.needs_next)
         else:
-            done.append(span)
-    if len(done) > 1 and done[-1].leans and page.weight(done[-2].start, done[-1].end) <= limits.most:
-        last = done.pop()
-        done[-1] = replace(done[-1], end=last.end)
-    return done
+            merged.append(span)
+    if len(merged) > 1 and merged[-1].needs_next and note.weight(merged[-2].start, merged[-1].end) <= limits.size:
+        last = merged.pop()
+        merged[-1] = replace(merged[-1], end=last.end)
+    return merged
 
 
-def _join(page: _Page, left: _Span, right: _Span, limits: _Limits) -> bool:
-    if left.leans and page.weight(right.start, right.end) > limits.most:
-        return True  # it is cut anyway: the heading stays with its first piece
-    together = page.weight(left.start, right.end)
-    if left.leans or right.closes:
-        return together <= limits.most
-    smaller = min(page.weight(left.start, left.end), page.weight(right.start, right.end))
-    return smaller * _TINY_SHARE < limits.merge and together <= limits.merge
+def _should_join(note: _WeightedLines, left: _Span, right: _Span, limits: _Limits) -> bool:
+    if left.needs_next and note.weight(right.start, right.end) > limits.size:
+        return True  # the block will be cut anyway, and its first piece takes the heading
+    combined = note.weight(left.start, right.end)
+    if left.needs_next or right.needs_previous:
+        return combined <= limits.size
+    smaller = min(note.weight(left.start, left.end), note.weight(right.start, right.end))
+    return smaller * _TINY_SHARE < limits.merge and combined <= limits.merge
 
 
-def _cut(page: _Page, span: _Span, limits: _Limits) -> Iterator[Chunk]:
-    """Pieces of whole lines; a line that is too long by itself gives pieces of its own."""
+def _cut_span(note: _WeightedLines, span: _Span, limits: _Limits) -> Iterator[Chunk]:
+    """Yield pieces of whole lines; a line above the limit is cut into pieces of its own."""
     first = span.start
     for at in range(span.start, span.end):
-        if page.weight(at, at + 1) > limits.most:
-            yield from _run(page, first, at)
-            line = page.lines[at]
-            yield from (Chunk(at + 1, at + 1, line[a:b]) for a, b in slices(line, limits.most, limits.overlap))
+        if note.weight(at, at + 1) > limits.size:
+            yield from _trimmed_chunk(note, first, at)
+            line = note.lines[at]
+            yield from (Chunk(at + 1, at + 1, line[a:b]) for a, b in slice_line(line, limits.size, limits.overlap))
             first = at + 1
-        elif page.weight(first, at + 1) > limits.most:
-            yield from _run(page, first, at)
-            first = _carry(page, first, at, limits)
-    yield from _run(page, first, span.end)
+        elif note.weight(first, at + 1) > limits.size:
+            yield from _trimmed_chunk(note, first, at)
+            first = _overlap_start(note, first, at, limits)
+    yield from _trimmed_chunk(note, first, span.end)
 
 
-def _carry(page: _Page, first: int, at: int, limits: _Limits) -> int:
-    """Where the piece with line `at` starts: up to the overlap earlier, but after `first`."""
+def _overlap_start(note: _WeightedLines, first: int, at: int, limits: _Limits) -> int:
+    """Return where the piece with line `at` starts: earlier by up to the overlap, but after `first`."""
     start = at
-    while start - 1 > first and page.weight(start - 1, at) <= limits.overlap:
+    while start - 1 > first and note.weight(start - 1, at) <= limits.overlap:
         start -= 1
-    while start < at and page.weight(start, at + 1) > limits.most:
+    while start < at and note.weight(start, at + 1) > limits.size:
         start += 1
     return start
 
 
-def _run(page: _Page, start: int, end: int) -> Iterator[Chunk]:
-    """The lines without blank ones at their ends, if any are left."""
-    while start < end and not page.lines[start].strip():
+def _trimmed_chunk(note: _WeightedLines, start: int, end: int) -> Iterator[Chunk]:
+    """Yield a chunk of the lines without blank lines at the ends, or nothing if all are blank."""
+    while start < end and not note.lines[start].strip():
         start += 1
-    while end > start and not page.lines[end - 1].strip():
+    while end > start and not note.lines[end - 1].strip():
         end -= 1
     if start < end:
-        yield Chunk(start + 1, end, page.text(start, end))
+        yield Chunk(start + 1, end, note.text(start, end))

@@ -1,4 +1,4 @@
-"""Opening a file below a folder so that no link can lead elsewhere, however the disk changes meanwhile."""
+"""Open a file below a folder so that no link can lead elsewhere, even if the disk changes meanwhile."""
 # ruff: noqa: PTH118 - plain strings throughout
 
 from __future__ import annotations
@@ -19,74 +19,78 @@ if TYPE_CHECKING:
 BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Without O_NONBLOCK opening a FIFO waits for a writer; without O_NOCTTY a terminal becomes ours.
+# Without O_NONBLOCK, opening a FIFO blocks until a writer opens it; without O_NOCTTY, a terminal may become ours.
 _FILE = (
     os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 )
 
 
-def refused(path: str, why: str) -> PathRefused:
-    """The error for a path that is not read, with the path quoted and shortened to what a person can look at."""
-    shown = path if len(path) <= 200 else f"{path[:200]}…"
-    return PathRefused(f"{shown!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
+def path_refused(path: str, why: str) -> PathRefused:
+    """Return the error for a path that is not read; it quotes the path, shortened to 200 characters."""
+    shortened = path if len(path) <= 200 else f"{path[:200]}…"
+    return PathRefused(f"{shortened!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
 
 
 def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
-    """The content of a plain file and its stat.
+    """Return the content of a plain file and its stat.
+
+    Args:
+        place: the file.
+        limit: largest allowed size in bytes.
 
     Raises:
-        FileNotFoundError: nothing is there.
-        PathRefused: a link, a folder, a device, too large, or not readable.
+        FileNotFoundError: the file does not exist.
+        PathRefused: the path is a link, a folder or a device, or the file is too large or not readable.
     """
     try:
         descriptor = _open(place.base, place.names)
         with os.fdopen(descriptor, "rb") as opened:
-            found = os.fstat(descriptor)
-            _expect(found, folder=False, limit=limit)
+            status = os.fstat(descriptor)
+            _require_kind(status, folder=False, limit=limit)
             content = opened.read(limit)
     except FileNotFoundError:
         raise
     except _NotAFileError as error:
-        raise refused(place.cited, str(error)) from None
+        raise path_refused(place.cited, str(error)) from None
     except (OSError, ValueError) as error:
-        raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
-    return content, found
+        raise path_refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
+    return content, status
 
 
 @contextmanager
 def open_plain(place: ReadablePath) -> Generator[tuple[BinaryIO, os.stat_result]]:
-    """A plain file of any size, opened for reading, and its stat.
+    """Open a plain file of any size for reading, and yield it with its stat.
 
     Raises:
-        PathRefused: nothing is there, or a link, a folder, a device, or it is not readable.
+        PathRefused: the file does not exist or is not readable, or the path is a link, a folder or a device.
     """
     try:
         opened = os.fdopen(_open(place.base, place.names), "rb")
     except FileNotFoundError:
-        raise refused(place.cited, "it is not there any more") from None
+        raise path_refused(place.cited, "it is not there any more") from None
     except _NotAFileError as error:
-        raise refused(place.cited, str(error)) from None
+        raise path_refused(place.cited, str(error)) from None
     except (OSError, ValueError) as error:
-        raise refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
+        raise path_refused(place.cited, getattr(error, "strerror", None) or str(error)) from error
     with opened:
         yield opened, os.fstat(opened.fileno())
 
 
-def changed_ns(found: os.stat_result) -> int:
-    """When a file was changed, in nanoseconds since 1970 that fit into 64 bits: no disk forbids the year 3000."""
-    return max(-(1 << 63), min(found.st_mtime_ns, (1 << 63) - 1))
+def changed_ns(status: os.stat_result) -> int:
+    """Return the modification time in nanoseconds since 1970, limited to 64 bits, since a disk may hold any year."""
+    return max(-(1 << 63), min(status.st_mtime_ns, (1 << 63) - 1))
 
 
-def stamp_of(found: os.stat_result) -> int:
-    """Return a positive number that differs when the inode or its time of change differs.
+def stamp_of(status: os.stat_result) -> int:
+    """Return a positive number that differs when the inode or its change time differs.
 
-    Programs can set the modification time of a file (`cp -p`, `touch -r`), but not the time at which its inode changed.
+    Programs can set the modification time of a file (`cp -p`, `touch -r`), but not the change time of its inode.
     """
-    return ((found.st_ctime_ns ^ (found.st_ino * 0x9E3779B97F4A7C15)) & ((1 << 63) - 1)) | 1
+    return ((status.st_ctime_ns ^ (status.st_ino * 0x9E3779B97F4A7C15)) & ((1 << 63) - 1)) | 1
 
 
 class _NotAFileError(Exception):
-    """What is there instead of a plain file."""
+    """The path leads to something other than a plain file."""
 
 
 def _open(base: str, names: Sequence[str]) -> int:
@@ -95,40 +99,40 @@ def _open(base: str, names: Sequence[str]) -> int:
     folder = os.open(base, _FOLDER)
     try:
         for name in names[:-1]:
-            _expect(os.stat(name, dir_fd=folder, follow_symlinks=False), folder=True)
+            _require_kind(os.stat(name, dir_fd=folder, follow_symlinks=False), folder=True)
             inner = os.open(name, _FOLDER | _NO_FOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
-        _expect(os.stat(names[-1], dir_fd=folder, follow_symlinks=False), folder=False)
+        _require_kind(os.stat(names[-1], dir_fd=folder, follow_symlinks=False), folder=False)
         return os.open(names[-1], _FILE, dir_fd=folder)
     finally:
         os.close(folder)
 
 
 def _open_by_path(base: str, names: Sequence[str]) -> int:
-    """For systems without `openat`: look at each name, open, and make sure that it is the file looked at."""
+    """Check each name, open the file and verify that it is the checked one, for systems without `openat`."""
     path = base
-    seen = os.lstat(base)
+    status = os.lstat(base)
     for depth, name in enumerate(names, 1):
         path = os.path.join(path, name)
-        seen = os.lstat(path)
-        _expect(seen, folder=depth < len(names))
+        status = os.lstat(path)
+        _require_kind(status, folder=depth < len(names))
     descriptor = os.open(path, _FILE)
-    if not os.path.samestat(os.fstat(descriptor), seen):
+    if not os.path.samestat(os.fstat(descriptor), status):
         os.close(descriptor)
         raise _NotAFileError("it changed while it was opened")
     return descriptor
 
 
-def _expect(found: os.stat_result, *, folder: bool, limit: int | None = None) -> None:
-    good = stat.S_ISDIR(found.st_mode) if folder else stat.S_ISREG(found.st_mode)
-    if not good:
-        raise _NotAFileError(f"{'a part of it' if folder else 'it'} {_kind(found.st_mode)}")
-    if limit is not None and found.st_size > limit:
-        raise _NotAFileError(f"it has {found.st_size} bytes, more than {limit}")
+def _require_kind(status: os.stat_result, *, folder: bool, limit: int | None = None) -> None:
+    matches = stat.S_ISDIR(status.st_mode) if folder else stat.S_ISREG(status.st_mode)
+    if not matches:
+        raise _NotAFileError(f"{'a part of it' if folder else 'it'} {_describe_kind(status.st_mode)}")
+    if limit is not None and status.st_size > limit:
+        raise _NotAFileError(f"it has {status.st_size} bytes, more than {limit}")
 
 
-def _kind(mode: int) -> str:
+def _describe_kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "is a symbolic link"
     if stat.S_ISDIR(mode):

@@ -1,4 +1,4 @@
-"""Which day it is for the owner of the notes: one rule for everything that writes or reads a daily log."""
+"""Compute the owner's local day: one rule for all code that writes or reads a daily log."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
 
 
 def local_time(wall: float, zone: str | None) -> datetime:
-    """A moment as a clock on the owner's wall shows it.
+    """Return a time in the owner's time zone.
 
     Args:
         wall: seconds since 1970.
-        zone: an IANA name such as `Asia/Seoul`; None, or one that is not known here: the process' own zone.
+        zone: an IANA name such as `Asia/Seoul`; for None or an unknown name, the process' own zone applies.
     """
     moment = datetime.fromtimestamp(wall, tz=UTC)
-    known = _zone(zone) if zone else None
-    return moment.astimezone(known)
+    timezone = _zone(zone) if zone else None
+    return moment.astimezone(timezone)
 
 
 def zone_is_known(zone: str) -> bool:
-    """Whether this machine knows the time zone by that name."""
+    """Return whether this machine has a time zone of that name."""
     return _zone(zone) is not None
 
 

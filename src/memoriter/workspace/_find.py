@@ -1,4 +1,4 @@
-"""One file as the disk has it now, by the rules of a scan."""
+"""Find one file on the disk by the rules of a scan."""
 # ruff: noqa: PTH116, PTH118 - plain strings, as in a scan
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from memoriter.workspace._areas import ReadablePath
 
 
-def found_at(place: ReadablePath, max_bytes: int) -> Source | None:
-    """The source at an admitted place: a plain file that is not too large, reached without a link, or `None`."""
+def source_at(place: ReadablePath, max_bytes: int) -> Source | None:
+    """Return the source at an admitted path: a plain file within the size limit, reached without a link, or None."""
     path = place.base
     try:
-        found = os.stat(path)
+        status = os.stat(path)
         for depth, name in enumerate(place.names, 1):
             path = os.path.join(path, name)
-            found = os.lstat(path)
-            wanted = stat.S_ISREG if depth == len(place.names) else stat.S_ISDIR
-            if not wanted(found.st_mode):
+            status = os.lstat(path)
+            is_expected = stat.S_ISREG if depth == len(place.names) else stat.S_ISDIR
+            if not is_expected(status.st_mode):
                 return None
     except (OSError, ValueError):
         return None
-    if found.st_size > max_bytes:
+    if status.st_size > max_bytes:
         return None
-    return Source(place.cited, "memory", Path(path), found.st_size, changed_ns(found), stamp_of(found))
+    return Source(place.cited, "memory", Path(path), status.st_size, changed_ns(status), stamp_of(status))

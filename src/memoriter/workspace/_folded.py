@@ -1,4 +1,4 @@
-"""Text as a reader takes it, whatever it is written with: one plain letter for all that look like it."""
+"""Fold text to the form that a reader perceives: one plain letter for all that look like it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DIGITS = [str.maketrans("0134578$@", f"o{one}east" + "bsa") for one in "il"]
 def folded(text: str) -> str:
     """Return the text without hidden characters, in lower case, without accents, and in plain forms of its letters.
 
-    Letters keep their script: Russian stays Russian. `skeleton` goes on from there.
+    Letters keep their script: Russian stays Russian. `skeleton` continues from this form.
     """
     plain = (
         HIDDEN.sub("", _MARKER.sub("", text)) if not text.isascii() or "[" in text or not text.isprintable() else text
@@ -61,10 +61,10 @@ def folded(text: str) -> str:
 
 
 def skeleton(plain: str) -> str:
-    """Return folded text with every letter that looks like a Latin one as that one."""
+    """Return folded text with every letter that looks like a Latin one replaced by it."""
     return plain if plain.isascii() else plain.translate(_LETTERS)
 
 
 def without_digits(plain: str) -> tuple[str, str]:
-    """Return folded text with digits and signs as the letters that they stand for in `1gn0re`; `1` may be two."""
+    """Return folded text with digits and signs as letters, as in `1gn0re`: once with `1` as `i`, once as `l`."""
     return plain.translate(_DIGITS[0]), plain.translate(_DIGITS[1])

@@ -1,5 +1,5 @@
-"""An open folder: its files are reached through its descriptor, so that no link can lead a write elsewhere."""
-# ruff: noqa: PTH102, PTH118, PTH208 - descriptors and plain names, which pathlib does not take
+"""Open folders, and reach their files through descriptors so that no link can redirect a write."""
+# ruff: noqa: PTH102, PTH118, PTH208 - descriptors and plain names, which pathlib does not accept
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ if TYPE_CHECKING:
 BY_DESCRIPTOR = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.stat, os.rename, os.unlink, os.link} <= (
     os.supports_dir_fd
 )
-"""Whether the system can reach a file through the descriptor of its folder."""
-_CAUTION = (
+"""True if the system can reach a file through the descriptor of its folder."""
+_SAFE_FLAGS = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
     | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO of this name must not make us wait
+    | getattr(os, "O_NONBLOCK", 0)  # opening a FIFO of this name must not block
 )
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _EXCHANGE = {"linux": ("renameat2", 2, -100), "darwin": ("renameatx_np", 2, -2)}
-"""For each system: the function that exchanges two names, its flag for that, and `AT_FDCWD`."""
+"""By platform: the C function that exchanges two names, its flag for an exchange, and `AT_FDCWD`."""
 _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
 
 
 class Folder:
-    """An open folder. Names are those of entries directly inside it."""
+    """An open folder; all names are those of entries directly inside it."""
 
     def __init__(self, path: str, descriptors: Sequence[int] = ()) -> None:
-        """Take over an open folder.
+        """Wrap an open folder.
 
         Args:
-            path: where the folder was when it was opened.
-            descriptors: the folders from the base down to this one; empty where only paths can be used.
+            path: path of the folder when it was opened.
+            descriptors: open descriptors of the folders from the base down to this one; empty if the system supports
+                paths only.
         """
         self.path = path
         self._descriptors = descriptors
@@ -50,10 +51,10 @@ class Folder:
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a file without following a link."""
-        return os.open(self._at(name), flags | _CAUTION, mode, dir_fd=self._descriptor)
+        return os.open(self._at(name), flags | _SAFE_FLAGS, mode, dir_fd=self._descriptor)
 
     def look(self, name: str) -> os.stat_result | None:
-        """Return the stat of an entry itself, or None if there is none."""
+        """Return the stat of an entry without following a link, or None if the entry does not exist."""
         try:
             return os.stat(self._at(name), dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError:
@@ -64,7 +65,7 @@ class Folder:
         return os.listdir(self.path if self._descriptor is None else self._descriptor)
 
     def rename(self, name: str, to: str) -> None:
-        """Rename an entry; another one of that name is replaced."""
+        """Rename an entry, and replace an entry that has the new name."""
         source, target = self._at(name), self._at(to)
         if self._descriptor is None:
             os.replace(source, target)  # noqa: PTH105 - as above
@@ -72,21 +73,21 @@ class Folder:
             os.rename(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def link(self, name: str, to: str) -> None:
-        """Give a file a second name. Raises FileExistsError."""
-        source, target, here = self._at(name), self._at(to), self._descriptor
+        """Give a file a second name; raise FileExistsError if the name is taken."""
+        source, target, descriptor = self._at(name), self._at(to), self._descriptor
         if os.link in os.supports_follow_symlinks:
-            os.link(source, target, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+            os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor, follow_symlinks=False)
         else:
-            os.link(source, target, src_dir_fd=here, dst_dir_fd=here)
+            os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor)
 
     def unlink(self, name: str) -> None:
-        """Remove a file; nothing happens if there is none."""
+        """Remove a file if it exists."""
         with suppress(FileNotFoundError):
             os.unlink(self._at(name), dir_fd=self._descriptor)
 
     def exchange(self, name: str, other: str) -> bool:
-        """Exchange two names in one step. Return False, with nothing changed, where the system cannot."""
-        swap = _swapper()
+        """Exchange two names atomically; return False and change nothing if the system does not support it."""
+        swap = _exchange_function()
         if swap is None:
             return False
         code = swap(self._descriptor, os.fsencode(self._at(name)), os.fsencode(self._at(other)))
@@ -96,11 +97,11 @@ class Folder:
             raise OSError(code, os.strerror(code), name)
         return True
 
-    def sync(self, *, above: bool = False) -> None:
-        """Make changed names last through a power cut, where folders can be synced.
+    def sync(self, *, parents: bool = False) -> None:
+        """Sync changed names to the disk so that they survive a power cut, where folders can be synced.
 
         Args:
-            above: also sync the folders that lead here.
+            parents: also sync the folders above, up to the base.
         """
         if os.name == "nt":
             return
@@ -110,7 +111,7 @@ class Folder:
                 _sync(descriptor)
             finally:
                 os.close(descriptor)
-        for descriptor in reversed(self._descriptors if above else self._descriptors[-1:]):
+        for descriptor in reversed(self._descriptors if parents else self._descriptors[-1:]):
             _sync(descriptor)
 
     def _at(self, name: str) -> str:
@@ -122,7 +123,7 @@ def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Gener
     """Open the folder that `names` lead to from `base`.
 
     Args:
-        base: may be reached through links.
+        base: path of the first folder; it may lead through links.
         names: folders below `base`, none of which may be a link.
         make: create the folders that are missing.
 
@@ -133,7 +134,7 @@ def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Gener
     if make:
         _make_base(base)
     if not BY_DESCRIPTOR:
-        yield Folder(_by_path(base, names, make=make))
+        yield Folder(_checked_path(base, names, make=make))
         return
     with ExitStack() as opened:
         descriptors = [os.open(base, _FOLDER)]
@@ -148,15 +149,15 @@ def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Gener
 
 
 def _make_base(base: str) -> None:
-    """Create the base and what leads there, and make each new folder last through a power cut."""
+    """Create the base and the folders above it, and sync each new folder so that it survives a power cut."""
     if os.path.isdir(base):  # noqa: PTH112 - as above
         return
-    above = os.path.dirname(base)  # noqa: PTH120 - as above
-    if above and above != base:
-        _make_base(above)
+    parent = os.path.dirname(base)  # noqa: PTH120 - as above
+    if parent and parent != base:
+        _make_base(parent)
     with suppress(FileExistsError):
         os.mkdir(base)
-        Folder(above or os.curdir).sync()
+        Folder(parent or os.curdir).sync()
 
 
 def _inner(folder: int, name: str, path: str, *, make: bool) -> int:
@@ -172,24 +173,24 @@ def _inner(folder: int, name: str, path: str, *, make: bool) -> int:
         return _inner(folder, name, path, make=False)
     except OSError:
         with suppress(FileNotFoundError):
-            _expect_no_link(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+            _refuse_link(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
         raise
 
 
-def _by_path(base: str, names: Sequence[str], *, make: bool) -> str:
-    """Look at each name, for systems without `openat`."""
+def _checked_path(base: str, names: Sequence[str], *, make: bool) -> str:
+    """Return the path of the folder after a link check of each name, for systems without `openat`."""
     path = base
     for name in names:
         path = os.path.join(path, name)
         if make:
             with suppress(FileExistsError):
                 os.mkdir(path)
-        _expect_no_link(os.lstat(path), path)
+        _refuse_link(os.lstat(path), path)
     return path
 
 
-def _expect_no_link(found: os.stat_result, path: str) -> None:
-    if stat.S_ISLNK(found.st_mode):
+def _refuse_link(status: os.stat_result, path: str) -> None:
+    if stat.S_ISLNK(status.st_mode):
         raise PathRefused(f"{path!r} is a symbolic link and is not followed.", remedy="Make it a plain folder.")
 
 
@@ -202,14 +203,14 @@ def _sync(descriptor: int) -> None:
 
 
 @cache
-def _swapper() -> Callable[[int | None, bytes, bytes], int] | None:
-    """Return what exchanges two names in a folder and returns an error number, or None if the system has no such."""
-    known = _EXCHANGE.get(sys.platform)
-    if known is None:
+def _exchange_function() -> Callable[[int | None, bytes, bytes], int] | None:
+    """Return a function that exchanges two names in a folder and returns an error number, or None if unsupported."""
+    exchange_call = _EXCHANGE.get(sys.platform)
+    if exchange_call is None:
         return None
     import ctypes
 
-    name, flag, here = known
+    name, flag, current_folder = exchange_call
     try:
         function = getattr(ctypes.CDLL(None, use_errno=True), name)
     except (OSError, AttributeError):
@@ -218,7 +219,7 @@ def _swapper() -> Callable[[int | None, bytes, bytes], int] | None:
     function.restype = ctypes.c_int
 
     def swap(folder: int | None, one: bytes, other: bytes) -> int:
-        at = here if folder is None else folder
-        return ctypes.get_errno() if function(at, one, at, other, flag) else 0
+        descriptor = current_folder if folder is None else folder
+        return ctypes.get_errno() if function(descriptor, one, descriptor, other, flag) else 0
 
     return swap

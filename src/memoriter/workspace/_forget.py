@@ -1,4 +1,4 @@
-"""Taking passages out of notes: which lines they are (pure), and the one step in which they go."""
+"""Select passages of notes (pure functions), and remove them in one step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RemovedPassage:
-    """Lines of a note, 1-based and inclusive, as they read now."""
+    """Lines of a note, 1-based and inclusive, with their current text."""
 
     start_line: int
     end_line: int
@@ -30,56 +30,58 @@ class RemovedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What is to go from one note."""
+    """The passages to remove from one note."""
 
     path: str
-    """As cited."""
+    """Path by which the note is cited."""
     file: Path
     hash: str
-    """`ids.bytes_hash` of the note that was looked at; any other note is left alone."""
+    """`ids.bytes_hash` of the note as it was read; a note with another hash is left unchanged."""
     passages: tuple[RemovedPassage, ...]
     whole: bool = False
-    """The file itself goes."""
+    """True if the file itself is deleted."""
 
 
 def all_of(content: bytes) -> tuple[RemovedPassage, ...]:
-    """The whole note as one passage."""
-    lines = _read(content)
+    """Return the whole note as one passage, or nothing for an empty note."""
+    lines = _decode_lines(content)
     return (_passage(lines, 0, len(lines)),) if lines else ()
 
 
 def lines_of(content: bytes, first: int, last: int) -> tuple[RemovedPassage, ...]:
-    """The lines from `first` to `last`. Raises UsageError where the note has no such lines."""
-    lines = _read(content)
+    """Return the lines from `first` to `last` as one passage; raise UsageError if the note has no such lines."""
+    lines = _decode_lines(content)
     if not 1 <= first <= last <= len(lines):
-        asked = f"line {first}" if first == last else f"lines {first} to {last}"
-        raise UsageError(f"There is no {asked}: the note has {len(lines)} lines.", remedy="Look with: memoriter get")
+        requested = f"line {first}" if first == last else f"lines {first} to {last}"
+        raise UsageError(
+            f"There is no {requested}: the note has {len(lines)} lines.", remedy="Look with: memoriter get"
+        )
     return (_passage(lines, first - 1, last),)
 
 
 def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
-    """Every block that holds the text: a paragraph, a fence, a list item with all below it.
+    """Return every block that contains the text: a paragraph, a fence, or a list item with all its inner items.
 
-    Upper and lower case differ; composed and decomposed letters do not, and any white space stands for any other. Of a
-    table, of front matter and of a heading only the lines that hold the text go. A fence or a comment that is not
-    closed, or not certainly, holds nothing together: only the paragraph or list item with the text goes.
+    The comparison is case-sensitive. Composed and decomposed letters are equal, and so is any white space. In a table,
+    front matter or a heading, only the lines with the text are returned. A fence or comment that is not closed, or not
+    certainly closed, is no block: only the paragraph or list item with the text is returned.
 
     The time is proportional to the length of the note.
     """
-    lines = _read(content)
-    hits = list(_hits(_words(lines), text))
+    lines = _decode_lines(content)
+    hits = list(_find_text(_normalize_lines(lines), text))
     if not hits:
         return ()
-    return tuple(_passage(lines, start, end) for start, end in _joined(_spans(lines, hits)))
+    return tuple(_passage(lines, start, end) for start, end in _merge_spans(_spans_to_remove(lines, hits)))
 
 
 def holds(content: str, text: str) -> bool:
-    """Whether the text is in there, compared as `blocks_with` does."""
-    return next(_hits(_words([content]), text), None) is not None
+    """Return whether the content contains the text, compared as in `blocks_with`."""
+    return next(_find_text(_normalize_lines([content]), text), None) is not None
 
 
-def without(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
-    """The note without the lines of the passages; every other byte is as it was."""
+def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
+    """Return the note without the lines of the passages; every other byte is unchanged."""
     gone = {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
     return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
 
@@ -88,9 +90,9 @@ def take_out(removal: Removal, workspace: Workspace) -> None:
     """Remove the passages from their note, or the note itself.
 
     Raises:
-        WriteConflict: the note is not as it was looked at; it was left as it is.
-        WriteError: it could not be written.
-        PathRefused: the note is not there any more, or leads through a link.
+        WriteConflict: the note has changed since it was read; it is left unchanged.
+        WriteError: the note could not be written.
+        PathRefused: the note does not exist any more, or leads through a link.
     """
     if removal.whole:
         workspace.remove(removal.path, expected=removal.hash)
@@ -98,7 +100,7 @@ def take_out(removal: Removal, workspace: Workspace) -> None:
     content = workspace.raw(removal.path).content
     if bytes_hash(content) != removal.hash:
         raise WriteConflict(f"{removal.path!r} has changed since it was read.", remedy="Look and ask again.")
-    workspace.replace(removal.path, without(content, removal.passages), expected=removal.hash)
+    workspace.replace(removal.path, remove_passages(content, removal.passages), expected=removal.hash)
 
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -106,8 +108,8 @@ _SPACE = re.compile(r"\s+")
 _TABLE = re.compile(r"[ \t]*\|")
 
 
-def _read(content: bytes) -> list[str]:
-    """The lines without their ends; as elsewhere, only a line feed ends one, and wrong bytes are U+FFFD."""
+def _decode_lines(content: bytes) -> list[str]:
+    """Return the lines without their ends; only a line feed ends a line, and invalid bytes become U+FFFD."""
     return [
         line.rstrip(b"\r\n").decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))
     ]
@@ -118,20 +120,20 @@ def _passage(lines: Sequence[str], start: int, end: int) -> RemovedPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """A text in which one space stands for any white space, with the line that each part comes from."""
+class _NormalizedText:
+    """A text with any white space as one space, and the line number of each part."""
 
     text: str
     starts: list[int]
-    """Where in `text` the words of a line begin."""
+    """Offsets in `text` at which the words of a line begin."""
     lines: list[int]
-    """The number of that line, from 0."""
+    """Number of that line, 0-based."""
 
     def line(self, at: int) -> int:
         return self.lines[bisect_right(self.starts, at) - 1]
 
 
-def _words(lines: Sequence[str]) -> _Words:
+def _normalize_lines(lines: Sequence[str]) -> _NormalizedText:
     parts, starts, numbers, at = list[str](), list[int](), list[int](), 0
     for number, line in enumerate(lines):
         if part := " ".join(normalize("NFC", line).split()):
@@ -139,26 +141,26 @@ def _words(lines: Sequence[str]) -> _Words:
             starts.append(at)
             numbers.append(number)
             at += len(part) + 1
-    return _Words(" ".join(parts), starts, numbers)
+    return _NormalizedText(" ".join(parts), starts, numbers)
 
 
-def _hits(words: _Words, text: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and last line of every place where the text is, from 0, each pair of lines once."""
-    wanted, last = " ".join(normalize("NFC", text).split()), None
-    at = words.text.find(wanted) if wanted else -1
+def _find_text(normalized: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and last line (0-based) of every occurrence of the text, each pair of lines once."""
+    needle, last = " ".join(normalize("NFC", text).split()), None
+    at = normalized.text.find(needle) if needle else -1
     while at >= 0:
-        end = at + len(wanted)
-        hit = words.line(at), words.line(end - 1)
+        end = at + len(needle)
+        hit = normalized.line(at), normalized.line(end - 1)
         if hit != last:
             last = hit
             yield hit
-        at = words.text.find(wanted, end)
+        at = normalized.text.find(needle, end)
 
 
-def _spans(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What goes for a text in these lines: `start` to before `end`."""
+def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the lines to remove for each hit, from `start` up to but not including `end`."""
     blocks = scan_closed_blocks(lines)
-    ends, after = [block.end for block in blocks], _subtree_ends(blocks)
+    ends, subtree_ends = [block.end for block in blocks], _subtree_ends(blocks)
     for first, last in hits:
         at = bisect_right(ends, first)
         while at < len(blocks) and blocks[at].start <= last:
@@ -167,28 +169,26 @@ def _spans(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tu
             if block.kind in {"front", "heading"} or (block.kind == "text" and _TABLE.match(lines[start])):
                 yield start, end
             else:
-                yield block.start, after[at]
+                yield block.start, subtree_ends[at]
             at += 1
 
 
 def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
-    """Where each block ends, a list item with all inside it: what is inside would else belong to another item."""
-    after, inside = [len(blocks)] * len(blocks), list[int]()
+    """Return the end of each block; a list item includes its inner blocks, which would else join another item."""
+    ends, open_items = [len(blocks)] * len(blocks), list[int]()
     for at, block in enumerate(blocks):
-        while inside and blocks[inside[-1]].depth >= block.depth:
-            after[inside.pop()] = at
-        inside.append(at)
-    return [
-        blocks[end - 1].end if block.kind == "item" else block.end for block, end in zip(blocks, after, strict=True)
-    ]
+        while open_items and blocks[open_items[-1]].depth >= block.depth:
+            ends[open_items.pop()] = at
+        open_items.append(at)
+    return [blocks[end - 1].end if block.kind == "item" else block.end for block, end in zip(blocks, ends, strict=True)]
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in their order, those that overlap or touch as one."""
-    done: list[tuple[int, int]] = []
+def _merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans in order, and merge those that overlap or touch."""
+    merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if done and start <= done[-1][1]:
-            done[-1] = done[-1][0], max(done[-1][1], end)
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
         else:
-            done.append((start, end))
-    return done
+            merged.append((start, end))
+    return merged

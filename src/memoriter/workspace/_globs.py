@@ -1,8 +1,8 @@
-"""Glob patterns in linear time: a path is matched in at most (its length x the length of the pattern) steps.
+"""Match glob patterns without backtracking: at most (length of the path x length of the pattern) steps.
 
-If `*` becomes `.*`, each star costs another power of the path's length: six of them stop a search for minutes.
-Here each star takes the first place at which what follows it matches, and never looks back: between two stars no later
-place can do better. Python's atomic groups say so to `re`.
+If `*` became `.*`, each star would cost another power of the path's length, and six stars would stop a search for
+minutes. Here each star ends at the first place where the text after it matches, and never tries another: between two
+stars no later place can do better. Atomic groups make `re` work this way.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_PATTERN = 1_000
-"""Characters of one pattern."""
+"""Limit of one pattern in characters."""
 MOST_ALTERNATIVES = 64
-"""Globs that the braces of one pattern may stand for."""
+"""Limit of globs that the braces of one pattern may expand to."""
 _BRACES = re.compile(r"\{([^{}]*+)\}")
 _CLASSES = {
     "alpha": "a-zA-Z",
@@ -34,68 +34,68 @@ _CLASSES = {
 
 
 def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
-    """Return whether the names of a path match the names of a glob; `**` stands for any number of folders."""
-    at = since = 0
-    back: int | None = None
-    """The name of the glob after the last `**`; `since` is where its part of the path began."""
-    position = 0
-    while at < len(names):
-        if position < len(glob) and glob[position] == "**":
-            back, since, position = position + 1, at, position + 1
-        elif position < len(glob) and fnmatchcase(names[at], glob[position]):
-            at, position = at + 1, position + 1
-        elif back is not None:
-            since += 1
-            at, position = since, back
+    """Return whether the names of a path match the names of a glob; `**` matches any number of folders."""
+    index = star_start = 0
+    after_star: int | None = None
+    """Index in the glob after the last `**`; `star_start` is the index in the path where its match begins."""
+    glob_index = 0
+    while index < len(names):
+        if glob_index < len(glob) and glob[glob_index] == "**":
+            after_star, star_start, glob_index = glob_index + 1, index, glob_index + 1
+        elif glob_index < len(glob) and fnmatchcase(names[index], glob[glob_index]):
+            index, glob_index = index + 1, glob_index + 1
+        elif after_star is not None:
+            star_start += 1
+            index, glob_index = star_start, after_star
         else:
             return False
-    return all(name == "**" for name in glob[position:])
+    return all(name == "**" for name in glob[glob_index:])
 
 
 def spread_braces(pattern: str) -> tuple[str, ...] | None:
-    """Return what `a.{md,txt}` stands for: `a.md` and `a.txt`, innermost braces first.
+    """Expand braces, innermost first: `a.{md,txt}` becomes `a.md` and `a.txt`.
 
     Returns:
-        The globs in order, or `None` where the pattern is too long or stands for more than 64 globs.
+        The globs in order, or `None` if the pattern is too long or expands to more than 64 globs.
     """
     if len(pattern) > LONGEST_PATTERN:
         return None
-    waiting, done = [pattern], set[str]()
-    while waiting:
-        head = waiting.pop()
-        found = next((each for each in _BRACES.finditer(head) if "," in each[1]), None)
-        if found is None:
-            done.add(head)
+    pending, globs = [pattern], set[str]()
+    while pending:
+        glob = pending.pop()
+        match = next((each for each in _BRACES.finditer(glob) if "," in each[1]), None)
+        if match is None:
+            globs.add(glob)
         else:
-            waiting += [head[: found.start()] + choice + head[found.end() :] for choice in found[1].split(",")]
-        if len(waiting) + len(done) > MOST_ALTERNATIVES:
+            pending += [glob[: match.start()] + choice + glob[match.end() :] for choice in match[1].split(",")]
+        if len(pending) + len(globs) > MOST_ALTERNATIVES:
             return None
-    return tuple(sorted(done))
+    return tuple(sorted(globs))
 
 
 @lru_cache(maxsize=2_048)
 def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
-    """Compile one pattern of `.gitignore`, without its `!` and without the `/` at its end.
+    """Compile one pattern of `.gitignore`, without its `!` and its final `/`.
 
     Args:
-        pattern: as git reads it. Without a slash it is the name of a file in any folder; with one it is a path from the
-            folder of the ignore file on.
+        pattern: a pattern with git's meaning. Without a slash it names a file in any folder; with one it is a path
+            relative to the folder of the ignore file.
 
     Returns:
-        What matches a path with `fullmatch`, or `None` for a pattern that no path can match.
+        A regular expression for `fullmatch` with a path, or `None` if no path can match the pattern.
     """
     anchored = "/" in pattern
     parts = pattern.removeprefix("/").split("/")
     if not anchored and parts != ["**"]:
         parts = ["**", *parts]
     try:
-        return re.compile(_path(parts), re.DOTALL)
+        return re.compile(_path_regex(parts), re.DOTALL)
     except (ValueError, re.error):
         return None
 
 
-def _path(parts: Sequence[str]) -> str:
-    """The regular expression for a path, from the names of a pattern."""
+def _path_regex(parts: Sequence[str]) -> str:
+    """Return the regular expression for a path, from the names of a pattern."""
     if parts == ["**"]:
         return ".+"
     runs: list[list[str]] = [[]]
@@ -103,19 +103,19 @@ def _path(parts: Sequence[str]) -> str:
         if part == "**":
             runs.append([])
         else:
-            runs[-1].append(_name(part))
+            runs[-1].append(_name_regex(part))
     runs = [runs[0], *(run for run in runs[1:-1] if run), *runs[1:][-1:]]
     first, *rest = ("/".join(run) for run in runs)
     if not rest:
         return first
     *inner, last = rest
-    found = f"{first}/" if first else ""
-    found += "".join(f"(?>(?:[^/]++/)*?{run}/)" for run in inner)
-    return found + (f"(?:[^/]++/)*{last}" if last else ".+")
+    expression = f"{first}/" if first else ""
+    expression += "".join(f"(?>(?:[^/]++/)*?{run}/)" for run in inner)
+    return expression + (f"(?:[^/]++/)*{last}" if last else ".+")
 
 
-def _name(part: str) -> str:
-    """The regular expression for one name. Raises ValueError where no name can match."""
+def _name_regex(part: str) -> str:
+    """Return the regular expression for one name; raise ValueError if no name can match."""
     pieces: list[list[str]] = [[]]
     at = 0
     while at < len(part):
@@ -126,8 +126,8 @@ def _name(part: str) -> str:
         elif character == "?":
             pieces[-1].append("[^/]")
         elif character == "[":
-            found, at = _class(part, at)
-            pieces[-1].append(found)
+            expression, at = _class_regex(part, at)
+            pieces[-1].append(expression)
         elif character == "\\":
             if at == len(part):
                 raise ValueError("it ends in a backslash")
@@ -147,8 +147,8 @@ def _name(part: str) -> str:
     return f"{first}{stars}[^/]*{last}(?![^/])" if last else f"{first}{stars}[^/]*+"
 
 
-def _class(part: str, at: int) -> tuple[str, int]:
-    """A bracket expression that begins before `at`, and where it ends. Raises ValueError where it does not end."""
+def _class_regex(part: str, at: int) -> tuple[str, int]:
+    """Return the expression for a bracket that opens before `at`, and where it ends; raise ValueError if invalid."""
     negated = part[at : at + 1] in {"!", "^"}
     at += negated
     members: list[str] = []
@@ -158,24 +158,24 @@ def _class(part: str, at: int) -> tuple[str, int]:
             raise ValueError("a bracket is not closed")
         first = False
         if part.startswith("[:", at) and (end := part.find(":]", at, at + 12)) > 0:
-            members.append(_CLASSES[part[at + 2 : end]] if part[at + 2 : end] in _CLASSES else _refuse(part))
+            members.append(_CLASSES[part[at + 2 : end]] if part[at + 2 : end] in _CLASSES else _reject_range(part))
             at = end + 2
             continue
-        low, at = _member(part, at)
+        low, at = _read_member(part, at)
         if part[at : at + 1] == "-" and part[at + 1 : at + 2] not in {"]", ""}:
-            high, at = _member(part, at + 1)
-            members.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else _refuse(part))
+            high, at = _read_member(part, at + 1)
+            members.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else _reject_range(part))
         else:
             members.append(re.escape(low))
     return f"(?!/)[{'^' if negated else ''}{''.join(members)}]", at + 1
 
 
-def _member(part: str, at: int) -> tuple[str, int]:
+def _read_member(part: str, at: int) -> tuple[str, int]:
     at += part[at : at + 1] == "\\"
     if at >= len(part):
         raise ValueError("a bracket is not closed")
     return part[at], at + 1
 
 
-def _refuse(part: str) -> str:
+def _reject_range(part: str) -> str:
     raise ValueError(f"{part!r} has a range that git does not know")

@@ -1,4 +1,4 @@
-"""What programs write in a user's name: reminders, commands with their output, the surroundings. Nobody said it."""
+"""Remove text that agent programs write in the user's name: reminders, commands with output, environment details."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ _WHOLE = (
     "This session is being continued from a previous conversation that ran out of context.",
     "[Request interrupted by user",
 )
-"""Beginnings of messages that nobody wrote."""
+"""Beginnings of messages that a program wrote, not the user."""
 _REQUEST = "## My request for Codex:"
-"""What an editor puts between its own context and the user's words."""
+"""Heading that an editor puts between its own context and the user's words."""
 
 
 def without_harness(text: str) -> str:
-    """A user message without what the agent's program wrapped around it or wrote in its place."""
+    """Return a user message without the text that the agent's program added to it or wrote in its place."""
     if "<" in text:
         text = _WRAPPED.sub("", text)
     if text.lstrip().startswith(_WHOLE):

@@ -1,4 +1,4 @@
-"""The characters that nobody sees, or that change how others are seen."""
+"""Characters that are invisible, or that change how others are displayed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INVISIBLE = (
 )
 _NOT_TEXT = "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
 HIDDEN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_NOT_TEXT}]")
-"""Characters that are not seen, or that change how others are seen. Tab and line feed are none of them."""
+"""Characters that are invisible, or that change how others are displayed; tab and line feed are not included."""
 RUN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_NOT_TEXT}]+")
 TERMINAL = re.compile(f"[{_CONTROL}{_BIDI}\u2028\u2029\u200b\u2060-\u206f\ufeff{_NOT_TEXT}\U000e0000-\U000e0fff]")
 """Characters that could move a cursor, repaint a screen, reverse a line or hide in it."""

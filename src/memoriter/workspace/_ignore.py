@@ -1,4 +1,4 @@
-"""What is left out: built-in rules, and `.memoryignore` files with the syntax of `.gitignore`."""
+"""Exclude files by built-in rules, and by `.memoryignore` files with the syntax of `.gitignore`."""
 # ruff: noqa: PTH118, PTH206 - plain strings throughout, as a scan makes ten thousand of them
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from memoriter.workspace._globs import LONGEST_PATTERN, ignore_pattern
 
 IGNORE_FILE = ".memoryignore"
 MOST_PATTERNS = 1_000
-"""Patterns that may hold for one path: each path is compared with all of them."""
+"""Limit of patterns that apply to one path; each path is compared with all of them."""
 _LONGEST_IGNORE_FILE = 1 << 20
-_LEFT_OUT = "Everything below its folder is left out"
+_EXCLUDED = "Everything below its folder is left out"
 _FOLDERS = frozenset(
     {".git", "node_modules", ".pnpm-store", ".venv", "venv", ".tox", "__pycache__", ".trash", ".obsidian"}
 )
@@ -26,11 +26,11 @@ _LEFTOVER = re.compile(
     r"|.*\.sync-conflict-.*|.* \(.*conflicted copy.*\).*",
     re.DOTALL,
 )
-"""Hidden files, and what editors, browsers and Syncthing or Dropbox leave beside a note."""
+"""Hidden files, and files that editors, browsers, Syncthing or Dropbox leave next to a note."""
 
 
 def in_ignored_folder(path: str) -> bool:
-    """Does the path lead through a folder of tools (`.git`, `node_modules`, `venv` …), in any case of letters?"""
+    """Return whether the path leads through a folder of a tool (`.git`, `node_modules`, `venv` …), in any case."""
     return any(_is_tool_folder(name) for name in os.path.normpath(path).split(os.sep))
 
 
@@ -38,8 +38,8 @@ def _is_tool_folder(name: str) -> bool:
     return name.strip().lower() in _FOLDERS
 
 
-def built_in(name: str, *, folder: bool) -> str | None:
-    """Why a folder or file of this name is never memory, or `None`."""
+def built_in_exclusion(name: str, *, folder: bool) -> str | None:
+    """Return why a folder or file of this name is never memory, or None."""
     if folder:
         return "hidden folder" if name.startswith(".") else "folder of a tool" if _is_tool_folder(name) else None
     if name.startswith("."):
@@ -49,53 +49,63 @@ def built_in(name: str, *, folder: bool) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """What one ignore file says."""
+    """The rules of one ignore file."""
 
     rules: tuple[tuple[re.Pattern[str], bool, bool], ...]
-    """Each pattern, whether it leaves out (or takes back in), and whether it is for folders only."""
-    anything: re.Pattern[str]
-    """All patterns as one: most paths match none of them."""
+    """Each pattern, whether it excludes (or includes again), and whether it applies to folders only."""
+    any_pattern: re.Pattern[str]
+    """All patterns joined into one for a fast check, since most paths match none."""
 
     def decision(self, path: str, *, folder: bool) -> bool | None:
-        """Return whether the last pattern that matches leaves the path out, or `None` where none does."""
-        if self.anything.fullmatch(path) is None:
+        """Return whether the last pattern that matches excludes the path, or None if no pattern matches."""
+        if self.any_pattern.fullmatch(path) is None:
             return None
-        for pattern, leaves_out, folders_only in reversed(self.rules):
+        for pattern, excluded, folders_only in reversed(self.rules):
             if (folder or not folders_only) and pattern.fullmatch(path):
-                return leaves_out
+                return excluded
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The ignore files from the top folder down to here; a deeper one has the last word, as in git."""
+    """The ignore files from the top folder down to the current one; a deeper file overrides, as in git."""
 
     chain: tuple[tuple[int, Patterns], ...] = ()
-    """How many characters of a path (from the top) lead to the ignore file's folder, and its patterns."""
-    refused: str = ""
-    """Why the last ignore file cannot be used. Then everything below its folder is left out: what its owner meant to
-    keep out must not get in because the file is too large."""
-    unread: str = ""
-    """Why the ignore file of the folder that was entered last does not count."""
+    """For each ignore file, the length of its folder's path from the top in characters, and its patterns."""
+    refused_reason: str = ""
+    """Reason that the last ignore file cannot be used, or empty.
 
-    def entering(self, folder: str, prefix: str) -> Rules:
-        """The rules inside `folder` (on disk), which is `prefix` seen from the top: empty, or with a `/` at its end."""
-        if self.refused:
+    Everything below its folder is then excluded, because an ignore file that is too large must not let in the files
+    that its owner meant to exclude."""
+    unread_reason: str = ""
+    """Reason that the ignore file of the folder entered last does not apply, or empty."""
+
+    def enter(self, folder: str, prefix: str) -> Rules:
+        """Return the rules inside `folder`.
+
+        Args:
+            folder: path on disk.
+            prefix: path from the top folder; empty, or ends in `/`.
+        """
+        if self.refused_reason:
             return self
-        lines, unread = _read(os.path.join(folder, IGNORE_FILE))
+        lines, unread = _read_patterns(os.path.join(folder, IGNORE_FILE))
         if not lines:
-            return replace(self, unread=unread) if unread != self.unread else self
+            return replace(self, unread_reason=unread) if unread != self.unread_reason else self
         if sum(len(patterns.rules) for _, patterns in self.chain) + len(lines) > MOST_PATTERNS:
-            return replace(self, refused=f"there are more than {MOST_PATTERNS} patterns. {_LEFT_OUT}")
+            return replace(self, refused_reason=f"there are more than {MOST_PATTERNS} patterns. {_EXCLUDED}")
         if any(len(line) > LONGEST_PATTERN for line in lines):
-            return replace(self, refused=f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_LEFT_OUT}")
+            return replace(self, refused_reason=f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_EXCLUDED}")
         patterns = _compile(lines)
         chain = (*self.chain, (len(prefix), patterns)) if patterns else self.chain
-        return replace(self, chain=chain, unread="")
+        return replace(self, chain=chain, unread_reason="")
 
     def excludes(self, path: str, *, folder: bool) -> bool:
-        """Is `path`, seen from the top, left out? Its own name only: ask for each folder above it first."""
-        if self.refused:
+        """Return whether the rules exclude `path`, which is relative to the top folder.
+
+        Only the path itself is checked: check each folder above it first.
+        """
+        if self.refused_reason:
             return True
         for start, patterns in reversed(self.chain):
             decision = patterns.decision(path[start:], folder=folder)
@@ -104,10 +114,10 @@ class Rules:
         return False
 
 
-def _read(file: str) -> tuple[tuple[str, ...], str]:
-    """Return the lines of an ignore file that may be patterns, and why the file does not count.
+def _read_patterns(file: str) -> tuple[tuple[str, ...], str]:
+    """Return the lines of an ignore file that may be patterns, and why the file does not apply.
 
-    Of a file that is too large, more lines are returned than are allowed.
+    For a file that is too large, return more lines than are allowed.
     """
     try:
         content = read_plain(Path(file), _LONGEST_IGNORE_FILE)
@@ -123,15 +133,15 @@ def _read(file: str) -> tuple[tuple[str, ...], str]:
 
 @lru_cache(maxsize=256)
 def _compile(lines: tuple[str, ...]) -> Patterns | None:
-    """The patterns; a line that is none is left out, as git does."""
+    """Compile the patterns; like git, skip a line that is not a valid pattern."""
     rules: list[tuple[re.Pattern[str], bool, bool]] = []
     for line in lines:
         text = line if line.endswith("\\ ") else line.rstrip()
-        leaves_out = not text.startswith("!")
+        excluded = not text.startswith("!")
         text = text.removeprefix("!")
         folders_only = text.endswith("/")
         if pattern := ignore_pattern(text.removesuffix("/")):
-            rules.append((pattern, leaves_out, folders_only))
+            rules.append((pattern, excluded, folders_only))
     if not rules:
         return None
     return Patterns(tuple(rules), re.compile("|".join(f"(?:{rule[0].pattern})" for rule in rules), re.DOTALL))

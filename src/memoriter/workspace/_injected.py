@@ -1,4 +1,4 @@
-"""What was put into a conversation out of memory: made here, and known again wherever a conversation is read."""
+"""Wrap memory that is injected into a conversation, and remove it again where conversations are read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 
 TAG = "memoriter-recall"
 _TAGS = (TAG, "relevant-memories")
-"""Ours and OpenClaw's."""
+"""memoriter's tag and OpenClaw's."""
 _NAMES = "|".join(_TAGS)
 _NAME = re.compile(rf"(?i)(<|&lt;)(?=\s*+/?\s*+(?:{_NAMES})\b)")
-# Blanks are taken possessively: between two runs of them that may both be long, a search would try every division.
+# Blanks are matched possessively: with two long runs of them, a backtracking search would try every division.
 _EDGE = re.compile(
     rf"""(?ix)
     (?P<quote> ^[ \t>]*> [ \t]* | )                        # quoted back in Markdown
@@ -22,15 +22,15 @@ _EDGE = re.compile(
 
 
 def injected(text: str) -> str:
-    """The text as it is put into a conversation; the wrapper's name inside of it is made harmless."""
+    """Return the text in the wrapper for conversations; the wrapper's name inside the text is disarmed."""
     return f"<{TAG}>\n{_NAME.sub('‹', text)}\n</{TAG}>"
 
 
 def without_injected(text: str) -> str:
-    """A conversation's text without what came out of memory.
+    """Return a conversation's text without the blocks that were injected from memory.
 
-    Blocks may be nested, quoted back, escaped, or carry attributes. Of a block that has lost its end, all that follows
-    goes; of one that has lost its beginning, all before. Other text stays as it is.
+    Blocks may be nested, quoted back, escaped, or have attributes. If a block has lost its end, all text after its
+    beginning is removed; if it has lost its beginning, all text before its end. Other text is unchanged.
     """
     kept: list[str] = []
     depth, start = 0, 0

@@ -1,4 +1,4 @@
-"""Lines of a growing file, one at a time: none is read that is not wanted, none is held that is too long."""
+"""Read a growing file line by line, without reading ahead and without keeping lines that are too long."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes; nobody said so much at once."""
+"""Limit of a line in bytes; no message is longer."""
 _BLOCK = 1 << 20
 _HEAD, _TAIL = 1_024, 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """A line as it stands in the file."""
+    """A line of the file, unparsed."""
 
     number: int
-    """From 1."""
+    """Line number, 1-based."""
     end: int
-    """Bytes from the beginning of the file to the end of the line, with its newline."""
+    """Bytes from the beginning of the file to the end of the line, including its newline."""
     content: bytes | None
-    """None: longer than `LONGEST_LINE`."""
+    """Bytes of the line, or None if it is longer than `LONGEST_LINE`."""
     ended: bool = True
-    """Whether a newline ends it; the last line may still be growing."""
+    """True if a newline ends the line; the last line may still be growing."""
 
 
-def lines_from(file: BinaryIO, offset: int, before: int, size: int) -> Iterator[RawLine]:
-    """The lines from a place in the file on.
+def lines_from(file: BinaryIO, offset: int, lines_before: int, size: int) -> Iterator[RawLine]:
+    """Yield the lines of a file from an offset on.
 
     Args:
-        file: opened for reading.
-        offset: where a line begins, in bytes.
-        before: how many lines are before it.
-        size: bytes of the file that count; what is written later is left for later.
+        file: a file that is open for reading.
+        offset: start of a line, in bytes.
+        lines_before: number of lines before the offset.
+        size: number of bytes of the file to read; bytes that are written later are ignored.
     """
     file.seek(offset)
-    number = before
+    number = lines_before
     while offset < size:
         content = file.readline(min(LONGEST_LINE + 1, size - offset))
         if not content:
@@ -64,19 +64,19 @@ def _line_end(file: BinaryIO, offset: int, size: int) -> tuple[int, bool]:
 
 
 def newlines_between(file: BinaryIO, start: int, end: int) -> int:
-    """How many lines end between two places."""
+    """Count the lines that end between two offsets."""
     file.seek(start)
-    found = 0
+    count = 0
     while start < end and (block := file.read(min(_BLOCK, end - start))):
-        found += block.count(b"\n")
+        count += block.count(b"\n")
         start += len(block)
-    return found
+    return count
 
 
 def mark_of(file: BinaryIO, read: int) -> str:
-    """By which the first `read` bytes are known again: a hash of their beginning and of their end."""
+    """Return a hash that identifies the first `read` bytes, from their first 1,024 and last 4,096 bytes."""
     file.seek(0)
-    known = hashlib.sha256(file.read(min(_HEAD, read)))
+    digest = hashlib.sha256(file.read(min(_HEAD, read)))
     file.seek(max(0, read - _TAIL))
-    known.update(file.read(min(_TAIL, read)))
-    return known.hexdigest()[:32]
+    digest.update(file.read(min(_TAIL, read)))
+    return digest.hexdigest()[:32]

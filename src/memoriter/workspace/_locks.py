@@ -1,4 +1,4 @@
-"""Opening a file with its lock held, and asking the system whether another program is writing to it."""
+"""Open a file and hold its lock, and detect whether another program is writing to it."""
 
 from __future__ import annotations
 
@@ -21,47 +21,48 @@ if TYPE_CHECKING:
 MOVE = "Move away what is there under this name, and do it again."
 READ_AHEAD = 1 << 20
 _STILL_SECONDS = 0.1
-"""How long a file must stand still where the system does not tell who writes to it."""
+"""Seconds that a file must stay unchanged where the system does not report its writers."""
 
 
 @contextmanager
-def locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bool = False) -> Generator[int]:
-    """Open a file and hold its lock, once it is certain that the file still has this name.
+def open_locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bool = False) -> Generator[int]:
+    """Open a file and hold its lock, and check that the file still has this name.
 
-    A process that waits for the lock has the file open for reading only, so `no_writer` counts no process of ours.
+    A process that waits for the lock has the file open for reading only, so `wait_for_no_writer` does not count
+    processes of ours.
 
     Args:
-        folder: where the file is.
-        name: its name there.
-        flags: how to open it, besides reading.
+        folder: folder of the file.
+        name: name of the file in the folder.
+        flags: flags to open the file with, besides reading.
         make: create the file if it is missing.
 
     Raises:
-        FileNotFoundError: it is missing.
-        IsADirectoryError: it is a folder.
-        PathRefused: it is a device or a pipe.
+        FileNotFoundError: the file is missing.
+        IsADirectoryError: the name is that of a folder.
+        PathRefused: the name is that of a device or a pipe.
     """
     while True:
-        with ExitStack() as held:
+        with ExitStack() as stack:
             try:
-                waiting = _opened(held, folder, name, os.O_RDONLY)
-                _expect_plain(folder, name, waiting)
-                _lock(held, folder, name, waiting)
-                descriptor = _opened(held, folder, name, flags) if flags else waiting
+                lock_descriptor = _open_in(stack, folder, name, os.O_RDONLY)
+                _require_plain_file(folder, name, lock_descriptor)
+                _lock(stack, folder, name, lock_descriptor)
+                descriptor = _open_in(stack, folder, name, flags) if flags else lock_descriptor
             except FileNotFoundError:
                 if not make:
                     raise
                 _create_empty(folder, name)
                 continue
-            if _same(waiting, descriptor) and is_at(folder, name, waiting):
+            if _is_same_file(lock_descriptor, descriptor) and has_name(folder, name, lock_descriptor):
                 yield descriptor
                 return
 
 
-def is_at(folder: Folder, name: str, descriptor: int) -> bool:
-    """Return whether the open file still is the one of that name: another process may have replaced it."""
-    found = folder.look(name)
-    return found is not None and os.path.samestat(os.fstat(descriptor), found)
+def has_name(folder: Folder, name: str, descriptor: int) -> bool:
+    """Return whether the open file still has that name; another process may have replaced it."""
+    status = folder.look(name)
+    return status is not None and os.path.samestat(os.fstat(descriptor), status)
 
 
 def read_all(descriptor: int) -> bytes:
@@ -70,42 +71,46 @@ def read_all(descriptor: int) -> bytes:
     return b"".join(iter(lambda: os.read(descriptor, READ_AHEAD), b""))
 
 
-def no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
-    """Wait until no program has a file open for writing that has lost its name, so that its content is final.
+def wait_for_no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool:
+    """Wait until no program has a file that lost its name open for writing, so that the content is final.
 
-    Where the system does not tell, wait until the file stands still; a program that keeps it open longer is missed.
+    If the system does not report writers, wait until the file stays unchanged; this misses a program that keeps the
+    file open longer.
 
     Args:
         descriptor: the file, open for reading only.
-        leases: whether `is_written` tells the truth on this disk.
-        seconds: the longest to wait.
+        leases: True if `is_written` is reliable on this disk.
+        seconds: longest wait.
 
     Returns:
-        False if a program still has it open for writing after that time.
+        False if a program still has the file open for writing after that time.
     """
-    seen, still = (0, 0), 0.0
+    current, unchanged_seconds = (0, 0), 0.0
     for pause in _pauses(seconds):
         time.sleep(pause)
-        found = os.fstat(descriptor)
-        known, seen = seen, (found.st_size, found.st_mtime_ns)
-        still = still + pause if seen == known else 0.0
-        written = is_written(descriptor) if leases else None  # of a file of another user the system tells nothing
-        if written is False or (written is None and still >= _STILL_SECONDS):
+        status = os.fstat(descriptor)
+        previous, current = current, (status.st_size, status.st_mtime_ns)
+        unchanged_seconds = unchanged_seconds + pause if current == previous else 0.0
+        has_writer = is_written(descriptor) if leases else None  # None for a file of another user
+        if has_writer is False or (has_writer is None and unchanged_seconds >= _STILL_SECONDS):
             return True
     return False
 
 
 def is_written(descriptor: int) -> bool | None:
-    """Return whether any program has the file open for writing, by asking for a read lease; None: nobody can tell.
+    """Return whether any program has the file open for writing, by a request for a read lease.
 
     Args:
         descriptor: the file, open for reading only.
+
+    Returns:
+        None if the system cannot report it.
     """
     try:
         import fcntl
         import signal
 
-        # A writer that comes in this moment waits for us, and we are sent a signal that is ignored by default.
+        # A writer that opens the file now waits for us, and the system sends us a signal that is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except (ImportError, AttributeError):
@@ -117,17 +122,17 @@ def is_written(descriptor: int) -> bool | None:
 
 
 def _pauses(seconds: float) -> Iterator[float]:
-    """Pauses from none to 20 ms that take so many seconds together."""
-    pause, left = 0.0, seconds
-    while left > 0:
+    """Yield pauses from 0 to 20 ms that add up to `seconds`."""
+    pause, remaining = 0.0, seconds
+    while remaining > 0:
         yield pause
-        left -= max(pause, 0.001)
+        remaining -= max(pause, 0.001)
         pause = min(0.02, pause * 2 or 0.001)
 
 
-def _opened(held: ExitStack, folder: Folder, name: str, flags: int) -> int:
+def _open_in(stack: ExitStack, folder: Folder, name: str, flags: int) -> int:
     descriptor = folder.open(name, flags)
-    held.callback(os.close, descriptor)
+    stack.callback(os.close, descriptor)
     return descriptor
 
 
@@ -138,19 +143,19 @@ def _create_empty(folder: Folder, name: str) -> None:
         return
 
 
-def _expect_plain(folder: Folder, name: str, descriptor: int) -> None:
-    found = os.fstat(descriptor)
-    if stat.S_ISDIR(found.st_mode):
+def _require_plain_file(folder: Folder, name: str, descriptor: int) -> None:
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{str(Path(folder.path, name))!r} is not a plain file", remedy=MOVE)
 
 
-def _same(one: int, other: int) -> bool:
+def _is_same_file(one: int, other: int) -> bool:
     return one == other or os.path.samestat(os.fstat(one), os.fstat(other))
 
 
-def _lock(held: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
+def _lock(stack: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
     try:
         import fcntl
     except ImportError:  # Windows: locked bytes cannot be read there, so the lock is a file elsewhere
@@ -160,12 +165,12 @@ def _lock(held: ExitStack, folder: Folder, name: str, descriptor: int) -> None:
 
         path = os.path.realpath(Path(folder.path, name))
         lock = f"memoriter-{bytes_hash(os.fsencode(path))[:32]}.lock"
-        held.enter_context(FileLock(Path(tempfile.gettempdir()) / lock))
+        stack.enter_context(FileLock(Path(tempfile.gettempdir()) / lock))
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # closing the file lets it go
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # closing the file releases it
     except OSError as error:
         if error.errno != errno.EBADF:
             raise
-        # NFS wants a file that is open for writing.
-        fcntl.flock(_opened(held, folder, name, os.O_RDWR), fcntl.LOCK_EX)
+        # NFS locks only files that are open for writing.
+        fcntl.flock(_open_in(stack, folder, name, os.O_RDWR), fcntl.LOCK_EX)

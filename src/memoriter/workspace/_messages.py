@@ -1,6 +1,6 @@
-"""A line of a transcript to what was said in it: OpenClaw's, Claude Code's and Codex's formats, told apart by content.
+"""Parse transcript lines of OpenClaw, Claude Code and Codex, whose formats differ in their content.
 
-Each line says by itself which program wrote it, so that reading may begin at any line.
+Each line shows by itself which program wrote it, so reading may start at any line.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SPEAKERS: dict[Speaker, str] = {"user": "User", "assistant": "Assistant"}
 
 _SPEAKERS: dict[str, Speaker] = {"user": "user", "assistant": "assistant"}
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
-_NOT_SAID = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
-"""Claude Code's marks of lines that neither the user nor the agent said to the other."""
+_SYNTHETIC_MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
+"""Claude Code's marks of lines that are neither a message of the user nor one of the agent."""
 _CODEX_ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"})
-_WITHOUT_WORDS = frozenset(
+_NO_MESSAGE_TYPES = frozenset(
     {
         # OpenClaw
         "session",
@@ -59,117 +59,121 @@ _WITHOUT_WORDS = frozenset(
         "ghost_snapshot",
     }
 )
-"""Types of lines that hold no message but show that the file is a transcript."""
+"""Types of lines that contain no message but show that the file is a transcript."""
 _FIRST_YEAR, _LAST_YEAR = 1980, 2200
 _MILLISECONDS = 1e11
-"""A larger number of seconds lies thousands of years ahead."""
+"""Threshold between seconds and milliseconds; as seconds, a larger number lies thousands of years ahead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What one line holds."""
+class ParsedLine:
+    """The content of one transcript line."""
 
     known: bool
-    """Whether it is a line of a transcript at all."""
+    """True if the line is one of a transcript."""
     speaker: Speaker | None = None
     text: str = ""
-    """What was said, in one line and with secrets masked; empty: nothing."""
+    """The message on one line with secrets masked; empty if the line has no message."""
     time: float | None = None
-    """Seconds since 1970; None: the line does not say."""
+    """Seconds since 1970, or None if the line has no time."""
 
     @property
     def rendered(self) -> str:
-        """`User: …` or `Assistant: …`; empty where nothing was said."""
+        """The message as `User: …` or `Assistant: …`; empty if the line has no message."""
         return f"{SPEAKERS[self.speaker]}: {self.text}" if self.speaker and self.text else ""
 
 
-NOTHING = Said(known=False)
+NOT_A_TRANSCRIPT_LINE = ParsedLine(known=False)
 
 
-def fields_of(line: bytes) -> Fields | None:
-    """The JSON object in a line; None where there is none, or only a part of one."""
+def parse_object(line: bytes) -> Fields | None:
+    """Parse the JSON object in a line; return None if there is no complete object."""
     try:
-        found = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
+        value = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return None
-    return cast("Fields", found) if isinstance(found, dict) else None
+    return cast("Fields", value) if isinstance(value, dict) else None
 
 
-def said_in(fields: Fields) -> Said:
-    """What is said in a line of a transcript, if anything is."""
-    time = _moment(fields)
-    kind, message, payload = _word(fields, "type"), fields.get("message"), fields.get("payload")
+def parse_line(fields: Fields) -> ParsedLine:
+    """Parse the message in a line of a transcript, if it has one."""
+    time = _timestamp(fields)
+    kind, message, payload = _string(fields, "type"), fields.get("message"), fields.get("payload")
     if kind == "message" and isinstance(message, dict):  # OpenClaw
-        return _said(cast("Fields", message), time)
+        return _parse_message(cast("Fields", message), time)
     if kind in {"user", "assistant"} and isinstance(message, dict):  # Claude Code
-        return Said(known=True, time=time) if _unsaid(fields) else _said({"role": kind, **message}, time)
+        return (
+            ParsedLine(known=True, time=time)
+            if _is_synthetic(fields)
+            else _parse_message({"role": kind, **message}, time)
+        )
     if kind in _CODEX_ENVELOPES and isinstance(payload, dict):
-        inner = cast("Fields", payload)
-        spoken = kind == "response_item" and inner.get("type") == "message"
-        return _said(inner, time) if spoken else Said(known=True, time=time)
+        item = cast("Fields", payload)
+        is_message = kind == "response_item" and item.get("type") == "message"
+        return _parse_message(item, time) if is_message else ParsedLine(known=True, time=time)
     if kind == "message" and "content" in fields:  # Codex, before its lines had envelopes
-        return _said(fields, time)
-    headed = "record_type" in fields or ("id" in fields and "timestamp" in fields and "instructions" in fields)
-    return Said(known=headed or kind in _WITHOUT_WORDS, time=time)
+        return _parse_message(fields, time)
+    is_header = "record_type" in fields or ("id" in fields and "timestamp" in fields and "instructions" in fields)
+    return ParsedLine(known=is_header or kind in _NO_MESSAGE_TYPES, time=time)
 
 
-def _word(fields: Fields, key: str) -> str:
-    """A field that names something; empty where it is not there or no text."""
-    found = fields.get(key)
-    return found if isinstance(found, str) else ""
+def _string(fields: Fields, key: str) -> str:
+    """Return a text field, or an empty string if the field is missing or not text."""
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""
 
 
-def _unsaid(fields: Fields) -> bool:
+def _is_synthetic(fields: Fields) -> bool:
     synthetic = cast("Fields", fields["message"]).get("model") == "<synthetic>"
-    return synthetic or any(fields.get(mark) is True for mark in _NOT_SAID)
+    return synthetic or any(fields.get(mark) is True for mark in _SYNTHETIC_MARKS)
 
 
-def _said(message: Fields, time: float | None) -> Said:
-    speaker = _SPEAKERS.get(_word(message, "role"))
+def _parse_message(message: Fields, time: float | None) -> ParsedLine:
+    speaker = _SPEAKERS.get(_string(message, "role"))
     if speaker is None:
-        return Said(known=True, time=time)
-    text = spoken(message.get("content"), speaker)
-    return Said(known=True, speaker=speaker, text=text, time=time if time is not None else _moment(message))
+        return ParsedLine(known=True, time=time)
+    text = message_text(message.get("content"), speaker)
+    return ParsedLine(known=True, speaker=speaker, text=text, time=time if time is not None else _timestamp(message))
 
 
-def spoken(content: object, speaker: Speaker) -> str:
-    """What a message's content says in one line: without what nobody said, secrets masked."""
+def message_text(content: object, speaker: Speaker) -> str:
+    """Return a message's text on one line, without injected text and with secrets masked."""
     from memoriter.masking import mask
 
-    texts = (without_injected(text) for text in _texts(content))
+    texts = (without_injected(text) for text in _text_blocks(content))
     masked = [mask(without_harness(text) if speaker == "user" else text) for text in texts]
     line = one_line(masked)
-    # What is a secret only beside the line before it is found once the lines are one.
+    # Some secrets are recognised only next to the line before, so mask again once the lines are joined.
     return mask(line) if any("\n" in text for text in masked) or len(masked) > 1 else line
 
 
-def _texts(content: object) -> Iterator[str]:
+def _text_blocks(content: object) -> Iterator[str]:
     if isinstance(content, str):
         yield content
     elif isinstance(content, list):
         for block in cast("list[object]", content):
             fields = cast("Fields", block) if isinstance(block, dict) else {}
             text = fields.get("text")
-            if _word(fields, "type") in _TEXT_BLOCKS and isinstance(text, str):
+            if _string(fields, "type") in _TEXT_BLOCKS and isinstance(text, str):
                 yield text
 
 
 def one_line(texts: Iterable[str]) -> str:
-    """Texts with every run of white space as one blank."""
+    """Join texts, and turn every run of white space into one space."""
     line = " ".join(word for text in texts for word in text.replace("\ufeff", " ").split())
-    # JSON may hold halves of characters, which nothing can show.
+    # JSON may contain lone surrogates, which cannot be displayed.
     return line if line.isascii() else line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _moment(fields: Fields) -> float | None:
-    """The `timestamp` of a line, as ISO 8601 or as a number of (milli)seconds, if it is a sensible one."""
-    written = fields.get("timestamp")
+def _timestamp(fields: Fields) -> float | None:
+    """Return the `timestamp` of a line (ISO 8601, seconds or milliseconds), or None outside the years 1980 to 2200."""
+    value = fields.get("timestamp")
     try:
-        if isinstance(written, str):
-            moment = datetime.fromisoformat(written)
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        elif isinstance(written, int | float) and not isinstance(written, bool):
-            moment = datetime.fromtimestamp(written / 1000 if written > _MILLISECONDS else written, tz=UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            moment = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, tz=UTC)
         else:
             return None
         return moment.timestamp() if _FIRST_YEAR <= moment.year <= _LAST_YEAR else None

@@ -1,4 +1,4 @@
-"""A transcript that is open: what was said in its lines, from any place on."""
+"""Read the messages of an open transcript, from any line on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoriter.workspace._confined import refused
+from memoriter.workspace._confined import path_refused
 from memoriter.workspace._jsonl import lines_from, mark_of, newlines_between
-from memoriter.workspace._messages import NOTHING, Said, fields_of, said_in
+from memoriter.workspace._messages import NOT_A_TRANSCRIPT_LINE, ParsedLine, parse_line, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptLine:
-    """One line of the file."""
+    """A parsed line of the file."""
 
     number: int
-    """From 1."""
+    """Line number, 1-based."""
     end: int
     """Bytes from the beginning of the file to the end of the line."""
-    said: Said
+    said: ParsedLine
     too_long: bool = False
-    """Whether it was left out for its length."""
+    """True if the line was skipped because of its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTranscript:
-    """A transcript as it was when it was opened; what is written later is not seen."""
+    """A transcript as it was when it was opened, without lines that are written later."""
 
     file: BinaryIO
     source: Source
-    """With the size and time that the open file has."""
+    """The source, with the size and time of the open file."""
 
     def lines(self, offset: int = 0, before: int = 0, *, first: int = 1) -> Iterator[TranscriptLine]:
-        """Each whole line; of a last line that is still being written, nothing.
+        """Yield each complete line, but not a last line that is still being written.
 
         Args:
-            offset: where a line begins, in bytes.
-            before: how many lines are before it.
-            first: lines with a smaller number are passed over.
+            offset: start of a line, in bytes.
+            before: number of lines before the offset.
+            first: number of the first line to yield.
 
         Raises:
-            PathRefused: the disk does not give the rest of the file.
+            PathRefused: the rest of the file cannot be read.
         """
         lines = lines_from(self.file, offset, before, self.source.size)
         while True:
@@ -57,19 +57,23 @@ class OpenTranscript:
                 return
             if line.number < first:
                 continue
-            fields = fields_of(line.content) if line.content is not None else None
+            fields = parse_object(line.content) if line.content is not None else None
             if fields is None and not line.ended:
                 return
-            said = NOTHING if fields is None else said_in(fields)
-            yield TranscriptLine(line.number, line.end, said, too_long=line.content is None)
+            parsed = NOT_A_TRANSCRIPT_LINE if fields is None else parse_line(fields)
+            yield TranscriptLine(line.number, line.end, parsed, too_long=line.content is None)
 
     def newlines(self, start: int) -> int:
-        """How many lines end after a place. Raises PathRefused."""
+        """Count the lines that end after an offset; raise PathRefused if the file cannot be read."""
         with self._reading():
             return newlines_between(self.file, start, self.source.size)
 
     def mark(self, read: int) -> str:
-        """Knows the first `read` bytes again: a hash of their beginning and of their end. Raises PathRefused."""
+        """Return a hash of the beginning and end of the first `read` bytes that identifies them.
+
+        Raises:
+            PathRefused: the file cannot be read.
+        """
         with self._reading():
             return mark_of(self.file, read)
 
@@ -78,4 +82,4 @@ class OpenTranscript:
         try:
             yield
         except OSError as error:
-            raise refused(self.source.path, error.strerror or str(error)) from error
+            raise path_refused(self.source.path, error.strerror or str(error)) from error

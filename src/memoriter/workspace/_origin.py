@@ -1,11 +1,11 @@
-"""Who wrote which lines of a note: entries that are not the owner's say so in the note itself.
+"""Mark the origin of a note's lines: each entry that the owner did not write has a mark in the note itself.
 
-A mark is an HTML comment, so that it stays with the text, can be read in any editor and needs no index:
+A mark is an HTML comment, so that it stays with the text, is readable in any editor and needs no index:
 
 - We chose PostgreSQL. <!-- from: agent via MCP (claude-code), 2026-11-22 -->
 
-It stands at the end of a list item's first line and speaks for the item and what is indented below it. Around a text
-with a structure of its own there are two: `<!-- from: … -->` on a line before it, `<!-- end: … -->` on one after it.
+It is at the end of a list item's first line and applies to the item and the lines indented below it. A text with other
+structure has two marks: `<!-- from: … -->` on the line before it and `<!-- end: … -->` on the line after it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MARKED = re.compile(r"<!-- (from|end): [^<>\n]{1,200}? -->[ \t\r]*$")
 
 
 def marked(entry: str, origin: str, day: str) -> str:
-    """Return an entry with the mark of who wrote it.
+    """Return an entry with a mark of its author.
 
     Args:
-        entry: Markdown that ends with a line feed. What looks like a mark in it is made harmless, so that no text can
-            pass for another's or end its own mark early.
-        origin: such as `agent via MCP (claude-code)`.
-        day: `YYYY-MM-DD`.
+        entry: Markdown that ends with a line feed. Text in it that looks like a mark is disarmed, so that no entry can
+            claim another author or end its own mark early.
+        origin: the author, such as `agent via MCP (claude-code)`.
+        day: date as `YYYY-MM-DD`.
     """
     from memoriter.workspace._neutral import visible
 
@@ -44,21 +44,21 @@ def marked(entry: str, origin: str, day: str) -> str:
 
 
 def foreign_lines(lines: Sequence[str]) -> list[bool]:
-    """Return for each line of a note whether it was written by somebody else than its owner.
+    """Return for each line of a note whether someone other than its owner wrote it.
 
-    A mark that was never closed, as after a crash, holds until the next one.
+    A mark that was never closed, as after a crash, applies until the next one.
     """
     foreign, until_end, column = [False] * len(lines), False, -1
     for at, line in enumerate(lines):
-        found = _MARKED.search(line) if "<!--" in line else None
-        alone = found is not None and not line[: found.start()].strip()
-        if found is not None and alone:
-            until_end, column = found[1] == "from", -1
+        match = _MARKED.search(line) if "<!--" in line else None
+        alone = match is not None and not line[: match.start()].strip()
+        if match is not None and alone:
+            until_end, column = match[1] == "from", -1
             continue
         indent = len(line) - len(line.lstrip(" \t"))
         if line.strip() and column >= 0 and indent <= column:
             column = -1
-        if found is not None and found[1] == "from":
+        if match is not None and match[1] == "from":
             column = indent
         foreign[at] = until_end or (column >= 0 and bool(line.strip()))
     return foreign

@@ -1,4 +1,4 @@
-"""Words about paths, without touching the disk."""
+"""Normalise, cite and check paths by their text alone, without access to the disk."""
 # ruff: noqa: PTH118, PTH206 - plain strings throughout, and pathlib keeps `..`
 
 from __future__ import annotations
@@ -11,39 +11,39 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONG_TERM = ("MEMORY.md", "memory.md")
-"""The long-term file, in the order of preference."""
+"""Names of the long-term file, in order of preference."""
 FOLDER = "memory"
 SUFFIX = ".md"
 LONGEST = 4096
-"""Characters of a path; no file system that we run on takes more."""
+"""Limit of a path in characters; no supported file system accepts more."""
 _NEVER_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "123456789¹²³")}
 
 
 def normalise_path(path: str) -> str:
-    """The path with slashes only, without blanks around it and without the dots and slashes in front."""
+    """Return the path with slashes only, without surrounding blanks and without leading dots and slashes."""
     return path.strip().lstrip("./").replace("\\", "/")
 
 
 def is_memory_path(path: str) -> bool:
-    """Does the path name, by its words alone, the long-term file or something under `memory/`?"""
+    """Return whether the path names the long-term file or an entry under `memory/`, by its text alone."""
     name = normalise_path(path)
     return name in LONG_TERM or name.startswith(f"{FOLDER}/")
 
 
 def extra_files(root: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """The configured extra paths as absolute ones, each once, in the given order; blank ones are left out."""
+    """Return the configured extra paths as absolute paths in order, without duplicates and blank ones."""
     return tuple(dict.fromkeys(absolute(root, path.strip()) for path in paths if path.strip()))
 
 
 def absolute(root: str, path: str) -> str:
-    """`path` seen from `root`, with `.` and `..` worked out by name (no link is followed)."""
-    found = os.path.normpath(os.path.join(root, path))
-    return found if os.name == "nt" or not found.startswith("//") else "/" + found.lstrip("/")
+    """Return `path` relative to `root` as an absolute path, with `.` and `..` resolved by name (links not followed)."""
+    normalized = os.path.normpath(os.path.join(root, path))
+    return normalized if os.name == "nt" or not normalized.startswith("//") else "/" + normalized.lstrip("/")
 
 
-def below(folder: str, path: str) -> tuple[str, ...] | None:
-    """The names that lead from `folder` to `path`: none if they are the same, `None` if it is not inside."""
+def names_below(folder: str, path: str) -> tuple[str, ...] | None:
+    """Return the names that lead from `folder` to `path`: `()` if they are equal, None if `path` is not inside."""
     if path == folder:
         return ()
     prefix = folder.rstrip(os.sep) + os.sep
@@ -51,49 +51,49 @@ def below(folder: str, path: str) -> tuple[str, ...] | None:
 
 
 def cite(root: str, path: str) -> str:
-    """How an absolute path is cited: relative to the workspace, with `/`; another drive keeps its absolute path."""
+    """Return the cited form of an absolute path: relative to the workspace, with `/`; absolute on another drive."""
     try:
         return os.path.relpath(path, root).replace(os.sep, "/")
     except ValueError:
         return path.replace(os.sep, "/")
 
 
-def misnamed(path: str, *, windows: bool) -> str | None:
-    """Why no file can have this path, or `None`."""
+def path_fault(path: str, *, windows: bool) -> str | None:
+    """Return why no file can have this path, or None."""
     if not path:
         return "path required"
     if len(path) > LONGEST:
         return f"it is longer than {LONGEST} characters"
     if fault := name_fault(path):
         return fault
-    if windows and any(_windows_trap(name) for name in path.replace("\\", "/").split("/")):
+    if windows and any(_is_windows_trap(name) for name in path.replace("\\", "/").split("/")):
         return "Windows gives this name to something that is not a file"
     return None
 
 
 def name_fault(name: str) -> str | None:
-    r"""Return why a file of this name cannot be cited, or None. On Linux a name may be any bytes.
+    r"""Return why a file of this name cannot be cited, or None.
 
-    A name with a line break would put a line of its own choosing into a list of files.
+    On Linux a name may be any bytes. A name with a line break could add a line of its own to a list of files.
 
-    >>> name_fault("notes.md"), name_fault("a\\nb.md")
+    >>> name_fault("notes.md"), name_fault("a\nb.md")
     (None, 'its name holds a line break or another control character')
     """
-    found = _NEVER_SHOWN.search(name)
-    if found is None:
+    match = _NEVER_SHOWN.search(name)
+    if match is None:
         return None
-    if "\ud800" <= found[0] <= "\udfff":
+    if "\ud800" <= match[0] <= "\udfff":
         return "its name is not UTF-8"
     return "its name holds a line break or another control character"
 
 
 def shown_name(name: str) -> str:
-    """Return the name on one line, with U+FFFD for what cannot be shown."""
+    """Return the name on one line, with U+FFFD for characters that cannot be shown."""
     return _NEVER_SHOWN.sub("\ufffd", name)
 
 
-def _windows_trap(name: str) -> bool:
-    """A device, a stream (`a.md:b`), or a name whose dots and spaces at the end Windows drops."""
+def _is_windows_trap(name: str) -> bool:
+    """Return whether the name is a device, a stream (`a.md:b`), or ends in dots or spaces that Windows drops."""
     drive = len(name) == 2 and name[1] == ":"
     stem = name.partition(".")[0].rstrip().lower()
     dropped = name not in {"", ".", ".."} and name[-1:] in {".", " "}

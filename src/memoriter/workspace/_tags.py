@@ -1,8 +1,8 @@
-"""Tags, roles and special tokens in quoted text: their brackets become parentheses, and people still read them.
+"""Disarm tags, roles and special tokens in quoted text: replace their brackets with parentheses, which stay readable.
 
-A parser or a model takes `</memoriter-recall>`, `<|im_start|>`, `[INST]` or a line `Human:` as structure, and so it may
-take what only looks like it: other brackets, letters of other scripts, entities, blanks in between. `(system)` is none.
-HTML that is only about how text looks, addresses in angle brackets and comparisons stay as they are.
+A parser or a model treats `</memoriter-recall>`, `<|im_start|>`, `[INST]` or a line `Human:` as structure. It may do so
+with look-alikes too: other brackets, letters of other scripts, entities, blanks in between. `(system)` is no structure.
+HTML for the look of text, addresses in angle brackets and comparisons stay unchanged.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _INSIDE = re.compile(
 _ADDRESS = re.compile(
     r"(?i)(?:https?|ftp|file|mailto|tel|ssh|git|obsidian|memoriter):[^\s<>]{1,2000}>|[^\s<>@]{1,200}@[^\s<>@]{1,200}>"
 )
-_LOOKS_WORDS = """
+_PRESENTATION_WORDS = """
 a abbr b big blockquote br caption center cite code col dd del details dfn div dl dt em figcaption figure font
 footer h1 h2 h3 h4 h5 h6 header hr html i img ins kbd label legend li main mark nav ol p picture pre q rp rt
 ruby samp section small span strike strong sub summary sup svg table tbody td tfoot th thead time title tr tt u
 ul var video wbr
 """
-_LOOKS = frozenset(_LOOKS_WORDS.split())
-"""Names of HTML that say how text looks."""
-_MEANING_WORDS = """
+_PRESENTATION_NAMES = frozenset(_PRESENTATION_WORDS.split())
+"""HTML names that only affect how text looks."""
+_STRUCTURAL_WORDS = """
 system sys assistant user human developer tool tools function functions invoke parameter parameters instruction
 instructions inst prompt memory memories relevant recall context message messages role start end bos
 eos s im endoftext eot eom turn thinking think reasoning result results response answer document documents admin
@@ -57,7 +57,7 @@ system_prompt 系统 系統 用户 用戶 助手
 systeme utilisateur benutzer usuario sistema asistente assistente
 memoriter
 """
-_MEANING = frozenset(_MEANING_WORDS.split())
+_STRUCTURAL_NAMES = frozenset(_STRUCTURAL_WORDS.split())
 _BRACKET = re.compile(
     rf"[\[［【〔](?P<slash>{_FILLER}[/／]?{_FILLER})(?P<name>[^\W\d_](?:[\w -]|{_MARKER}){{0,40}}+)"
     rf"(?P<close>[\]］】〕])(?=(?P<link>[(\[:]?))"
@@ -68,10 +68,10 @@ available_tools system_prompt system_message developer_message im_start im_end i
 システム 시스템
 """
 _BRACKETED = frozenset(_BRACKETED_WORDS.split())
-_ALWAYS_WORDS = """
+_ALWAYS_BRACKETED_WORDS = """
 inst sys tool_calls tool_call tool_results tool_result available_tools system_prompt
 """
-_ALWAYS = frozenset(_ALWAYS_WORDS.split())
+_ALWAYS_BRACKETED = frozenset(_ALWAYS_BRACKETED_WORDS.split())
 _ROLE = re.compile(
     rf"(?m)^(?P<lead>(?:[ \t>#*_|]|{_MARKER})*+)(?P<role>[^\W\d_](?:\w|[ -](?=\w)|{_MARKER}){{0,24}})"
     rf"(?=[*_ \t]{{0,8}}[:：﹕︰])"
@@ -87,13 +87,13 @@ _ROLES = frozenset(_ROLES_WORDS.split())
 
 
 def without_tags(text: str) -> str:
-    """Return the text in which nothing is a tag, a role or a special token; see `neutral`."""
-    return _ROLE.sub(_role, _BRACKET.sub(_bracket, "".join(_disarmed(text))))
+    """Return the text with the brackets of tags, roles and special tokens as parentheses; see `neutral`."""
+    return _ROLE.sub(_replace_role, _BRACKET.sub(_replace_bracket, "".join(_replace_brackets(text))))
 
 
 def brackets(text: str) -> dict[int, tuple[int, str]]:
-    """Return where each bracket of a tag begins: where it ends, and the parenthesis that may stand in its place."""
-    closes = [found.span() for found in _CLOSE.finditer(text)]
+    """Map the offset of each bracket of a tag to its end and the parenthesis that may replace it."""
+    closes = [match.span() for match in _CLOSE.finditer(text)]
     edges: dict[int, tuple[int, str]] = {}
     ends = set[int]()
     next_close = line_end = 0
@@ -104,10 +104,10 @@ def brackets(text: str) -> dict[int, tuple[int, str]]:
         while next_close < len(closes) and closes[next_close][0] < inside.end():
             next_close += 1
         if line_end < inside.end():
-            found = text.find("\n", inside.end())
-            line_end = len(text) if found < 0 else found
+            newline = text.find("\n", inside.end())
+            line_end = len(text) if newline < 0 else newline
         close = closes[next_close] if next_close < len(closes) else None
-        # What ends here may be an entity without its semicolon, whose letters will be a parenthesis.
+        # An entity without a semicolon may end here, and its last letter will be replaced with a parenthesis.
         before = "" if opening.start() in ends else text[opening.start() - 1 : opening.start()]
         if not _is_structure(text, opening, inside, before, closed=close is not None and close[0] < line_end):
             continue
@@ -120,12 +120,12 @@ def brackets(text: str) -> dict[int, tuple[int, str]]:
 
 
 def without_brackets(text: str) -> str:
-    """Return the text without anything that could open a tag, whatever follows it."""
+    """Return the text without any bracket that could open a tag, whatever follows it."""
     return without_tags(_OPEN.sub("(", text))
 
 
-def _disarmed(text: str) -> Iterator[str]:
-    """The text in pieces, with parentheses in the place of brackets."""
+def _replace_brackets(text: str) -> Iterator[str]:
+    """Yield the text in pieces, with parentheses instead of brackets."""
     at = 0
     for start, (end, parenthesis) in sorted(brackets(text).items()):
         yield text[at:start]
@@ -135,39 +135,39 @@ def _disarmed(text: str) -> Iterator[str]:
 
 
 def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], before: str, *, closed: bool) -> bool:
-    name, sigil = _plain(inside["name"]), inside["sigil"]
+    name, sigil = _plain_name(inside["name"]), inside["sigil"]
     words = [word for word in re.split(r"[._:▁·-]+", name) if word]
-    meant = any(word in _MEANING for word in words) or name in _MEANING
+    is_structural = any(word in _STRUCTURAL_NAMES for word in words) or name in _STRUCTURAL_NAMES
     if opening["weak"]:
-        return bool(sigil) and meant
+        return bool(sigil) and is_structural
     if opening["like"]:
-        return meant or "/" in folded(sigil) or "|" in folded(sigil)
+        return is_structural or "/" in folded(sigil) or "|" in folded(sigil)
     if sigil:
-        return not (set(sigil) == {"/"} and name in _LOOKS)
+        return not (set(sigil) == {"/"} and name in _PRESENTATION_NAMES)
     if inside["filler"].strip(" \t\r\n") != inside["filler"]:
-        return meant and all(word in _MEANING for word in words)
-    if meant:
+        return is_structural and all(word in _STRUCTURAL_NAMES for word in words)
+    if is_structural:
         return True
-    if name in _LOOKS or before.isalnum() or before == "_" or _ADDRESS.match(text, opening.end()):
+    if name in _PRESENTATION_NAMES or before.isalnum() or before == "_" or _ADDRESS.match(text, opening.end()):
         return False
     return closed
 
 
 @lru_cache(maxsize=4_096)
-def _plain(name: str) -> str:
-    """A name as it looks, in lower case; `syst3m` is one, too."""
-    found = skeleton(folded(name))
-    words = {found, folded(name), *without_digits(found)}
-    return next((word for word in sorted(words) if word in _MEANING or word in _ROLES), found)
+def _plain_name(name: str) -> str:
+    """Return the known name that a name looks like, as `system` for `syst3m`, or else its folded form."""
+    shape = skeleton(folded(name))
+    words = {shape, folded(name), *without_digits(shape)}
+    return next((word for word in sorted(words) if word in _STRUCTURAL_NAMES or word in _ROLES), shape)
 
 
-def _bracket(found: re.Match[str]) -> str:
-    name = _plain(found["name"]).strip().replace(" ", "_").replace("-", "_")
-    if name not in _BRACKETED or (found["link"] and name not in _ALWAYS):
-        return found[0]
-    return f"({found['slash']}{found['name']})"
+def _replace_bracket(match: re.Match[str]) -> str:
+    name = _plain_name(match["name"]).strip().replace(" ", "_").replace("-", "_")
+    if name not in _BRACKETED or (match["link"] and name not in _ALWAYS_BRACKETED):
+        return match[0]
+    return f"({match['slash']}{match['name']})"
 
 
-def _role(found: re.Match[str]) -> str:
-    role = _plain(found["role"])
-    return f"{found['lead']}({found['role']})" if role in _ROLES else found[0]
+def _replace_role(match: re.Match[str]) -> str:
+    role = _plain_name(match["role"])
+    return f"{match['lead']}({match['role']})" if role in _ROLES else match[0]

@@ -1,4 +1,4 @@
-"""How many tokens a text has, near enough to keep chunks within what a model reads."""
+"""Estimate the tokens of a text, closely enough to keep chunks within a model's input limit."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ UNIT = 12
 
 
 def estimate_tokens(text: str) -> int:
-    """About what a multilingual subword tokenizer makes of the text, without one.
+    """Return about the number of tokens that a multilingual subword tokenizer would produce, without one.
 
     Letters of alphabets count 1/4 (some 1/3), digits 5/12, ASCII punctuation 2/3, Hangul 7/12, kana 2/3, Han 3/4, and
-    what is rare (symbols, emoji, small scripts) 1. Estimate over truth for the tokenizer of multilingual-e5-small: .85
-    to 1.3 for English, Russian, Arabic, Hindi, Korean, Japanese and Chinese, 1.4 for German, .9 for Markdown lists, .8
-    for code, JSON and URLs, .4 for base64.
+    rare characters (symbols, emoji, small scripts) 1. The ratio of the estimate to the tokenizer of
+    multilingual-e5-small is .85 to 1.3 for English, Russian, Arabic, Hindi, Korean, Japanese and Chinese, 1.4 for
+    German, .9 for Markdown lists, .8 for code, JSON and URLs, and .4 for base64.
     """
     return -(-weigh(text) // UNIT)
 
 
 def weigh(text: str) -> int:
-    """The estimate in twelfths of a token; the weight of a text is the sum of the weights of its parts."""
+    """Return the estimate in twelfths of a token; the weight of a text is the sum of the weights of its parts."""
     if text.isascii():
         return sum(text.encode("ascii").translate(_LATIN))
     units = text.encode("utf-16-le", "surrogatepass")
@@ -26,7 +26,7 @@ def weigh(text: str) -> int:
 
 
 def _latin() -> bytes:
-    """Weights of U+0000 to U+00FF."""
+    """Return the weights of U+0000 to U+00FF."""
     weights = bytearray(b"\x03" * 256)
     for code in range(33, 127):
         character = chr(code)
@@ -40,7 +40,7 @@ def _latin() -> bytes:
 
 
 def _blocks() -> bytes:
-    """Weights of the other UTF-16 units, by their high byte; a surrogate is half a character."""
+    """Return the weights of the other UTF-16 units by their high byte; a surrogate is half a character."""
     weights = bytearray(b"\x0c" * 256)
     spans = [
         (0x00, 0x00, 0),  # counted as Latin

@@ -1,4 +1,4 @@
-"""Where the transcripts of one agent are: its own folder, and the places that its owner named."""
+"""Locate the transcripts of one agent: its own folder, and the places that its owner configured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 CLAUDE_CODE, CODEX = "claude-code", "codex"
-"""Words that stand for the transcripts which that program keeps of the workspace."""
+"""Keywords for the transcripts that Claude Code and Codex keep of the workspace."""
 
 
 def transcripts_of(
@@ -25,22 +25,29 @@ def transcripts_of(
     user_home: Path,
     environ: Mapping[str, str],
 ) -> Transcripts:
-    """The transcripts that count for an agent.
+    """Return the transcripts that belong to an agent.
 
     Args:
-        agent: its name, as in file names.
-        paths: files, folders, or the words `claude-code` and `codex`; relative ones start at the workspace.
-        homes: folders that hold `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
-        workspace: the folder of notes; the words mean sessions that were started in it.
-        user_home: for `~`, and for where those programs keep their files.
-        environ: `CLAUDE_CONFIG_DIR` and `CODEX_HOME` say that they are elsewhere.
+        agent: name of the agent, as in file names.
+        paths: files, folders, or the keywords `claude-code` and `codex`. Relative paths start at the workspace.
+        homes: folders that contain `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
+        workspace: the folder of notes. The keywords select sessions that were started in it.
+        user_home: home of the user, for `~` and for the default folders of Claude Code and Codex.
+        environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
     """
-    own = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
-    named = [folder for path in paths if path.strip() for folder in _named(path.strip(), workspace, user_home, environ)]
-    return Transcripts((*own, *named), tuple(home / "agents" for home in homes), agent)
+    own_folders = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
+    configured_folders = [
+        folder
+        for path in paths
+        if path.strip()
+        for folder in _configured_folders(path.strip(), workspace, user_home, environ)
+    ]
+    return Transcripts((*own_folders, *configured_folders), tuple(home / "agents" for home in homes), agent)
 
 
-def _named(path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]) -> Iterator[TranscriptFolder]:
+def _configured_folders(
+    path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]
+) -> Iterator[TranscriptFolder]:
     spellings = tuple(dict.fromkeys((str(workspace), os.path.realpath(workspace))))
     if path == CLAUDE_CODE:
         projects = _program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
@@ -59,12 +66,14 @@ def _named(path: str, workspace: Path, user_home: Path, environ: Mapping[str, st
                 started_in=spellings,
             )
     else:
-        written = user_home / path[2:] if path.startswith(("~/", "~\\")) else user_home if path == "~" else Path(path)
-        at = Path(os.path.abspath(workspace / written))  # noqa: PTH100 - resolving would follow the link
-        cited = f"{CITED}/{at.name}" if at.name else CITED
-        yield TranscriptFolder(at, cited, deep=not path.endswith(SUFFIX), configured=True)
+        configured_path = (
+            user_home / path[2:] if path.startswith(("~/", "~\\")) else user_home if path == "~" else Path(path)
+        )
+        absolute_path = Path(os.path.abspath(workspace / configured_path))  # noqa: PTH100 - resolving would follow the link
+        cited = f"{CITED}/{absolute_path.name}" if absolute_path.name else CITED
+        yield TranscriptFolder(absolute_path, cited, deep=not path.endswith(SUFFIX), configured=True)
 
 
-def _program_home(environ: Mapping[str, str], variable: str, usual: Path) -> Path:
-    given = environ.get(variable, "").strip()
-    return Path(given) if given else usual
+def _program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:
+    value = environ.get(variable, "").strip()
+    return Path(value) if value else default

@@ -1,5 +1,5 @@
-"""Which files are transcripts now, and bounded reads of what was said in them."""
-# ruff: noqa: PTH116, PTH117 - plain strings throughout, as a look at the disk makes thousands of them
+"""List the transcript files, and read their messages within limits."""
+# ruff: noqa: PTH116, PTH117 - plain strings throughout, as a scan of the disk makes thousands of them
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.workspace._areas import ReadablePath
-from memoriter.workspace._confined import changed_ns, open_plain, refused
-from memoriter.workspace._paths import below, name_fault, shown_name
+from memoriter.workspace._confined import changed_ns, open_plain, path_refused
+from memoriter.workspace._paths import name_fault, names_below, shown_name
 from memoriter.workspace._scan import Scan
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from memoriter.workspace._open_transcript import OpenTranscript
 
 CITED = "sessions"
-"""The folder under which transcripts are cited, wherever they are."""
+"""Folder name in the cited paths of transcripts, wherever their files are."""
 SUFFIX = ".jsonl"
 DEEPEST = 12
-"""Folders inside folders that are looked into."""
+"""Levels of nested folders that a scan enters."""
 _FIRST_LINE = 1 << 20
 _SYMLINK = "symbolic links are not followed"
 _HARD_LINK = "it has a second name on this disk (a hard link), so it may belong to another agent"
@@ -35,178 +35,188 @@ _HARD_LINK = "it has a second name on this disk (a hard link), so it may belong 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFolder:
-    """A place with transcripts."""
+    """A folder of transcripts, or a single transcript file."""
 
     at: Path
-    """Absolute: a folder, or one file."""
+    """Absolute path of the folder or file."""
     cited: str = CITED
-    """How the folder is cited."""
+    """Path by which the folder is cited."""
     deep: bool = False
-    """Whether folders inside of it count."""
+    """True if the folders inside it are scanned too."""
     configured: bool = False
-    """Whether the owner named it, so that its absence is worth telling."""
+    """True if the owner configured it, so that a missing folder is reported."""
     prefix: str = ""
-    """With which names begin."""
+    """Prefix that file names must have."""
     started_in: tuple[str, ...] = ()
-    """Only sessions that were started in one of these folders or below; empty: all."""
+    """Only sessions that were started in or below one of these folders; if empty, all sessions."""
 
 
 @dataclass(slots=True)
 class Transcripts:
     """The transcripts of one agent.
 
-    `agents` is the folder with a folder for each agent: what is there and is not `agent`'s is never read.
+    `agents` are folders that contain one folder for each agent. Files there that belong to an agent other than
+    `agent` are never read.
     """
 
     folders: Sequence[TranscriptFolder]
     agents: Sequence[Path] = ()
     agent: str = ""
     _started: dict[tuple[str, int], str | None] = field(default_factory=dict[tuple[str, int], "str | None"])
-    """In which folder the session of a file was started: it never changes."""
+    """Start folder of each session, by path and inode; it never changes."""
 
     def scan(self) -> Scan:
-        """All transcripts, and all that looked like one: one listing of each folder, one stat of each file."""
-        look = _TranscriptScan()
+        """Return all transcripts and the files that were skipped, with one listing per folder and one stat per file."""
+        scan = _TranscriptScan()
         for folder in self.folders:
-            if self._of_another(folder.at):
-                look.skip(folder.cited, "other_agent", f"{str(folder.at)!r} belongs to another agent")
+            if self._belongs_to_other_agent(folder.at):
+                scan.skip(folder.cited, "other_agent", f"{str(folder.at)!r} belongs to another agent")
             else:
-                self._folder(folder, look)
-        sources = sorted(look.sources.values(), key=lambda source: source.path)
-        skipped = sorted(look.skipped.values(), key=lambda skip: skip.path)
-        return Scan(tuple(sources), tuple(skipped), look.folders)
+                self._scan_folder(folder, scan)
+        sources = sorted(scan.sources.values(), key=lambda source: source.path)
+        skipped = sorted(scan.skipped.values(), key=lambda skip: skip.path)
+        return Scan(tuple(sources), tuple(skipped), scan.folders)
 
     def find(self, path: str) -> Source | None:
-        """The transcript at a cited or absolute path, as the disk has it now."""
-        wanted = path.strip().removeprefix("./")
-        return next((each for each in self.scan().sources if wanted in {each.path, str(each.file)}), None)
+        """Return the current transcript at a cited or absolute path, or None."""
+        target = path.strip().removeprefix("./")
+        return next((each for each in self.scan().sources if target in {each.path, str(each.file)}), None)
 
     def cites(self, path: str) -> bool:
-        """Whether a cited or absolute path is one that a transcript may have."""
+        """Return whether a cited or absolute path can be that of a transcript."""
         clean = path.strip()
         if not clean.endswith(SUFFIX):
             return False
-        absolute = os.path.isabs(clean) and any(below(str(folder.at), clean) is not None for folder in self.folders)
+        absolute = os.path.isabs(clean) and any(
+            names_below(str(folder.at), clean) is not None for folder in self.folders
+        )
         return clean.removeprefix("./").startswith(f"{CITED}/") or absolute
 
     @contextmanager
     def opened(self, source: Source) -> Generator[OpenTranscript]:
-        """A transcript for reading, as the disk has it now.
+        """Open a transcript for reading.
 
         Raises:
-            PathRefused: it is gone, or no plain file with one name, or not this agent's.
+            PathRefused: the file is gone, is not a plain file, has a hard link, or belongs to another agent.
         """
         from memoriter.workspace._open_transcript import OpenTranscript
 
-        with open_plain(self._place(source)) as (file, found):
-            if found.st_nlink > 1:
-                raise refused(source.path, _HARD_LINK)
-            fresh = Source(source.path, source.kind, source.file, found.st_size, changed_ns(found))
-            yield OpenTranscript(file, fresh)
+        with open_plain(self._locate(source)) as (file, status):
+            if status.st_nlink > 1:
+                raise path_refused(source.path, _HARD_LINK)
+            current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status))
+            yield OpenTranscript(file, current)
 
     def read(self, path: str, *, start: int | None, lines: int | None, max_chars: int) -> Excerpt:
-        """What was said in the lines of a transcript, each message as one line.
+        """Return the messages in some lines of a transcript, one line per message.
+
+        Args:
+            path: a cited or an absolute path.
+            start: first line of the file, 1-based; smaller numbers count as 1.
+            lines: number of lines of the file; smaller numbers count as 1, but 0 without `start` means all lines.
+            max_chars: limit of the text in characters. Only whole messages are kept, but a first message that is too
+                long is cut; `truncated` is set in both cases.
 
         Raises:
             PathRefused: the path is not one of this agent's transcripts.
         """
-        if (found := self.find(path)) is None:
-            raise refused(path, "it is not one of this agent's transcripts")
+        if (source := self.find(path)) is None:
+            raise path_refused(path, "it is not one of this agent's transcripts")
         first = max(1, start or 1)
         last = first + max(1, lines) - 1 if lines is not None and (start or lines) else None
-        kept: list[str] = []
+        messages: list[str] = []
         length = 0
-        with self.opened(found) as transcript:
+        with self.opened(source) as transcript:
             for each in transcript.lines(first=first):
                 if last is not None and each.number > last:
                     break
                 if not (line := each.said.rendered):
                     continue
                 if length + len(line) > max_chars:
-                    kept += [line[:max_chars]] if not kept else []
-                    return Excerpt(found.path, "\n".join(kept), truncated=True)
-                kept.append(line)
+                    messages += [line[:max_chars]] if not messages else []
+                    return Excerpt(source.path, "\n".join(messages), truncated=True)
+                messages.append(line)
                 length += len(line) + 1
-        return Excerpt(found.path, "\n".join(kept))
+        return Excerpt(source.path, "\n".join(messages))
 
-    def _folder(self, folder: TranscriptFolder, look: _TranscriptScan) -> None:
+    def _scan_folder(self, folder: TranscriptFolder, scan: _TranscriptScan) -> None:
         at = str(folder.at)
         try:
-            found = os.stat(at)
+            status = os.stat(at)
         except (OSError, ValueError) as error:
             if folder.configured:
                 missing = isinstance(error, FileNotFoundError | NotADirectoryError)
                 why = "nothing is there" if missing else getattr(error, "strerror", None) or str(error)
-                look.skip(folder.cited, "missing" if missing else "unreadable", f"{at!r}: {why}")
+                scan.skip(folder.cited, "missing" if missing else "unreadable", f"{at!r}: {why}")
             return
-        if not stat.S_ISDIR(found.st_mode):
-            self._file(folder, at, folder.cited, found, look)
+        if not stat.S_ISDIR(status.st_mode):
+            self._scan_file(folder, at, folder.cited, status, scan)
             return
-        look.folders[at] = found.st_ino
-        waiting = [(at, folder.cited, 0)]
-        while waiting:
-            place, cited, depth = waiting.pop()
-            for entry in _entries(place, cited, look):
+        scan.folders[at] = status.st_ino
+        pending = [(at, folder.cited, 0)]
+        while pending:
+            place, cited, depth = pending.pop()
+            for entry in _entries(place, cited, scan):
                 inner = f"{cited}/{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    if folder.deep and depth < DEEPEST and not self._of_another(Path(entry.path)):
-                        look.folders[entry.path] = entry.inode()
-                        waiting.append((entry.path, inner, depth + 1))
+                    if folder.deep and depth < DEEPEST and not self._belongs_to_other_agent(Path(entry.path)):
+                        scan.folders[entry.path] = entry.inode()
+                        pending.append((entry.path, inner, depth + 1))
                 elif entry.name.endswith(SUFFIX) and entry.name.startswith(folder.prefix):
-                    self._entry(folder, entry, inner, look)
+                    self._scan_entry(folder, entry, inner, scan)
 
-    def _entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, look: _TranscriptScan) -> None:
+    def _scan_entry(self, folder: TranscriptFolder, entry: os.DirEntry[str], cited: str, scan: _TranscriptScan) -> None:
         if fault := name_fault(entry.name):
-            look.skip(cited, "unreadable", fault)
+            scan.skip(cited, "unreadable", fault)
         elif entry.is_symlink():
-            look.skip(cited, "symlink", _SYMLINK)
+            scan.skip(cited, "symlink", _SYMLINK)
         else:
             try:
-                self._file(folder, entry.path, cited, entry.stat(follow_symlinks=False), look)
+                self._scan_file(folder, entry.path, cited, entry.stat(follow_symlinks=False), scan)
             except FileNotFoundError:
                 return
             except OSError as error:
-                look.skip(cited, "unreadable", error.strerror or str(error))
+                scan.skip(cited, "unreadable", error.strerror or str(error))
 
-    def _file(
-        self, folder: TranscriptFolder, path: str, cited: str, found: os.stat_result, look: _TranscriptScan
+    def _scan_file(
+        self, folder: TranscriptFolder, path: str, cited: str, status: os.stat_result, scan: _TranscriptScan
     ) -> None:
-        if not stat.S_ISREG(found.st_mode):
-            look.skip(cited, "special", "it is a device, pipe or socket")
+        if not stat.S_ISREG(status.st_mode):
+            scan.skip(cited, "special", "it is a device, pipe or socket")
         elif not path.endswith(SUFFIX):
-            look.skip(cited, "not_transcript", f"{path!r}: only files that end in {SUFFIX} are transcripts")
-        elif (found.st_dev, found.st_ino) in look.inodes:
+            scan.skip(cited, "not_transcript", f"{path!r}: only files that end in {SUFFIX} are transcripts")
+        elif (status.st_dev, status.st_ino) in scan.inodes:
             return
-        elif found.st_nlink > 1:
-            look.skip(cited, "hard_link", _HARD_LINK)
-        elif self._here(folder, path, found):
-            look.inodes.add((found.st_dev, found.st_ino))
-            name = look.free_name(cited, path)
-            look.sources[name] = Source(name, "sessions", Path(path), found.st_size, changed_ns(found))
+        elif status.st_nlink > 1:
+            scan.skip(cited, "hard_link", _HARD_LINK)
+        elif self._started_here(folder, path, status):
+            scan.inodes.add((status.st_dev, status.st_ino))
+            name = scan.free_name(cited, path)
+            scan.sources[name] = Source(name, "sessions", Path(path), status.st_size, changed_ns(status))
 
-    def _here(self, folder: TranscriptFolder, path: str, found: os.stat_result) -> bool:
+    def _started_here(self, folder: TranscriptFolder, path: str, status: os.stat_result) -> bool:
         if not folder.started_in:
             return True
-        key = (path, found.st_ino)
+        key = (path, status.st_ino)
         if (started := self._started.get(key)) is None:
             started = self._started[key] = _started_in(path)
-        return started is not None and any(below(place, started) is not None for place in folder.started_in)
+        return started is not None and any(names_below(place, started) is not None for place in folder.started_in)
 
-    def _of_another(self, path: Path) -> bool:
-        """Whether a path lies in the folder of another agent."""
+    def _belongs_to_other_agent(self, path: Path) -> bool:
+        """Return whether a path lies in the folder of another agent."""
         real = os.path.realpath(path)
-        inside = (below(os.path.realpath(agents), real) for agents in self.agents)
+        inside = (names_below(os.path.realpath(agents), real) for agents in self.agents)
         return any(names and names[0] != self.agent for names in inside)
 
-    def _place(self, source: Source) -> ReadablePath:
+    def _locate(self, source: Source) -> ReadablePath:
         for folder in self.folders:
-            names = below(str(folder.at), str(source.file))
-            if names is not None and not self._of_another(source.file.parent):
+            names = names_below(str(folder.at), str(source.file))
+            if names is not None and not self._belongs_to_other_agent(source.file.parent):
                 if names:
                     return ReadablePath(str(folder.at), names, source.path)
                 real = Path(os.path.realpath(folder.at))
                 return ReadablePath(str(real.parent), (real.name,), source.path)
-        raise refused(source.path, "it is not one of this agent's transcripts")
+        raise path_refused(source.path, "it is not one of this agent's transcripts")
 
 
 @dataclass(slots=True)
@@ -217,35 +227,35 @@ class _TranscriptScan:
     inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def skip(self, cited: str, reason: str, message: str) -> None:
-        shown = shown_name(cited)
-        self.skipped.setdefault(shown, Skipped(shown, reason, message))
+        name = shown_name(cited)
+        self.skipped.setdefault(name, Skipped(name, reason, message))
 
     def free_name(self, cited: str, path: str) -> str:
-        """How a file is cited whose name another one may have: by its place, which stays as it is."""
+        """Return a cited name that is not taken; the digest of the path keeps it stable between scans."""
         if cited not in self.sources:
             return cited
         digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
         return f"{cited.removesuffix(SUFFIX)}-{digest}{SUFFIX}"
 
 
-def _entries(place: str, cited: str, look: _TranscriptScan) -> list[os.DirEntry[str]]:
+def _entries(place: str, cited: str, scan: _TranscriptScan) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(place) as listing:
             return sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
-        look.skip(cited, "unreadable", error.strerror or str(error))
+        scan.skip(cited, "unreadable", error.strerror or str(error))
         return []
 
 
 def _started_in(path: str) -> str | None:
-    """The folder that a Codex session was started in, as its first line says."""
-    from memoriter.workspace._messages import fields_of
+    """Return the start folder of a Codex session from the first line of its file."""
+    from memoriter.workspace._messages import parse_object
 
     try:
         with plain_file.open_plain(Path(path)) as file:
-            fields = fields_of(file.readline(_FIRST_LINE)) or {}
+            fields = parse_object(file.readline(_FIRST_LINE)) or {}
     except OSError:
         return None
     payload = fields.get("payload")
-    written = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
-    return os.path.normpath(written) if isinstance(written, str) and written else None
+    folder = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
+    return os.path.normpath(folder) if isinstance(folder, str) and folder else None

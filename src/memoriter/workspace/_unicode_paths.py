@@ -1,4 +1,4 @@
-"""Names that look the same and are other bytes: `é` may be one character or two."""
+"""Find file names that look the same but differ in bytes: `é` may be one character or two."""
 # ruff: noqa: PTH118, PTH208 - plain strings throughout
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def find_normalized(place: ReadablePath) -> str | None:
-    """The absolute path of the only file whose name is canonically equivalent to the one asked for, if there is one.
+    """Return the absolute path of the only file whose name is canonically equivalent to the requested one, or None.
 
-    Looks at names only: whoever opens the file admits the path as if it had been asked for.
+    Only names are compared; the caller must admit the path before it opens the file.
     """
     path = place.base
     for name in place.names:
@@ -26,9 +26,9 @@ def find_normalized(place: ReadablePath) -> str | None:
             names = os.listdir(path)
         except OSError:
             return None
-        wanted = normalize("NFC", name)
-        same = [known for known in names if normalize("NFC", known) == wanted]
-        if len(same) != 1:
+        normalized = normalize("NFC", name)
+        matches = [entry for entry in names if normalize("NFC", entry) == normalized]
+        if len(matches) != 1:
             return None
-        path = os.path.join(path, same[0])
+        path = os.path.join(path, matches[0])
     return path

@@ -1,4 +1,4 @@
-"""The ways a note is written: a locked append, and a replacement or removal that notices when the file has changed."""
+"""Write notes: a locked append, and a replacement or removal that detects concurrent changes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
 from memoriter.workspace._areas import ReadablePath
-from memoriter.workspace._drafts import drafted, sweep
-from memoriter.workspace._exchange import TakenBackError, put_in_place, take_away
+from memoriter.workspace._drafts import sweep, write_draft
+from memoriter.workspace._exchange import ConcurrentWriteError, remove_file, replace_file
 from memoriter.workspace._folder import open_folder
-from memoriter.workspace._locks import MOVE, READ_AHEAD, is_at, locked, read_all
+from memoriter.workspace._locks import MOVE, READ_AHEAD, has_name, open_locked, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -41,7 +41,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The lines that were written, 1-based and inclusive."""
+    """The range of lines that were written, 1-based and inclusive."""
 
     path: Path
     start_line: int
@@ -49,16 +49,20 @@ class Appended:
 
 
 def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) -> Appended:
-    """Put the text on lines of its own at the end of the file; the file and its folders are made if they are missing.
+    """Append text on lines of its own, and create the file and its folders if they are missing.
 
-    The lock is on the file itself, the text goes out in one write and is on the disk before this returns, and so is the
-    name of a new file. NUL and half characters become U+FFFD. If the process is killed inside that write, the system
-    may keep only a beginning of the text; whatever comes next still starts on a line of its own.
+    The file itself is locked, and the text goes out in one write. The text and the name of a new file are on the disk
+    before this returns. NUL and lone surrogates become U+FFFD. If the process is killed during the write, the system
+    may keep only the beginning of the text; the next append still starts on a line of its own.
 
     Args:
-        file: of a place, no folder below its base may be a link; of a path, only the file itself is looked at.
-        text: what to append.
-        limit: bytes that the file may have afterwards.
+        file: the note. For a `ReadablePath`, no folder below its base may be a link; for a `Path`, only the file
+            itself is checked.
+        text: the text to append.
+        limit: largest allowed size of the file afterwards, in bytes.
+
+    Returns:
+        The lines that were written.
 
     Raises:
         WriteError: nothing was written: no text, no space, no permission, or the file would become too large.
@@ -67,145 +71,152 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
     body = text if text.endswith("\n") else f"{text}\n"
     if not text.strip():
         raise WriteError("there is nothing to append", remedy="Give some text.")
-    where = _place(file)
-    with _writing(where, make=True) as (folder, name):
-        _fits(where, len(_encode(body)), limit)
-        with locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
-            lines, ends_open = _measure(descriptor)
+    place = _to_place(file)
+    with _open_for_write(place, make=True) as (folder, name):
+        _check_size(place, len(_encode(body)), limit)
+        with open_locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
+            lines, ends_open = _count_lines(descriptor)
             content, before = _encode(f"\n{body}" if ends_open else body), os.fstat(descriptor).st_size
-            _fits(where, before + len(content), limit)
-            if not before:  # whoever made the file may not have come to this
-                folder.sync(above=True)
+            _check_size(place, before + len(content), limit)
+            if not before:  # the process that created the file may have ended before this sync
+                folder.sync(parents=True)
             _write_once(descriptor, content)
     start = lines + (2 if ends_open else 1)
-    return Appended(_path(where), start, start + body.count("\n") - 1)
+    return Appended(_path(place), start, start + body.count("\n") - 1)
 
 
 def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
-    """Put the text in the place of the whole file, in one step that is seen by others as before or after.
+    """Replace the whole file atomically: other programs see the old content or the new content.
 
-    What a program without our lock appends meanwhile is added to the new content. If it saves the file, its version
-    stays.
+    Lines that a program without our lock appends meanwhile are added to the new content. If such a program saves the
+    file, its version stays.
 
     Args:
-        file: keeps its permissions; its folder must exist unless the file is new. For a path or a place see `append`.
-        text: NUL and half characters become U+FFFD; bytes are taken as they are.
-        expected: `ids.bytes_hash` of the content it takes the place of; `None`: the file must not exist.
+        file: the note, which keeps its permissions. Its folder must exist unless the file is new. `append` describes
+            the two types.
+        text: the new content. In a `str`, NUL and lone surrogates become U+FFFD; bytes are written unchanged.
+        expected: `ids.bytes_hash` of the current content, or None if the file must not exist.
         mode: permissions of a file that does not exist yet, before the umask.
 
     Raises:
-        WriteConflict: the file is not as expected; it was left as it is.
-        WriteError: it could not be written; it is as it was.
+        WriteConflict: the content does not match `expected`; the file is unchanged.
+        WriteError: the file could not be written; it is unchanged.
         PathRefused: the file is a link, a folder or a device.
     """
     content = text if isinstance(text, bytes) else _encode(text)
-    where = _place(file)
+    place = _to_place(file)
     if expected is None:
-        with _writing(where, make=True) as (folder, name):
-            _create(folder, name, where, content, mode)
+        with _open_for_write(place, make=True) as (folder, name):
+            _create(folder, name, place, content, mode)
         return
-    with _writing(where) as (folder, name), _expected(folder, name, where, expected) as (descriptor, before):
-        found = os.fstat(descriptor)
-        with drafted(folder, name, content, 0o600, after=stat.S_IMODE(found.st_mode), of=found) as draft:
-            _still(folder, name, where, descriptor, before)
-            put_in_place(folder, name, draft, old=descriptor, before=before)
+    with (
+        _open_for_write(place) as (folder, name),
+        _lock_expected(folder, name, place, expected) as (descriptor, before),
+    ):
+        status = os.fstat(descriptor)
+        with write_draft(folder, name, content, 0o600, final_mode=stat.S_IMODE(status.st_mode), target=status) as draft:
+            _check_unchanged(folder, name, place, descriptor, before)
+            replace_file(folder, name, draft, old=descriptor, before=before)
         folder.sync()
 
 
 def remove(file: Path | ReadablePath, *, expected: str) -> None:
-    """Delete the file, if it still is what was read.
+    """Delete the file if its content is unchanged.
 
     Args:
-        file: see `append`.
+        file: the note; see `append`.
         expected: `ids.bytes_hash` of the content.
 
     Raises:
-        WriteConflict: the file is not as `expected`; it was left as it is.
-        WriteError: it could not be deleted.
+        WriteConflict: the content does not match `expected`; the file is unchanged.
+        WriteError: the file could not be deleted.
         PathRefused: the file is a link, a folder or a device.
     """
-    where = _place(file)
-    with _writing(where) as (folder, name), _expected(folder, name, where, expected) as (descriptor, before):
-        with drafted(folder, name, b"", 0o600, of=os.fstat(descriptor)) as aside:
-            _still(folder, name, where, descriptor, before)
-            take_away(folder, name, aside, old=descriptor, before=before)
+    place = _to_place(file)
+    with (
+        _open_for_write(place) as (folder, name),
+        _lock_expected(folder, name, place, expected) as (descriptor, before),
+    ):
+        with write_draft(folder, name, b"", 0o600, target=os.fstat(descriptor)) as aside:
+            _check_unchanged(folder, name, place, descriptor, before)
+            remove_file(folder, name, aside, old=descriptor, before=before)
         folder.sync()
 
 
-def _place(file: Path | ReadablePath) -> ReadablePath:
+def _to_place(file: Path | ReadablePath) -> ReadablePath:
     return file if isinstance(file, ReadablePath) else ReadablePath(str(file.parent), (file.name,), str(file))
 
 
-def _path(where: ReadablePath) -> Path:
-    return Path(where.base, *where.names)
+def _path(place: ReadablePath) -> Path:
+    return Path(place.base, *place.names)
 
 
 @contextmanager
-def _writing(where: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
-    """Open the file's folder, and let every failure below be one of ours."""
-    with _translated(where):
+def _open_for_write(place: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
+    """Open the file's folder, and raise every failure below as a memoriter error."""
+    with _translate_errors(place):
         try:
-            with open_folder(where.base, where.names[:-1], make=make) as folder:
-                yield folder, where.names[-1]
-        except TakenBackError as error:
-            raise _conflict(where, str(error)) from None
+            with open_folder(place.base, place.names[:-1], make=make) as folder:
+                yield folder, place.names[-1]
+        except ConcurrentWriteError as error:
+            raise _conflict(place, str(error)) from None
         except FileNotFoundError:
             if make:
                 raise
-            raise _conflict(where, "is gone") from None
+            raise _conflict(place, "is gone") from None
 
 
 @contextmanager
-def _expected(folder: Folder, name: str, where: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
-    """Hold the lock of a file that may be written and has this content."""
-    with locked(folder, name) as descriptor:
-        os.close(folder.open(name, os.O_WRONLY))  # a file that may not be written is not replaced either
+def _lock_expected(folder: Folder, name: str, place: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
+    """Lock the file, check that it is writable and has the expected content, and yield its descriptor and content."""
+    with open_locked(folder, name) as descriptor:
+        os.close(folder.open(name, os.O_WRONLY))  # a read-only file must not be replaced either
         sweep(folder, name)
         before = read_all(descriptor)
         if bytes_hash(before) != expected:
-            raise _conflict(where, "has changed since it was read")
+            raise _conflict(place, "has changed since it was read")
         yield descriptor, before
 
 
-def _still(folder: Folder, name: str, where: ReadablePath, descriptor: int, before: bytes) -> None:
-    """Look at the file once more: writing the draft took a while."""
-    if not is_at(folder, name, descriptor) or read_all(descriptor) != before:
-        raise _conflict(where, "has changed since it was read")
+def _check_unchanged(folder: Folder, name: str, place: ReadablePath, descriptor: int, before: bytes) -> None:
+    """Raise WriteConflict if the file changed while the draft was written."""
+    if not has_name(folder, name, descriptor) or read_all(descriptor) != before:
+        raise _conflict(place, "has changed since it was read")
 
 
-def _create(folder: Folder, name: str, where: ReadablePath, content: bytes, mode: int) -> None:
-    """Make the file, complete from its first moment, unless there is one."""
+def _create(folder: Folder, name: str, place: ReadablePath, content: bytes, mode: int) -> None:
+    """Create the file with its complete content, or raise WriteConflict if it exists."""
     if folder.look(name) is not None:
-        raise _conflict(where, "already exists")
-    with drafted(folder, name, content, mode) as draft:
+        raise _conflict(place, "already exists")
+    with write_draft(folder, name, content, mode) as draft:
         try:
             folder.link(draft.name, name)
         except FileExistsError:
-            raise _conflict(where, "already exists") from None
+            raise _conflict(place, "already exists") from None
         except OSError:  # a disk without hard links
             folder.rename(draft.name, name)
-        folder.sync(above=True)
+        folder.sync(parents=True)
 
 
-def _conflict(where: ReadablePath, why: str) -> WriteConflict:
-    return WriteConflict(f"{str(_path(where))!r} {why}", remedy="Read it again and repeat the change.")
+def _conflict(place: ReadablePath, why: str) -> WriteConflict:
+    return WriteConflict(f"{str(_path(place))!r} {why}", remedy="Read it again and repeat the change.")
 
 
-def _fits(where: ReadablePath, size: int, limit: int | None) -> None:
+def _check_size(place: ReadablePath, size: int, limit: int | None) -> None:
     if limit is not None and size > limit:
         message = (
-            f"{str(_path(where))!r} would have {size:,} bytes, and no search reads a note of more than {limit:,};"
+            f"{str(_path(place))!r} would have {size:,} bytes, and no search reads a note of more than {limit:,};"
             " nothing was written."
         )
         raise WriteError(message, remedy="Write it to another note, or move a part of this note to another one.")
 
 
 @contextmanager
-def _translated(where: ReadablePath) -> Generator[None]:
+def _translate_errors(place: ReadablePath) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        file = _path(where)
+        file = _path(place)
         why = getattr(error, "strerror", None) or str(error)
         if isinstance(error, OSError) and file.is_symlink():
             message = f"{str(file)!r} is a symbolic link and is not written through"
@@ -228,14 +239,14 @@ def _write_once(descriptor: int, content: bytes) -> None:
 
 
 def _undo(descriptor: int, before: int, content: bytes) -> None:
-    """Cut off what was taken of a write, unless another program has written there too."""
+    """Cut off the part of a failed write that reached the file, unless another program has written there too."""
     os.lseek(descriptor, before, os.SEEK_SET)
     if content.startswith(os.read(descriptor, len(content) + 1)):
         os.ftruncate(descriptor, before)
 
 
-def _measure(descriptor: int) -> tuple[int, bool]:
-    """How many newlines the file has, and whether it ends without one."""
+def _count_lines(descriptor: int) -> tuple[int, bool]:
+    """Return the number of newlines in the file, and whether it ends without one."""
     lines, last = 0, b""
     while part := os.read(descriptor, READ_AHEAD):
         lines, last = lines + part.count(b"\n"), part[-1:]
@@ -243,5 +254,5 @@ def _measure(descriptor: int) -> tuple[int, bool]:
 
 
 def _encode(text: str) -> bytes:
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return whole.replace("\0", "\ufffd").encode()
+    cleaned = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return cleaned.replace("\0", "\ufffd").encode()
