@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.agent._context import OPENING, ContextPart, render, shares
+from memoriter.agent._context import OPENING, ContextPart, render, share_budget
 from memoriter.errors import UsageError
 from memoriter.workspace import local_time
 
@@ -139,7 +139,7 @@ def test_the_context_keeps_within_its_budget_and_says_what_it_leaves_out(
 
 @given(st.lists(st.integers(0, 500), max_size=5), st.integers(0, 1_000))
 def test_room_is_shared_fairly_and_none_of_it_is_wasted(lengths: list[int], room: int) -> None:
-    given_ = shares(lengths, room)
+    given_ = share_budget(lengths, room)
     assert all(share <= length for share, length in zip(given_, lengths, strict=True))
     assert sum(given_) <= room
     short = [length for share, length in zip(given_, lengths, strict=True) if share < length]

@@ -16,7 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoriter import Memory
-from memoriter.agent._flush import MOST_ATTEMPTS, Evidence, Flush, asked, flush_json, flush_of, is_no_reply, settled
+from memoriter.agent._flush import (
+    MAX_ATTEMPTS,
+    Evidence,
+    Flush,
+    flush_json,
+    is_no_reply,
+    next_request,
+    parse_flush,
+    settle,
+)
 from memoriter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -260,7 +269,7 @@ def test_a_model_that_never_answers_is_asked_once_more_and_then_not_again(at: Op
     for _ in range(10):
         clock.seconds += 60
         turns += ask(at) is not None
-    assert turns == MOST_ATTEMPTS
+    assert turns == MAX_ATTEMPTS
     assert [reason.code for reason in at().session(KEY).compact()] == ["flush_failed"]
     assert entry(home)["memoriter"]["flush"]["step"] == "failed"
     clock.seconds += 60
@@ -523,7 +532,7 @@ def test_no_cycle_is_asked_for_more_often_than_it_may(actions: list[str]) -> Non
     cycle, now, asks = 0, 0.0, dict[int, int]()
     for action in actions:
         now += 1
-        if action == "ask" and (fresh := asked(last, cycle, TODAY, now)) is not None:
+        if action == "ask" and (fresh := next_request(last, cycle, TODAY, now)) is not None:
             last, asks[cycle] = fresh, asks.get(cycle, 0) + 1
             assert (fresh.step, fresh.cycle, fresh.attempts) == ("requested", cycle, asks[cycle])
         elif action == "wait":
@@ -532,20 +541,20 @@ def test_no_cycle_is_asked_for_more_often_than_it_may(actions: list[str]) -> Non
             cycle += 1
         elif action in {"written", "silent", "no reply"} and last is not None and last.step == "requested":
             reply = {"no reply": "NO_REPLY", "silent": "I did."}.get(action)
-            last = settled(last, Evidence(action == "written", reply), now)
+            last = settle(last, Evidence(action == "written", reply), now)
             assert last.step == {"written": "written", "silent": "failed", "no reply": "nothing_to_store"}[action]
-        assert last is None or flush_of(json.loads(json.dumps(flush_json(last)))) == last
-    assert all(count <= MOST_ATTEMPTS for count in asks.values())
+        assert last is None or parse_flush(json.loads(json.dumps(flush_json(last)))) == last
+    assert all(count <= MAX_ATTEMPTS for count in asks.values())
 
 
 def test_what_was_not_asked_for_cannot_be_settled() -> None:
     with pytest.raises(UsageError, match="written, not requested"):
-        settled(Flush(0, "written", TODAY, 0.0), Evidence(grew=True), 1.0)
+        settle(Flush(0, "written", TODAY, 0.0), Evidence(grew=True), 1.0)
 
 
 @pytest.mark.parametrize("kept", [None, [], {}, {"cycle": "0"}, {"cycle": 0, "step": "odd", "path": "x", "at": 1}])
 def test_a_flush_of_another_shape_is_no_flush(kept: object) -> None:
-    assert flush_of(kept) is None
+    assert parse_flush(kept) is None
 
 
 @pytest.mark.parametrize("text", ["", "NO_REPLY and more", "no", "I wrote it. NO_REPLY"])

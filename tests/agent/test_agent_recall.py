@@ -219,7 +219,7 @@ def test_a_source_that_fails_leaves_a_reason_and_the_others_answer(at: Open) -> 
 
     session = at().session("s", audience="private")
     broken = [recall_listener(source) for source in (Failing(), Odd())]
-    around = replace(session._around, recalls=(*broken, *session._around.recalls))
+    around = replace(session._env, recalls=(*broken, *session._env.recalls))
     answer = Session("s", "private", around).recall(QUESTION)
     assert "Osaka" in answer.prepend_context
     assert [reason.code for reason in answer.reasons] == ["hook_failed", "hook_failed"]
@@ -252,7 +252,7 @@ def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> No
 
     session = at().session("s", audience="private")
     slow = replace(recall_listener(Hanging()), timeout=0.01)
-    around = replace(session._around, recalls=(slow, *session._around.recalls))
+    around = replace(session._env, recalls=(slow, *session._env.recalls))
     answers = [Session(key, "private", around).recall(QUESTION) for key in ("s", "t")]
     release.set()
     assert [answer.reasons[0].code for answer in answers] == ["hook_timeout", "hook_busy"]
@@ -271,7 +271,7 @@ def test_events_reach_the_listeners_of_plugins_with_their_session(at: Open) -> N
     from memoriter.agent import Listener
 
     session, heard = at().session("s", audience="private"), list[AgentEnd]()
-    session._around.bus.on(Listener("test", "agent_end", heard.append))
+    session._env.bus.on(Listener("test", "agent_end", heard.append))
     session.end_turn([Message("user", "hello")], success=False)
     assert heard == [AgentEnd("s", (Message("user", "hello"),), success=False, audience="private")]
     assert session.end() == ()
