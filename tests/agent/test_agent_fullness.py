@@ -1,4 +1,4 @@
-"""How full a conversation is stands at the end of its transcript."""
+"""The end of a conversation's transcript shows its context usage."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_a_half_written_line_is_passed_over(tmp_path: Path, program: str) -> Non
     file = write_transcript(tmp_path / "t.jsonl", program, 5_000)
     with file.open("ab") as opened:
         opened.write(b'{"type": "assis\xff\n\n[]\n{"type": "event_msg", "payload": null}\n{"ty')
-    found = context_usage(str(file))
-    assert found is not None
-    assert found.tokens == 5_000
+    usage = context_usage(str(file))
+    assert usage is not None
+    assert usage.tokens == 5_000
 
 
 @pytest.mark.parametrize("boundary", [{"type": "system", "subtype": "compact_boundary"}, {"type": "compacted"}])

@@ -1,4 +1,4 @@
-"""Orders to the model are withheld wherever memory puts notes before it by itself; ordinary notes are not."""
+"""Memory withholds orders to the model from the notes that it inserts; ordinary notes stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of texts that other programs and people write: nothing else moves."""
+"""Edits of files that other programs and people write change nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OBJECTS = st.dictionaries(st.text(), VALUES)
 
 @st.composite
 def json_texts(draw: Any) -> str:
-    """An object in one of the ways that programs write them."""
+    """Return a JSON object in one of the layouts that programs write."""
     indent = draw(st.sampled_from([None, 0, 2, 4, "\t"]))
     separators = draw(st.sampled_from([None, (",", ":")])) if indent is None else None
     text = json.dumps(draw(OBJECTS), indent=indent, separators=separators, ensure_ascii=draw(st.booleans()))

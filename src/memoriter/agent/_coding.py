@@ -118,9 +118,9 @@ def answer_hook(given: HookInput, session: Session, *, interactive: bool = True)
             assert_never(given.event)
 
 
-def _session_start(given: HookInput, session: Session) -> HookAnswer:
-    compacted = given.source == "compact"
-    renew = compacted or given.source == "clear"
+def _session_start(hook_input: HookInput, session: Session) -> HookAnswer:
+    compacted = hook_input.source == "compact"
+    renew = compacted or hook_input.source == "clear"
     context = session.start(renew=renew, max_chars=CONTEXT_CHARS)
     flush = session.late_flush() if compacted else None
     texts = [context.text, flush.turn.prompt if flush and flush.turn else ""]
@@ -128,15 +128,15 @@ def _session_start(given: HookInput, session: Session) -> HookAnswer:
     return HookAnswer(_context_output("SessionStart", "\n\n".join(text for text in texts if text)), reasons)
 
 
-def _stop(given: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
+def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
     """Capture the turn, and request a flush if a compaction is near."""
-    if given.again:
-        result = session.flushed(given.reply)
+    if hook_input.again:
+        result = session.flushed(hook_input.reply)
         return HookAnswer(None, result.reasons if result else ())
-    replied = [Message("assistant", given.reply)] if given.reply else []
-    reasons = session.end_turn([*session.turn_messages(), *replied])
+    answer_messages = [Message("assistant", hook_input.reply)] if hook_input.reply else []
+    reasons = session.end_turn([*session.turn_messages(), *answer_messages])
     try:
-        usage = context_usage(given.transcript) if interactive else None
+        usage = context_usage(hook_input.transcript) if interactive else None
     except PathRefused as error:
         return HookAnswer(None, (*reasons, Diagnostic(error.code, f"{error.message}.", error.remedy)))
     if usage is None:

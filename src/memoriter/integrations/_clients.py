@@ -222,7 +222,7 @@ def _edit_hooks(text: str, name: str, commands: Mapping[str, str]) -> str:
     for event in HOOKS:
         groups = _object_at(_json_text.parse(text, name), "hooks", name).get(event, [])
         if not isinstance(groups, list):
-            raise _type_error(name, f"hooks.{event}", "a list")
+            raise _wrong_type_error(name, f"hooks.{event}", "a list")
         own_hooks = _find_own_hooks(cast("list[Any]", groups))
         command = commands.get(event)
         if command is None:
@@ -265,11 +265,11 @@ def _object_at(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]
     """
     value = parent.get(key, {})
     if not isinstance(value, dict):
-        raise _type_error(name, key, "an object")
+        raise _wrong_type_error(name, key, "an object")
     return cast("dict[str, Any]", value)
 
 
-def _type_error(name: str, key: str, kind: str) -> ConfigError:
+def _wrong_type_error(name: str, key: str, kind: str) -> ConfigError:
     return ConfigError(f"{name}: {key} is not {kind}", remedy="Nothing was written. Mend the file, and try again.")
 
 
