@@ -144,6 +144,11 @@ def load_plugins(slot: str, installed: Sequence[Installed], *, home: Path, wall:
 
 
 def _check_slot(slot: str, installed: Sequence[Installed]) -> None:
+    """Check that the plugin of the slot is installed.
+
+    Raises:
+        ConfigError: the plugin is not installed.
+    """
     available = {CORE, *(plugin.name for plugin in installed)}
     if slot in available:
         return
@@ -176,5 +181,6 @@ def _register(manager: pluggy.PluginManager, name: str, plugin: object, slot: st
 
 
 def _slot_of(plugin: object) -> object:
+    """Return the slot that a plugin fills, or None."""
     function = getattr(plugin, "slot", None)
     return function() if callable(function) and hasattr(function, "memoriter_impl") else None

@@ -182,10 +182,12 @@ class HookBus:
         return results, tuple(reasons)
 
     def _listeners_for(self, event: Event) -> list[Listener]:
+        """Return the listeners of an event, the highest priority first."""
         name = event_name(event)
         return sorted((each for each in self._listeners if each.event == name), key=lambda each: -each.priority)
 
     def _wait_for(self, call: _ListenerThread, seconds: float) -> Diagnostic | None:
+        """Wait for a call, and remember its thread if it is late."""
         diagnostic = call.wait(seconds)
         if call.thread.is_alive():
             self._running[id(call.listener)] = call.thread

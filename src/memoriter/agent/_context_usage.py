@@ -14,7 +14,7 @@ from memoriter.plain_file import open_plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TAIL = 1 << 20
+TAIL_BYTES = 1 << 20
 """Bytes read from the end of a transcript; the last answer holds the total."""
 CLAUDE_RESERVE = 33_000
 """Tokens. Claude Code compacts at its window less 20,000 tokens for the answer and 13,000 as a margin."""
@@ -68,9 +68,9 @@ def _read_backwards(file: Path) -> Iterator[dict[str, Any]]:
     """Read the end of a transcript and return its entries, the last one first."""
     with open_plain(file, owned=True) as opened:
         size = opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - TAIL))
-        lines = opened.read(TAIL).split(b"\n")
-    return _parse_entries(reversed(lines if size <= TAIL else lines[1:]))
+        opened.seek(max(0, size - TAIL_BYTES))
+        lines = opened.read(TAIL_BYTES).split(b"\n")
+    return _parse_entries(reversed(lines if size <= TAIL_BYTES else lines[1:]))
 
 
 def _parse_entries(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:

@@ -244,6 +244,7 @@ class Flushing:
         return None
 
     def _stored_flush(self) -> Flush | None:
+        """Return the flush in the session's entry, if there is one."""
         return parse_flush(_own_fields(self.store.read(self.key)).get("flush"))
 
     def _snapshot_log(self, last: Flush | None, path: str, due_cycle: Callable[[Entry], int | None]) -> str:

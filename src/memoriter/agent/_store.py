@@ -103,6 +103,7 @@ def _is_expired(value: object, now: float) -> bool:
 
 
 def _to_json(entries: Entry) -> str:
+    """Return the entries as the text of the store."""
     text = json.dumps(entries, ensure_ascii=False, indent=2)
     try:
         text.encode()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SHORT_BLOCK = 12
 """Lines; in a longer block, only the lines that give an order are removed."""
-WINDOW = 4
+WINDOW_LINES = 4
 """Lines of a longer block that are checked together."""
 LONGEST_PAIR = 400
 """Characters; two adjacent blocks up to this length are also checked as one sentence."""
@@ -82,5 +82,5 @@ def _windows(start: int, end: int) -> Iterator[tuple[int, int]]:
     if end - start <= SHORT_BLOCK:
         yield start, end
         return
-    for first in range(start, end, WINDOW // 2):
-        yield first, min(end, first + WINDOW)
+    for first in range(start, end, WINDOW_LINES // 2):
+        yield first, min(end, first + WINDOW_LINES)

@@ -102,9 +102,8 @@ class Chat:
         self._pending_recall.clear()
         self._history, self._tokens = turn.messages, turn.tokens
         answer = Message("assistant", turn.reply)
-        self._record(
-            (question, at), (answer, self._session.now)
-        )  # an earlier record would let a search within the turn find the question
+        # An earlier record would let a search within the turn find the question.
+        self._record((question, at), (answer, self._session.now))
         self._messages += [question, answer]
         capture = self._session.capture([question, answer])
         self._emit_diagnostics(capture.reasons)
@@ -126,6 +125,7 @@ class Chat:
         self.close()
 
     def _run_turn(self, prompt: str) -> Turn:
+        """Run a turn; if the conversation exceeds the context window, compact it and try again."""
         try:
             return self._talk.run(prompt, self._history, self._instructions())
         except Overflow:
@@ -138,6 +138,7 @@ class Chat:
         return instructions(opening([tool.name for tool in self._tools]), self._context or "", self._summary)
 
     def _load_context(self, *, renew: bool) -> None:
+        """Read the session's context; `renew` reads the notes again."""
         context = self._session.start(renew=renew)
         self._context = context.text
         self._emit_diagnostics(context.reasons)
@@ -184,6 +185,7 @@ class Chat:
         self._emit_events([flushed(result)])
 
     def _call_tool(self, tool: Tool, params: dict[str, Any]) -> Mapping[str, Any]:
+        """Run a tool for the model. A failure becomes an answer with the error."""
         try:
             answer: Mapping[str, Any] = tool.run(self._memory, params, session_key=self._session.key)
         except Exception as error:  # noqa: BLE001 - a third-party tool; the model gets the error
@@ -192,6 +194,7 @@ class Chat:
         return neutral_data(answer)
 
     def _record(self, *messages: tuple[Message, datetime]) -> None:
+        """Append messages to the transcript."""
         try:
             for message, at in messages:
                 self.transcript.append_message(message, at)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Api = Literal["openai", "anthropic"]
 
-ADDRESSES: dict[Api, str] = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
-VARIABLES: dict[Api, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+OFFICIAL_URLS: dict[Api, str] = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+KEY_VARIABLES: dict[Api, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 INTERFACES: dict[str, Api] = {
     "openai": "openai",
     "openai-completions": "openai",
@@ -50,7 +50,7 @@ class ChatEndpoint:
     @property
     def own(self) -> bool:
         """Return whether the host is the vendor's official one."""
-        return self.host == urlsplit(ADDRESSES[self.api]).netloc
+        return self.host == urlsplit(OFFICIAL_URLS[self.api]).netloc
 
 
 def endpoint_of(
@@ -74,7 +74,7 @@ def endpoint_of(
     given_url = _check_url(base_url)
     name, model_name = _split_model(model.strip(), given_url, providers)
     entry = providers.get(name)
-    interface = entry.api if entry and entry.api else name if name in ADDRESSES else "openai"
+    interface = entry.api if entry and entry.api else name if name in OFFICIAL_URLS else "openai"
     api = INTERFACES.get(interface)
     if api is None:
         raise UsageError(
@@ -82,7 +82,9 @@ def endpoint_of(
             remedy=f"Name a service that speaks one of: {', '.join(INTERFACES)}.",
         )
     url = (
-        given_url or (_check_url(expand(entry.base_url, environ)) if entry and entry.base_url else "") or ADDRESSES[api]
+        given_url
+        or (_check_url(expand(entry.base_url, environ)) if entry and entry.base_url else "")
+        or OFFICIAL_URLS[api]
     )
     if interface == "ollama" and not url.endswith("/v1"):
         url = f"{url}/v1"
@@ -92,11 +94,11 @@ def endpoint_of(
     keyless = ChatEndpoint(api, model_name, url, "", headers, name if entry else "")
     key = expand(entry.api_key, environ).strip() if entry and entry.api_key else ""
     if not key and keyless.own:
-        key = environ.get(VARIABLES[api], "").strip()
+        key = environ.get(KEY_VARIABLES[api], "").strip()
         if not key and not headers:
             raise UsageError(
                 f"There is no key for {keyless.host}.",
-                remedy=f"Set {VARIABLES[api]}, or models.providers.{name or api}.apiKey; or give --base-url URL.",
+                remedy=f"Set {KEY_VARIABLES[api]}, or models.providers.{name or api}.apiKey; or give --base-url URL.",
             )
     return ChatEndpoint(api, model_name, url, key, headers, keyless.name)
 
@@ -104,7 +106,7 @@ def endpoint_of(
 def _split_model(model: str, base_url: str, providers: Mapping[str, ModelProvider]) -> tuple[str, str]:
     """Return the names of the service and of the model; a slash may be part of the model's name."""
     first, slash, rest = model.partition("/")
-    if slash and rest and (first in providers or first in ADDRESSES):
+    if slash and rest and (first in providers or first in OFFICIAL_URLS):
         return first, rest
     if not model or model.endswith("/"):
         raise UsageError("The model has no name.", remedy="Give --model NAME, such as anthropic/claude-sonnet-4-5.")

@@ -70,6 +70,7 @@ def apply(changes: Sequence[FileEdit], *, dry_run: bool) -> list[Outcome]:
 
 
 def _plan(change: FileEdit) -> _PlannedWrite:
+    """Compute the new text of a file and its diff, without a write."""
     target = Path(os.path.realpath(change.file))  # it may be a link into a folder of shared settings
     try:
         content = read_plain(target, LONGEST)
@@ -92,6 +93,7 @@ def _plan(change: FileEdit) -> _PlannedWrite:
 
 
 def _diff(before: str, after: str, name: str) -> str:
+    """Return the changed lines of a file, or the changed part if the file is a single line."""
     if len(before.splitlines()) == 1:  # the line is the whole file, so show only the changed part
         start = _common_prefix_length(before, after)
         end = _common_prefix_length(before[start:][::-1], after[start:][::-1])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ClientName = Literal["claude-code", "codex", "cursor", "claude-desktop"]
 Scope = Literal["user", "project"]
 
-SERVER = "memoriter"
+SERVER_NAME = "memoriter"
 """The name of the server in the configuration of every client."""
 HOOKS = {
     "SessionStart": "session-start",
@@ -195,17 +195,17 @@ def _edit_servers(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
     text = text if text.strip() else "{}\n"
     servers = _object_at(_json_text.parse(text, name), "mcpServers", name)
     if entry is None:
-        return _json_text.remove(text, ("mcpServers", SERVER))
-    if SERVER not in servers:
-        return _json_text.put(text, ("mcpServers", SERVER), dict(entry))
-    current = _object_at(servers, SERVER, name)
+        return _json_text.remove(text, ("mcpServers", SERVER_NAME))
+    if SERVER_NAME not in servers:
+        return _json_text.put(text, ("mcpServers", SERVER_NAME), dict(entry))
+    current = _object_at(servers, SERVER_NAME, name)
     for key, value in entry.items():  # other keys belong to the owner
         if key == "headers" and isinstance(current.get(key), dict):
-            text = _json_text.put(text, ("mcpServers", SERVER, key, "Authorization"), value["Authorization"])
+            text = _json_text.put(text, ("mcpServers", SERVER_NAME, key, "Authorization"), value["Authorization"])
         else:
-            text = _json_text.put(text, ("mcpServers", SERVER, key), value)
+            text = _json_text.put(text, ("mcpServers", SERVER_NAME, key), value)
     for key in _superseded_keys(entry) & current.keys():
-        text = _json_text.remove(text, ("mcpServers", SERVER, key))
+        text = _json_text.remove(text, ("mcpServers", SERVER_NAME, key))
     return text
 
 
@@ -247,6 +247,7 @@ def _find_own_hooks(groups: list[Any]) -> list[tuple[int, int, bool]]:
 
 
 def _is_own_hook(hook: Any) -> bool:
+    """Return whether a hook runs memoriter."""
     command = cast("dict[str, Any]", hook).get("command") if isinstance(hook, dict) else None
     return isinstance(command, str) and OWN_HOOK.search(command) is not None
 
@@ -276,8 +277,8 @@ def _wrong_type_error(name: str, key: str, kind: str) -> ConfigError:
 def _edit_codex(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
     """Return Codex' TOML with memoriter's server as in `entry`, or without it."""
     if entry is None:
-        return _toml_text.remove(text, name, ("mcp_servers", SERVER))
-    return _toml_text.put(text, name, ("mcp_servers", SERVER), entry, without=_superseded_keys(entry))
+        return _toml_text.remove(text, name, ("mcp_servers", SERVER_NAME))
+    return _toml_text.put(text, name, ("mcp_servers", SERVER_NAME), entry, without=_superseded_keys(entry))
 
 
 def shown(file: Path, user_home: Path) -> str:

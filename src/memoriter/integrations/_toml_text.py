@@ -77,6 +77,7 @@ def remove(text: str, name: str, path: tuple[str, str]) -> str:
 
 
 def _append_table(text: str, path: tuple[str, str], values: Mapping[str, Any]) -> str:
+    """Return the text with the table at its end."""
     import tomlkit
 
     table = tomlkit.table()
@@ -117,6 +118,11 @@ def _is_instance(value: Any, kind: type) -> bool:
 
 
 def _check_table(value: Any, name: str, key: str) -> bool:
+    """Return True if a value is a table.
+
+    Raises:
+        ConfigError: the value is not a table.
+    """
     if not hasattr(value, "keys"):
         raise ConfigError(f"{name}: {key} is not a table", remedy="Nothing was written. Mend the file, and try again.")
     return True

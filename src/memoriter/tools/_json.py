@@ -93,6 +93,7 @@ def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, An
 
 
 def hit_json(hit: Hit, *, citations: bool) -> dict[str, Any]:
+    """Return a hit; with citations, its snippet has a footer with the source."""
     fields: dict[str, Any] = {
         "path": hit.path,
         "startLine": hit.start_line,
@@ -111,6 +112,7 @@ def hit_json(hit: Hit, *, citations: bool) -> dict[str, Any]:
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the parts of a hit's score."""
     return {
         "legs": list(explanation.legs),
         "terms": list(explanation.terms),
@@ -138,6 +140,7 @@ def health_json(health: Health) -> dict[str, Any]:
 
 
 def reason_json(reason: Diagnostic) -> dict[str, str]:
+    """Return a diagnostic."""
     return {"code": reason.code, "message": reason.message, "remedy": reason.remedy}
 
 
@@ -244,6 +247,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
 
 
 def removal_json(removal: Removal) -> dict[str, Any]:
+    """Return the passages to remove from a note; `whole` is true if the file itself is removed."""
     return {
         "path": removal.path,
         "whole": removal.whole,
@@ -271,6 +275,7 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
 
 
 def skipped_json(skipped: Skipped) -> dict[str, str]:
+    """Return a skipped file with the reason."""
     return {"path": skipped.path, "reason": skipped.reason, "message": skipped.message}
 
 

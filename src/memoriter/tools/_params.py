@@ -36,11 +36,13 @@ def _number(value: Any) -> float | None:
 
 
 def _integer(value: Any) -> int | None:
+    """Return a number without its fraction."""
     number = _number(value)
     return None if number is None else math.trunc(number)
 
 
 def _day(value: Any) -> date | None:
+    """Return the day in an ISO 8601 text."""
     text = _text(value)
     try:
         return date.fromisoformat(text) if text else None
