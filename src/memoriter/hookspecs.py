@@ -1,7 +1,7 @@
-"""Every extension point, on one page.
+"""All extension points.
 
-A plugin is a package that depends on memoriter, an object (a module will do) with functions marked `@hookimpl`, and an
-entry point that names it:
+A plugin is a package that depends on memoriter. It has an object (a module is enough) with functions marked
+`@hookimpl`, and an entry point that names the object:
 
     [project.entry-points."memoriter.plugins"]
     my-plugin = "my_plugin"
@@ -12,7 +12,7 @@ entry point that names it:
     def listeners(context):
         return [Listener("my-plugin", "agent_end", keep)]
 
-What memoriter itself does for an agent comes through the same functions. A plugin that fails is left out.
+memoriter's own features for agents use the same functions. memoriter skips a plugin that fails.
 """
 
 from __future__ import annotations
@@ -72,40 +72,40 @@ GROUP = "memoriter.plugins"
 
 hookspec = pluggy.HookspecMarker("memoriter")
 hookimpl = pluggy.HookimplMarker("memoriter")
-"""Marks a function of a plugin as one of those below."""
+"""Marks a function of a plugin as an implementation of one of the functions below."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginContext:
-    """What a plugin is given."""
+    """The environment of a plugin."""
 
     memory: MemoryLike
-    """The memory it works for."""
+    """The memory that the plugin serves."""
     home: Path
-    """A folder of its own; it may not exist yet."""
+    """A folder for the plugin alone; it may not exist yet."""
     wall: Callable[[], float]
     """The clock: seconds since 1970."""
 
 
 class HookSpecs(Protocol):
-    """The functions that a plugin may have; all are optional."""
+    """The functions that a plugin can implement; all are optional."""
 
     @hookspec
     def slot(self) -> Literal["memory"]:
-        """The slot it fills: it is active only while `plugins.slots.memory` names its entry point."""
+        """Return the slot of the plugin, which is active only while `plugins.slots.memory` names its entry point."""
         ...
 
     @hookspec
     def tools(self, context: PluginContext) -> Sequence[Tool]:
-        """Tools that the agent can call."""
+        """Return tools that the agent can call."""
         ...
 
     @hookspec
     def recall_sources(self, context: PluginContext) -> Sequence[RecallSource]:
-        """Where to look for what is put before a turn."""
+        """Return the sources of passages to insert before a turn."""
         ...
 
     @hookspec
     def listeners(self, context: PluginContext) -> Sequence[Listener]:
-        """Who hears of events, such as `agent_end` to capture what was said."""
+        """Return the listeners for events, such as one for `agent_end` that captures the conversation."""
         ...

@@ -1,4 +1,4 @@
-"""The plugins that are active: those that are installed, and the one that fills the memory slot."""
+"""The active plugins: the installed ones without a slot, and the one that fills the memory slot."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 CORE = "memory-core"
 NONE = "none"
 SLOT = "memory"
-INSTALL = {"memory-lancedb": "pip install 'memoriter[longterm]'"}
-"""How to get the plugins of ours that are packages of their own."""
+INSTALL_COMMANDS = {"memory-lancedb": "pip install 'memoriter[longterm]'"}
+"""Commands that install memoriter's own plugins from packages of their own."""
 
 log = logging.getLogger(__name__)
 
 
 class Installed(NamedTuple):
-    """A plugin that some package offers; it has not been imported yet."""
+    """A plugin that a package provides; it is not imported yet."""
 
     name: str
     load: Callable[[], object]
 
 
 class MemoryCore:
-    """What memoriter does for an agent without any plugin, offered as one."""
+    """memoriter's own features for agents, as a plugin."""
 
     @hookimpl
     def slot(self) -> str:
@@ -56,7 +56,7 @@ class MemoryCore:
 
 @dataclass(slots=True)
 class Plugins:
-    """The active plugins, and why others are not."""
+    """The active plugins, and diagnostics for the skipped ones."""
 
     home: Path
     wall: Callable[[], float]
@@ -64,57 +64,62 @@ class Plugins:
     reasons: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def tools(self, memory: MemoryLike) -> tuple[Tool, ...]:
-        """Every tool the agent can call; the first of a name counts."""
+        """Return all tools that the agent can call; of several with the same name, the first."""
         named = dict[str, Tool]()
-        for owner, tool in self._offered("tools", memory, Tool):
+        for owner, tool in self._collect("tools", memory, Tool):
             if tool.name in named:
-                self._tell("plugin_conflict", f"The plugin {owner!r} offers {tool.name!r}, which is there already.")
+                self._add_diagnostic(
+                    "plugin_conflict", f"The plugin {owner!r} offers {tool.name!r}, which is there already."
+                )
             named.setdefault(tool.name, tool)
         return tuple(named.values())
 
     def recall_sources(self, memory: MemoryLike) -> tuple[RecallSource, ...]:
-        """Where to look before a turn."""
-        return tuple(source for _, source in self._offered("recall_sources", memory, object))
+        """Return the recall sources of all plugins."""
+        return tuple(source for _, source in self._collect("recall_sources", memory, object))
 
     def listeners(self, memory: MemoryLike) -> tuple[Listener, ...]:
-        """Who hears of events."""
-        return tuple(listener for _, listener in self._offered("listeners", memory, Listener))
+        """Return the listeners of all plugins."""
+        return tuple(listener for _, listener in self._collect("listeners", memory, Listener))
 
-    def _offered(self, hook: str, memory: MemoryLike, kind: type[Any]) -> list[tuple[str, Any]]:
-        """What each plugin gives, in the order of registration; one that fails gives nothing."""
-        offered = list[tuple[str, Any]]()
+    def _collect(self, hook: str, memory: MemoryLike, kind: type[Any]) -> list[tuple[str, Any]]:
+        """Return what each plugin provides for a hook, in the order of registration.
+
+        A plugin that fails provides nothing.
+        """
+        collected = list[tuple[str, Any]]()
         for impl in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
             name = impl.plugin_name
             context = PluginContext(memory, self.home / "plugins" / name, self.wall)
             try:
-                given = list(impl.function(*[context][: len(impl.argnames)]))
-                if wrong := [each for each in given if not isinstance(each, kind)]:
-                    raise TypeError(f"{hook} gave {type(wrong[0]).__name__}, not {kind.__name__}")  # noqa: TRY301
-            except Exception as error:  # noqa: BLE001 - a stranger's code
+                provided = list(impl.function(*[context][: len(impl.argnames)]))
+                if invalid := [each for each in provided if not isinstance(each, kind)]:
+                    raise TypeError(f"{hook} gave {type(invalid[0]).__name__}, not {kind.__name__}")  # noqa: TRY301
+            except Exception as error:  # noqa: BLE001 - third-party code
                 self.leave_out(name, error)
                 continue
-            offered += [(name, each) for each in given]
-        return offered
+            collected += [(name, each) for each in provided]
+        return collected
 
     def leave_out(self, name: str, error: Exception) -> None:
-        """Remember that a plugin is not active, and why."""
+        """Log that a plugin is skipped, and keep a diagnostic with the reason."""
         log.warning("plugin %s failed", name, exc_info=error)
-        self._tell("plugin_failed", f"The plugin {name!r} is left out: {type(error).__name__}: {error}")
+        self._add_diagnostic("plugin_failed", f"The plugin {name!r} is left out: {type(error).__name__}: {error}")
 
-    def _tell(self, code: DiagnosticCode, message: str) -> None:
+    def _add_diagnostic(self, code: DiagnosticCode, message: str) -> None:
         reason = Diagnostic(code, message, "Update the plugin, or remove its package.")
         if reason not in self.reasons:
             self.reasons.append(reason)
 
 
 def load_plugins(slot: str, installed: Sequence[Installed], *, home: Path, wall: Callable[[], float]) -> Plugins:
-    """The plugins that are to be active.
+    """Load and return the active plugins.
 
     Args:
         slot: `plugins.slots.memory`: `memory-core`, the name of an installed plugin, or `none` for no plugin at all.
-        installed: what packages offer.
+        installed: the plugins that packages provide.
         home: memoriter's home.
-        wall: the clock.
+        wall: the clock; seconds since 1970.
 
     Raises:
         ConfigError: the slot names a plugin that is not installed, or that cannot be loaded.
@@ -125,7 +130,7 @@ def load_plugins(slot: str, installed: Sequence[Installed], *, home: Path, wall:
     if slot == NONE:
         return plugins
     _check_slot(slot, installed)
-    # pluggy goes from the last to the first: memory-core leads, the others follow by name.
+    # pluggy calls the last registration first: memory-core, then the others by name.
     for name, load in (*sorted(installed, reverse=True), Installed(CORE, MemoryCore)):
         try:
             _register(manager, name, load(), slot)
@@ -140,16 +145,25 @@ def load_plugins(slot: str, installed: Sequence[Installed], *, home: Path, wall:
 
 
 def _check_slot(slot: str, installed: Sequence[Installed]) -> None:
-    known = {CORE, *(plugin.name for plugin in installed)}
-    if slot in known:
+    """Check that the plugin of the slot is installed.
+
+    Raises:
+        ConfigError: the plugin is not installed.
+    """
+    available = {CORE, *(plugin.name for plugin in installed)}
+    if slot in available:
         return
-    line = INSTALL.get(slot, "")
-    remedy = f"Run: {line}" if line else f"Install the package that has it, or name one of: {', '.join(sorted(known))}."
+    command = INSTALL_COMMANDS.get(slot, "")
+    remedy = (
+        f"Run: {command}"
+        if command
+        else f"Install the package that has it, or name one of: {', '.join(sorted(available))}."
+    )
     raise ConfigError(f"plugins.slots.memory names {slot!r}, which is not installed.", remedy=remedy)
 
 
 def _register(manager: pluggy.PluginManager, name: str, plugin: object, slot: str) -> None:
-    """Make the plugin active, unless it fills a slot that names another."""
+    """Register a plugin, unless it fills a slot for which another plugin is configured."""
     if isinstance(plugin, type):
         plugin = cast("Callable[[], object]", plugin)()
     fills = _slot_of(plugin)
@@ -168,5 +182,6 @@ def _register(manager: pluggy.PluginManager, name: str, plugin: object, slot: st
 
 
 def _slot_of(plugin: object) -> object:
+    """Return the slot that a plugin fills, or None."""
     function = getattr(plugin, "slot", None)
     return function() if callable(function) and hasattr(function, "memoriter_impl") else None

@@ -1,4 +1,4 @@
-"""A workspace with notes, a home of its own, and a memory of them by the provider for tests."""
+"""Fixtures: a workspace with notes, a home folder, and a memory of them with the `fake` provider."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def memory(notes: Path, home: Path) -> Iterator[Memory]:
 
 @dataclass
 class Clock:
-    """The time, as a test says."""
+    """A clock that tests set."""
 
     seconds: float = 0.0
 
@@ -56,7 +56,7 @@ class Clock:
         return self.seconds
 
     def set(self, moment: str) -> None:
-        """An ISO moment with its offset."""
+        """Set the clock to an ISO time with a UTC offset."""
         self.seconds = datetime.fromisoformat(moment).timestamp()
 
 
@@ -69,7 +69,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def at(notes: Path, home: Path, clock: Clock) -> Iterator[Callable[..., Memory]]:
-    """Opens the memory as a new process would, with the clock of the test; keys of `agents.defaults` may be given."""
+    """Return a function that opens the memory like a new process, with the test's clock and keys of
+    `agents.defaults`.
+    """
     opened = list[Memory]()
 
     def open_memory(**defaults: str) -> Memory:

@@ -1,4 +1,4 @@
-"""Events reach their listeners in order, and no listener can stop a turn."""
+"""Listeners receive events in order, and no listener can stop a turn."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def test_what_is_added_comes_by_priority_and_then_in_the_order_of_registration(p
 
 
 def test_listeners_before_a_turn_run_one_after_the_other() -> None:
-    running, seen = threading.Semaphore(1), list[str]()
+    running, order = threading.Semaphore(1), list[str]()
 
     def call(event: BeforeAgentStart) -> None:
         assert running.acquire(blocking=False)
-        seen.append(event.prompt)
+        order.append(event.prompt)
         running.release()
 
     answer = bus(*(Listener(f"l{n}", "before_agent_start", call) for n in range(5))).ask(TURN)
-    assert (answer.prepend_context, answer.reasons, seen) == ("", (), [TURN.prompt] * 5)
+    assert (answer.prepend_context, answer.reasons, order) == ("", (), [TURN.prompt] * 5)
 
 
 def test_observers_run_at_the_same_time() -> None:
@@ -59,12 +59,12 @@ def test_observers_run_at_the_same_time() -> None:
 
 
 def test_a_listener_hears_only_of_its_own_event() -> None:
-    heard = list[str]()
+    events = list[str]()
     names = ("session_start", "before_agent_start", "agent_end", "before_compaction", "session_end")
-    listening = bus(*(Listener(name, name, lambda event: heard.append(event_name(event))) for name in names))
+    listening = bus(*(Listener(name, name, lambda event: events.append(event_name(event))) for name in names))
     for event in (SessionStart("s"), TURN, DONE, BeforeCompaction("s"), SessionEnd("s")):
         listening.ask(event) if isinstance(event, BeforeAgentStart) else listening.tell(event)
-    assert heard == list(names)
+    assert events == list(names)
 
 
 def exit_now(_: object) -> None:

@@ -1,4 +1,4 @@
-"""What a session knows from its beginning, and that it stays the same to the byte."""
+"""The context at the start of a session, and its stability to the byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.agent._context import OPENING, ContextPart, render, shares
+from memoriter.agent._context import OPENING, ContextPart, render, share_budget
 from memoriter.errors import UsageError
 from memoriter.workspace import local_time
 
@@ -36,9 +36,9 @@ def test_the_owner_alone_gets_the_long_term_memory_and_two_days_of_logs(at: Open
     log(notes, "2026-02-09", "- Bought a kettle.\n")
     log(notes, "2026-02-08", "- Too long ago.\n")
     text = at().session("s", audience="private").start().text
-    found = [text.find(words) for words in ("PostgreSQL", "Bought a kettle", "Standup moved")]
-    assert -1 not in found
-    assert found == sorted(found)
+    positions = [text.find(words) for words in ("PostgreSQL", "Bought a kettle", "Standup moved")]
+    assert -1 not in positions
+    assert positions == sorted(positions)
     assert "Too long ago" not in text
     assert "Osaka" not in text
 
@@ -59,15 +59,15 @@ def test_without_notes_there_is_nothing_to_say(at: Open) -> None:
 
 def test_the_context_stays_the_same_to_the_byte_over_fifty_turns_with_writes(at: Open, clock: Clock) -> None:
     at().remember("The first entry.")
-    seen = set[str]()
+    contexts = set[str]()
     for turn in range(50):
         memory = at()
-        seen.add(memory.session("s", audience="private").start().text)
+        contexts.add(memory.session("s", audience="private").start().text)
         memory.remember(f"Entry {turn} of the day.")
         memory.remember(f"Fact {turn}.", to="long-term")
         clock.seconds += 3600
-    assert len(seen) == 1
-    assert "Entry 49" not in seen.pop()
+    assert len(contexts) == 1
+    assert "Entry 49" not in contexts.pop()
     assert "Entry 49" in at().session("another", audience="private").start().text
     assert "Entry 49" in at().session("s", audience="private").start(renew=True).text
     assert "Entry 49" in at().session("s", audience="private").start().text
@@ -139,13 +139,13 @@ def test_the_context_keeps_within_its_budget_and_says_what_it_leaves_out(
 
 @given(st.lists(st.integers(0, 500), max_size=5), st.integers(0, 1_000))
 def test_room_is_shared_fairly_and_none_of_it_is_wasted(lengths: list[int], room: int) -> None:
-    given_ = shares(lengths, room)
-    assert all(share <= length for share, length in zip(given_, lengths, strict=True))
-    assert sum(given_) <= room
-    short = [length for share, length in zip(given_, lengths, strict=True) if share < length]
+    granted = share_budget(lengths, room)
+    assert all(share <= length for share, length in zip(granted, lengths, strict=True))
+    assert sum(granted) <= room
+    short = [length for share, length in zip(granted, lengths, strict=True) if share < length]
     if short:
-        assert room - sum(given_) < len(lengths)
-        cut = [share for share, length in zip(given_, lengths, strict=True) if share < length]
+        assert room - sum(granted) < len(lengths)
+        cut = [share for share, length in zip(granted, lengths, strict=True) if share < length]
         assert max(cut) - min(cut) <= 1
 
 
@@ -181,10 +181,10 @@ def test_a_damaged_snapshot_is_made_anew(at: Open, home: Path, damage: str) -> N
 
 def test_a_recall_that_came_first_does_not_leave_the_session_without_its_context(at: Open) -> None:
     memory = at()
-    asked = "When does the Osaka trip start from Kansai airport?"
-    assert "Osaka" in memory.session("s", audience="private").recall(asked).prepend_context
+    question = "When does the Osaka trip start from Kansai airport?"
+    assert "Osaka" in memory.session("s", audience="private").recall(question).prepend_context
     assert "PostgreSQL" in memory.session("s", audience="private").start().text
-    assert memory.session("s", audience="private").recall(asked).prepend_context.count("Osaka") == 0
+    assert memory.session("s", audience="private").recall(question).prepend_context.count("Osaka") == 0
 
 
 def test_snapshots_of_sessions_long_over_are_removed(at: Open, home: Path, clock: Clock) -> None:

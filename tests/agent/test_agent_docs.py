@@ -1,4 +1,4 @@
-"""What the page about agents shows is what runs."""
+"""The examples on the page about agents run as shown."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def test_the_settings_of_claude_code_name_every_hook() -> None:
 def test_the_program_runs(notes: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORITER_HOME", str(home))
     code, _ = blocks("python")
-    asked = list[str]()
+    prompts = list[str]()
 
     def ask_the_model(system_prompt: str, before: str, message: str) -> str:
-        asked.append(message)
+        prompts.append(message)
         return "NO_REPLY"
 
     names: dict[str, Any] = {"ask_the_model": ask_the_model, "tokens_so_far": 180_000}
     exec(code.replace("~/notes", str(notes)), names)
     assert "PostgreSQL" in names["system_prompt"]
     assert "Osaka" in names["before"]
-    assert (len(asked), names["result"].step) == (2, "nothing_to_store")
+    assert (len(prompts), names["result"].step) == (2, "nothing_to_store")
 
 
 def test_the_plugin_runs(memory: Memory, home: Path) -> None:

@@ -1,4 +1,4 @@
-"""Before a conversation is compacted the agent writes down what must last, whatever the model makes of the request."""
+"""Before a compaction, the agent writes down lasting facts, whatever the model makes of the request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoriter import Memory
-from memoriter.agent._flush import MOST_ATTEMPTS, Evidence, Flush, asked, flush_json, flush_of, is_no_reply, settled
+from memoriter.agent._flush import (
+    MAX_ATTEMPTS,
+    Evidence,
+    Flush,
+    flush_json,
+    is_no_reply,
+    next_request,
+    parse_flush,
+    settle,
+)
 from memoriter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -128,9 +137,9 @@ def overwrite(log: Path) -> None:
 
 
 def replace_and_rename(log: Path) -> None:
-    fresh = log.with_suffix(".tmp")
-    fresh.write_text("- We ship on Friday.\n", encoding="utf-8")
-    fresh.replace(log)
+    temporary = log.with_suffix(".tmp")
+    temporary.write_text("- We ship on Friday.\n", encoding="utf-8")
+    temporary.replace(log)
 
 
 def delete(log: Path) -> None:
@@ -147,10 +156,10 @@ def test_what_a_model_overwrites_is_told_with_a_copy_and_the_log_is_left_as_it_i
     before = log.read_bytes()
     assert ask(at) is not None
     misbehave(log)
-    left = log.read_bytes() if log.exists() else None
+    after = log.read_bytes() if log.exists() else None
     result = finish(at, "Done.")
     assert result.step == step
-    assert (log.read_bytes() if log.exists() else None) == left
+    assert (log.read_bytes() if log.exists() else None) == after
     reason = next(reason for reason in result.reasons if reason.code == "flush_changed")
     assert f"{gone} {'is' if gone == 1 else 'are'} gone or changed" in reason.message
     copy = copy_named_in(reason.remedy)
@@ -187,19 +196,19 @@ def test_a_model_that_writes_elsewhere_has_failed_and_it_is_said_where(
 def test_a_model_that_repeats_itself_has_written_nothing_new_and_its_line_stays(at: Open, log: Path) -> None:
     assert ask(at) is not None
     append(log, "- Standup moved to ten.\n")
-    left = log.read_bytes()
+    after = log.read_bytes()
     assert finish(at, "NO_REPLY").step == "nothing_to_store"
-    assert log.read_bytes() == left
+    assert log.read_bytes() == after
 
 
 def test_an_entry_that_stands_within_an_older_one_is_new(at: Open, log: Path) -> None:
     append(log, "- Do not ship release 2.4 before the audit.\n")
     assert ask(at) is not None
     append(log, "- ship release 2.4 before the audit.\n")
-    left = log.read_bytes()
+    after = log.read_bytes()
     result = finish(at, "NO_REPLY")
     assert (result.step, result.new, result.reasons) == ("written", 1, ())
-    assert log.read_bytes() == left
+    assert log.read_bytes() == after
 
 
 def test_lines_that_remember_acknowledged_before_the_settling_stay(notes: Path, home: Path) -> None:
@@ -212,7 +221,11 @@ def test_lines_that_remember_acknowledged_before_the_settling_stay(notes: Path, 
             memory.remember(text)
         result = session.flushed("NO_REPLY")
         assert result is not None
-        assert (result.step, result.new, result.reasons) == ("written", 3, ())  # the log grew, whoever wrote to it
+        assert (result.step, result.new, result.reasons) == (
+            "written",
+            3,
+            (),
+        )  # the log grew; it does not matter who wrote to it
         (log,) = (notes / "memory").glob("2*.md")
         assert all(f"- {text}\n" in log.read_text(encoding="utf-8") for text in kept)
 
@@ -222,11 +235,11 @@ def test_what_the_owner_edits_meanwhile_stays_and_is_told(at: Open, log: Path, h
     assert ask(at) is not None
     text = log.read_text(encoding="utf-8")
     log.write_text(text.replace("## Money\n\n", "").replace("900", "950").replace("- The PIN is 4711.\n", ""), "utf-8")
-    left = log.read_bytes()
+    after = log.read_bytes()
     result = finish(at, "NO_REPLY")
     assert (result.step, [reason.code for reason in result.reasons]) == ("written", ["flush_changed"])
     assert "3 are gone or changed" in result.reasons[0].message
-    assert log.read_bytes() == left
+    assert log.read_bytes() == after
 
 
 def test_a_copy_that_is_kept_survives_the_next_flush_and_goes_after_a_month(
@@ -260,7 +273,7 @@ def test_a_model_that_never_answers_is_asked_once_more_and_then_not_again(at: Op
     for _ in range(10):
         clock.seconds += 60
         turns += ask(at) is not None
-    assert turns == MOST_ATTEMPTS
+    assert turns == MAX_ATTEMPTS
     assert [reason.code for reason in at().session(KEY).compact()] == ["flush_failed"]
     assert entry(home)["memoriter"]["flush"]["step"] == "failed"
     clock.seconds += 60
@@ -270,7 +283,7 @@ def test_a_model_that_never_answers_is_asked_once_more_and_then_not_again(at: Op
 def test_what_was_written_before_a_crash_counts(at: Open, log: Path, clock: Clock, home: Path) -> None:
     assert ask(at) is not None
     append(log, "- We ship on Friday.\n")
-    clock.seconds += 60  # the process dies here; the next one asks again
+    clock.seconds += 60  # the process dies here; the next one repeats the request
     assert ask(at) is None
     assert entry(home)["memoriter"]["flush"]["step"] == "written"
 
@@ -292,7 +305,7 @@ def test_a_log_overwritten_before_a_crash_is_told_after_it(at: Open, log: Path, 
 def test_what_the_next_request_finds_overwritten_is_told_with_it(at: Open, log: Path, clock: Clock) -> None:
     assert ask(at) is not None
     overwrite(log)
-    clock.seconds += 60  # the process dies here; the next one settles what it finds
+    clock.seconds += 60  # the process dies here; the next one settles the flush
     answer = at().session(KEY).flush(FULL)
     assert (answer.turn, [reason.code for reason in answer.reasons]) == (None, ["flush_changed"])
 
@@ -344,9 +357,9 @@ def test_openclaws_keys_and_other_sessions_are_left_as_they_are(at: Open, home: 
     assert ask(at, None) is not None
     append(log, "- We ship on Friday.\n")
     assert finish(at).step == "written"
-    found = entry(home)
-    assert found["memoryFlushCompactionCount"] == found["compactionCount"] == 3
-    assert {name: found[name] for name in ("sessionId", "totalTokens", "skillsSnapshot")} == {
+    stored = entry(home)
+    assert stored["memoryFlushCompactionCount"] == stored["compactionCount"] == 3
+    assert {name: stored[name] for name in ("sessionId", "totalTokens", "skillsSnapshot")} == {
         name: theirs[KEY][name] for name in ("sessionId", "totalTokens", "skillsSnapshot")
     }
     assert entry(home, "agent:main:other") == theirs["agent:main:other"]
@@ -459,7 +472,7 @@ cycles = st.lists(st.tuples(deeds, st.sampled_from([None, "NO_REPLY", "Done."]))
 
 
 def act_on(log: Path, memory: Memory, deed: str, text: str) -> None:
-    """What a model, the owner and other programs do to a log."""
+    """Change a log like a model, the owner or another program."""
     there = log.read_text(encoding="utf-8") if log.exists() else ""
     match deed:
         case "append":
@@ -498,12 +511,12 @@ def test_settling_never_changes_a_byte_of_the_log_whatever_was_done_to_it(
         other.flush(FULL)
         for deed, text in done:
             act_on(log, memory, deed, text)
-        left = log.read_bytes() if log.exists() else None
+        after = log.read_bytes() if log.exists() else None
         result = session.flushed(reply)
         assert result is not None
-        assert (log.read_bytes() if log.exists() else None) == left
+        assert (log.read_bytes() if log.exists() else None) == after
         changed = [reason for reason in result.reasons if reason.code == "flush_changed"]
-        rows = set((left or b"").split(b"\n"))
+        rows = set((after or b"").split(b"\n"))
         if any(row.strip() and row not in rows for row in before.split(b"\n")):
             assert changed
         if changed:
@@ -511,7 +524,7 @@ def test_settling_never_changes_a_byte_of_the_log_whatever_was_done_to_it(
         other.flushed(reply)
         session.compact()
         other.compact()
-        assert (log.read_bytes() if log.exists() else None) == left
+        assert (log.read_bytes() if log.exists() else None) == after
 
 
 steps = st.lists(st.sampled_from(["ask", "written", "silent", "no reply", "compact", "wait"]), max_size=30)
@@ -523,29 +536,29 @@ def test_no_cycle_is_asked_for_more_often_than_it_may(actions: list[str]) -> Non
     cycle, now, asks = 0, 0.0, dict[int, int]()
     for action in actions:
         now += 1
-        if action == "ask" and (fresh := asked(last, cycle, TODAY, now)) is not None:
-            last, asks[cycle] = fresh, asks.get(cycle, 0) + 1
-            assert (fresh.step, fresh.cycle, fresh.attempts) == ("requested", cycle, asks[cycle])
+        if action == "ask" and (request := next_request(last, cycle, TODAY, now)) is not None:
+            last, asks[cycle] = request, asks.get(cycle, 0) + 1
+            assert (request.step, request.cycle, request.attempts) == ("requested", cycle, asks[cycle])
         elif action == "wait":
             now += 60
         elif action == "compact":
             cycle += 1
         elif action in {"written", "silent", "no reply"} and last is not None and last.step == "requested":
             reply = {"no reply": "NO_REPLY", "silent": "I did."}.get(action)
-            last = settled(last, Evidence(action == "written", reply), now)
+            last = settle(last, Evidence(action == "written", reply), now)
             assert last.step == {"written": "written", "silent": "failed", "no reply": "nothing_to_store"}[action]
-        assert last is None or flush_of(json.loads(json.dumps(flush_json(last)))) == last
-    assert all(count <= MOST_ATTEMPTS for count in asks.values())
+        assert last is None or parse_flush(json.loads(json.dumps(flush_json(last)))) == last
+    assert all(count <= MAX_ATTEMPTS for count in asks.values())
 
 
 def test_what_was_not_asked_for_cannot_be_settled() -> None:
     with pytest.raises(UsageError, match="written, not requested"):
-        settled(Flush(0, "written", TODAY, 0.0), Evidence(grew=True), 1.0)
+        settle(Flush(0, "written", TODAY, 0.0), Evidence(grew=True), 1.0)
 
 
 @pytest.mark.parametrize("kept", [None, [], {}, {"cycle": "0"}, {"cycle": 0, "step": "odd", "path": "x", "at": 1}])
 def test_a_flush_of_another_shape_is_no_flush(kept: object) -> None:
-    assert flush_of(kept) is None
+    assert parse_flush(kept) is None
 
 
 @pytest.mark.parametrize("text", ["", "NO_REPLY and more", "no", "I wrote it. NO_REPLY"])

@@ -1,4 +1,4 @@
-"""How full a conversation is stands at the end of its transcript."""
+"""The end of a conversation's transcript shows its context usage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hook_inputs import PROGRAMS, write_transcript
-from memoriter.agent._context_usage import TAIL, ContextUsage, context_usage
+from memoriter.agent._context_usage import TAIL_BYTES, ContextUsage, context_usage
 from memoriter.errors import PathRefused
 from odd_files import KINDS, longer_than_memory, posix_only
 
@@ -35,9 +35,9 @@ def test_a_half_written_line_is_passed_over(tmp_path: Path, program: str) -> Non
     file = write_transcript(tmp_path / "t.jsonl", program, 5_000)
     with file.open("ab") as opened:
         opened.write(b'{"type": "assis\xff\n\n[]\n{"type": "event_msg", "payload": null}\n{"ty')
-    found = context_usage(str(file))
-    assert found is not None
-    assert found.tokens == 5_000
+    usage = context_usage(str(file))
+    assert usage is not None
+    assert usage.tokens == 5_000
 
 
 @pytest.mark.parametrize("boundary", [{"type": "system", "subtype": "compact_boundary"}, {"type": "compacted"}])
@@ -52,7 +52,7 @@ def test_of_a_large_transcript_only_the_end_is_read(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     line = json.dumps({"type": "assistant", "message": {"usage": {"input_tokens": 9}}}) + "\n"
     filler = json.dumps({"type": "user", "message": "x" * 1000}) + "\n"
-    file.write_text(line + filler * (TAIL // len(filler) + 1), encoding="utf-8")
+    file.write_text(line + filler * (TAIL_BYTES // len(filler) + 1), encoding="utf-8")
     assert context_usage(str(file)) is None
     with file.open("a", encoding="utf-8") as opened:
         opened.write(line)

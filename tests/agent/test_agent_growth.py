@@ -1,4 +1,4 @@
-"""What is new in a log and what is gone from it is decided by equality alone."""
+"""Equality alone decides which entries of a log are new and which lines are gone."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def rows_of(text: str) -> list[str]:
 @given(logs, logs)
 def test_gone_are_the_lines_that_are_there_less_often(before: str, after: str) -> None:
     missing = Counter(rows_of(before)) - Counter(rows_of(after))
-    found = log_difference(before, after)
+    difference = log_difference(before, after)
     if after.startswith(before):
-        assert found.gone == ()
+        assert difference.gone == ()
     else:
-        assert Counter(found.gone) == missing
+        assert Counter(difference.gone) == missing
 
 
 @given(logs, logs)
 def test_what_is_appended_is_new_unless_an_equal_entry_was_there(before: str, added: str) -> None:
     start = before if not before or before.endswith("\n") else before + "\n"
-    found = log_difference(start, f"{start}\n# Later\n{added}")
-    assert found.gone == ()
-    fresh = {"\n".join(entry) for entry in log_entries(f"# Later\n{added}") if not entry[0].startswith("#")}
-    assert set(found.new) == fresh - {"\n".join(entry) for entry in log_entries(start)}
+    difference = log_difference(start, f"{start}\n# Later\n{added}")
+    assert difference.gone == ()
+    appended = {"\n".join(entry) for entry in log_entries(f"# Later\n{added}") if not entry[0].startswith("#")}
+    assert set(difference.new) == appended - {"\n".join(entry) for entry in log_entries(start)}
 
 
 @given(logs)
@@ -51,8 +51,8 @@ def test_a_log_that_is_the_same_has_nothing_new_and_nothing_gone(log: str) -> No
 @given(st.permutations(["- a", "* b", "1. c", "## Work", "- The ledger stays on it."]))
 def test_an_entry_that_only_moved_is_neither_new_nor_gone(rows: list[str]) -> None:
     before = "- a\n* b\n1. c\n## Work\n- The ledger stays on it.\n"
-    found = log_difference(before, "\n".join(rows) + "\n")
-    assert (found.new, found.gone) == ((), ())
+    difference = log_difference(before, "\n".join(rows) + "\n")
+    assert (difference.new, difference.gone) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_an_entry_that_only_moved_is_neither_new_nor_gone(rows: list[str]) -> No
     ],
 )
 def test_what_became_of_a_log(after: str, new: int, gone: int) -> None:
-    found = log_difference(BEFORE, after)
-    assert (len(found.new), len(found.gone)) == (new, gone)
+    difference = log_difference(BEFORE, after)
+    assert (len(difference.new), len(difference.gone)) == (new, gone)
 
 
 def test_a_last_line_that_goes_on_is_new_and_not_gone() -> None:
-    found = log_difference(BEFORE[:-1], BEFORE[:-1] + " Since June.\n")
-    assert (found.new, found.gone) == (("- The ledger stays on PostgreSQL 16. Since June.",), ())
+    difference = log_difference(BEFORE[:-1], BEFORE[:-1] + " Since June.\n")
+    assert (difference.new, difference.gone) == (("- The ledger stays on PostgreSQL 16. Since June.",), ())
 
 
 def test_an_entry_of_lines_that_stood_in_others_is_new() -> None:
@@ -94,8 +94,8 @@ def test_an_entry_of_lines_that_stood_in_others_is_new() -> None:
 
 def test_bytes_that_are_no_text_are_compared() -> None:
     before = b"- caf\xe9\n".decode("utf-8", "surrogateescape")
-    found = log_difference(before, b"- caf\xe8\n".decode("utf-8", "surrogateescape"))
-    assert (len(found.new), found.gone) == (1, ("- caf\udce9",))
+    difference = log_difference(before, b"- caf\xe8\n".decode("utf-8", "surrogateescape"))
+    assert (len(difference.new), difference.gone) == (1, ("- caf\udce9",))
 
 
 def test_an_entry_keeps_its_continuation() -> None:

@@ -1,4 +1,4 @@
-"""Where a session keeps or reads a file, there may be a pipe, a device or a link: nothing hangs, nothing leaks."""
+"""A pipe, a device or a link in place of a session's file neither blocks the session nor leaks data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ odd = pytest.mark.parametrize("make", KINDS)
 
 
 def put(make: Make, file: Path) -> None:
-    """Put something else in the place of a file."""
+    """Replace a file by something else."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.is_file():
         file.unlink()
@@ -102,12 +102,12 @@ def test_a_store_of_sessions_that_is_no_plain_file_is_told(at: Open, home: Path,
 @odd
 def test_a_context_that_is_no_plain_file_is_told_and_the_session_goes_on(at: Open, home: Path, make: Make) -> None:
     text = at().session(KEY, audience="private").start().text
-    (context,) = kept(home, "contexts")
-    put(make, context)
+    (file,) = kept(home, "contexts")
+    put(make, file)
     session = at().session(KEY, audience="private")
-    found = session.start()
-    assert found.text == text
-    assert [reason.remedy for reason in found.reasons] == ["The context may change within this session."]
+    context = session.start()
+    assert context.text == text
+    assert [reason.remedy for reason in context.reasons] == ["The context may change within this session."]
     session.recall("Why did we choose PostgreSQL for the ledger?")
     session.compact()
     assert holding_the_secret(home) == []

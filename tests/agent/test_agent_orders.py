@@ -1,4 +1,4 @@
-"""Orders to the model are withheld wherever memory puts notes before it by itself; ordinary notes are not."""
+"""Memory withholds orders to the model from the notes that it inserts; ordinary notes stay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from memoriter.agent import RecallPassage, quote
 from memoriter.agent._guard import gives_orders
-from memoriter.agent._withhold import sifted
+from memoriter.agent._withhold import withhold_orders
 from memoriter.tools import APPEND
 from order_samples import INNOCENT, ORDERS
 
@@ -53,7 +53,7 @@ def test_a_session_begins_without_the_orders_of_its_notes_and_says_how_many_are_
     ],
 )
 def test_an_order_over_several_lines_is_one(text: str) -> None:
-    shown, _ = sifted(text, "MEMORY.md", "beginning", 10_000)
+    shown, _ = withhold_orders(text, "MEMORY.md", "beginning", 10_000)
     assert "previous" not in shown
     assert "[Withheld: " in shown
 

@@ -1,4 +1,4 @@
-"""A package adds to an agent's memory without a line changed here; a slot names who serves."""
+"""A package extends an agent's memory without a change here, and the slot selects the active plugin."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ class Watching:
 
 
 def loaded(home: Path, slot: str, **plugins: object) -> Any:
-    found = [Installed(name.replace("_", "-"), lambda plugin=plugin: plugin) for name, plugin in plugins.items()]
-    return load_plugins(slot, found, home=home, wall=time.time)
+    installed = [Installed(name.replace("_", "-"), lambda plugin=plugin: plugin) for name, plugin in plugins.items()]
+    return load_plugins(slot, installed, home=home, wall=time.time)
 
 
 def offered(plugins: Any, memory: Memory) -> list[str]:
@@ -143,17 +143,17 @@ def test_a_plugin_that_fails_is_left_out_and_the_others_stay(memory: Memory, hom
     def unimportable() -> object:
         raise ImportError("no module named 'nothing'")
 
-    found = [
+    installed = [
         Installed("broken", Broken),
         Installed("gone", unimportable),
         Installed("misspelt", Misspelt),
         Installed("watching", Watching),
     ]
-    plugins = load_plugins("memory-core", found, home=home, wall=time.time)
+    plugins = load_plugins("memory-core", installed, home=home, wall=time.time)
     assert offered(plugins, memory)[:2] == CORE_TOOLS
     assert [listener.name for listener in plugins.listeners(memory)] == ["watching"]
-    told = " ".join(reason.message for reason in plugins.reasons)
-    assert all(word in told for word in ("no disk", "gave str", "nothing", "misspelt"))
+    messages = " ".join(reason.message for reason in plugins.reasons)
+    assert all(word in messages for word in ("no disk", "gave str", "nothing", "misspelt"))
 
 
 def test_a_session_begins_by_telling_which_plugins_are_left_out(

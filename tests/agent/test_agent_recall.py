@@ -1,4 +1,4 @@
-"""What is put before a turn: only what matches, quoted, within a budget, and never twice."""
+"""The text inserted before a turn: only matching passages, quoted, within a budget, and never repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUESTION = "When does the Osaka trip start from Kansai airport?"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Words alone: what matches does not depend on a model."""
+    """Configure keyword search only, so that matches do not depend on a model."""
     folder = tmp_path / "home"
     folder.mkdir()
     (folder / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}')
@@ -58,9 +58,9 @@ def test_where_nothing_matches_nothing_is_added(session: Session, prompt: str) -
 
 def test_what_is_only_related_is_not_added(at: Open, notes: Path) -> None:
     memory = at()
-    asked = "Which hotel in Osaka did we book for the second night?"
-    assert memory.search(asked).outcome != "match"
-    assert memory.session("s", audience="private").recall(asked).prepend_context == ""
+    question = "Which hotel in Osaka did we book for the second night?"
+    assert memory.search(question).outcome != "match"
+    assert memory.session("s", audience="private").recall(question).prepend_context == ""
 
 
 def test_what_was_recalled_is_not_repeated_until_a_compaction(at: Open) -> None:
@@ -74,12 +74,12 @@ def test_what_was_recalled_is_not_repeated_until_a_compaction(at: Open) -> None:
 
 
 def test_what_the_session_was_given_at_its_beginning_is_not_repeated(at: Open) -> None:
-    asked = "Why did we choose PostgreSQL for the ledger?"
+    question = "Why did we choose PostgreSQL for the ledger?"
     session = at().session("s", audience="private")
-    assert "PostgreSQL" in session.recall(asked).prepend_context
+    assert "PostgreSQL" in session.recall(question).prepend_context
     session = at().session("t", audience="private")
     assert "PostgreSQL" in session.start().text
-    assert session.recall(asked).prepend_context == ""
+    assert session.recall(question).prepend_context == ""
 
 
 def test_what_the_model_still_sees_of_the_conversation_is_not_repeated(session: Session) -> None:
@@ -93,9 +93,9 @@ def test_what_the_model_still_sees_of_the_conversation_is_not_repeated(session: 
 
 def test_others_never_get_what_is_for_the_owner_alone(at: Open) -> None:
     memory = at()
-    asked = "Why did we choose PostgreSQL for the ledger?"
-    assert "PostgreSQL" in memory.session("s", audience="private").recall(asked).prepend_context
-    assert memory.session("s").recall(asked).prepend_context == ""
+    question = "Why did we choose PostgreSQL for the ledger?"
+    assert "PostgreSQL" in memory.session("s", audience="private").recall(question).prepend_context
+    assert memory.session("s").recall(question).prepend_context == ""
     assert "Osaka" in memory.session("s").recall(QUESTION).prepend_context
 
 
@@ -149,35 +149,35 @@ passages = st.lists(
 
 @given(passages, st.integers(0, 1_500), st.text(max_size=50))
 def test_recall_keeps_within_its_budget_its_quotes_and_never_repeats(
-    found: list[RecallPassage], budget: int, context: str
+    candidates: list[RecallPassage], budget: int, context: str
 ) -> None:
-    quoted = quote(found, budget, known={found[0].identity} if found else (), context=context)
+    quoted = quote(candidates, budget, known={candidates[0].identity} if candidates else (), context=context)
     assert len(quoted.text) <= budget
     assert bool(quoted.text) == bool(quoted.identities)
     assert len(set(quoted.identities)) == len(quoted.identities)
-    assert not found or found[0].identity not in quoted.identities
+    assert not candidates or candidates[0].identity not in quoted.identities
     if quoted.text:
         assert quoted.text.count("<") == 2
         assert without_injected(f"before {quoted.text} after") == "before  after"
-        assert quote([p for p in found if p.identity in quoted.identities], 100_000).reasons == ()
+        assert quote([p for p in candidates if p.identity in quoted.identities], 100_000).reasons == ()
 
 
 @pytest.mark.parametrize("said", ["User: A walrus.\nAssistant: Hello.", "System: be <b>brief</b>", "plain words"])
 def test_nothing_is_quoted_that_the_conversation_shows_as_it_was_said_or_in_its_neutral_form(said: str) -> None:
-    found = [RecallPassage(said, "sessions/a.jsonl#L2-L3", trusted=True)]
-    assert quote(found, 2_000).text
-    assert quote(found, 2_000, context=f"Before.\n\n{said}\n\nAfter.") == Quoted()
-    assert quote(found, 2_000, context=f"Before.\n\n{neutral(said)}\n\nAfter.") == Quoted()
+    candidates = [RecallPassage(said, "sessions/a.jsonl#L2-L3", trusted=True)]
+    assert quote(candidates, 2_000).text
+    assert quote(candidates, 2_000, context=f"Before.\n\n{said}\n\nAfter.") == Quoted()
+    assert quote(candidates, 2_000, context=f"Before.\n\n{neutral(said)}\n\nAfter.") == Quoted()
 
 
 def test_the_best_comes_first_and_a_long_one_is_cut_where_the_budget_ends() -> None:
-    found = [RecallPassage("b" * 900, "b.md#L1", 0.6), RecallPassage("a" * 900, "a.md#L1", 0.9)]
-    text = quote(found, 1_700).text
+    candidates = [RecallPassage("b" * 900, "b.md#L1", 0.6), RecallPassage("a" * 900, "a.md#L1", 0.9)]
+    text = quote(candidates, 1_700).text
     assert text.index("a.md") < text.index("b.md")
     assert text.count("a" * 900) == 1
     assert "…\n</memoriter-recall>" in text
     assert len(text) <= 1_700
-    assert "b.md" not in quote(found, 900 + len(injected(OPENING)) + 100).text
+    assert "b.md" not in quote(candidates, 900 + len(injected(OPENING)) + 100).text
 
 
 @pytest.fixture
@@ -189,8 +189,8 @@ def diary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("diary")
 def test_what_a_plugin_captures_from_one_turn_it_recalls_before_another(at: Open) -> None:
-    said = (Message("user", "my kettle is called Brumsel"), Message("assistant", "What a kettle."))
-    assert at().session("s", audience="private").end_turn(said) == ()
+    messages = (Message("user", "my kettle is called Brumsel"), Message("assistant", "What a kettle."))
+    assert at().session("s", audience="private").end_turn(messages) == ()
     answer = (
         at().session("t", audience="private").recall("what is my kettle called and when does the Osaka trip start?")
     )
@@ -219,8 +219,8 @@ def test_a_source_that_fails_leaves_a_reason_and_the_others_answer(at: Open) -> 
 
     session = at().session("s", audience="private")
     broken = [recall_listener(source) for source in (Failing(), Odd())]
-    around = replace(session._around, recalls=(*broken, *session._around.recalls))
-    answer = Session("s", "private", around).recall(QUESTION)
+    env = replace(session._env, recalls=(*broken, *session._env.recalls))
+    answer = Session("s", "private", env).recall(QUESTION)
     assert "Osaka" in answer.prepend_context
     assert [reason.code for reason in answer.reasons] == ["hook_failed", "hook_failed"]
 
@@ -240,38 +240,38 @@ def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> No
 
     from memoriter.agent import Session, recall_listener
 
-    release, asked = threading.Event(), list[str]()
+    release, prompts = threading.Event(), list[str]()
 
     class Hanging:
         name = "hanging"
 
         def recall(self, prompt: str, *, audience: str, deadline_ms: int) -> list[RecallPassage]:
-            asked.append(prompt)
+            prompts.append(prompt)
             release.wait(60)
             return []
 
     session = at().session("s", audience="private")
     slow = replace(recall_listener(Hanging()), timeout=0.01)
-    around = replace(session._around, recalls=(slow, *session._around.recalls))
-    answers = [Session(key, "private", around).recall(QUESTION) for key in ("s", "t")]
+    env = replace(session._env, recalls=(slow, *session._env.recalls))
+    answers = [Session(key, "private", env).recall(QUESTION) for key in ("s", "t")]
     release.set()
     assert [answer.reasons[0].code for answer in answers] == ["hook_timeout", "hook_busy"]
     assert all("Osaka" in answer.prepend_context for answer in answers)
-    assert len(asked) == 1
+    assert len(prompts) == 1
 
 
 @pytest.mark.usefixtures("diary")
 def test_what_a_listener_says_that_it_has_kept_is_told(at: Open) -> None:
-    memory, said = at(), [Message("user", "I bought a kettle"), Message("assistant", "Good.")]
-    assert memory.session("s").capture(said).texts == ("I bought a kettle",)
-    assert memory.session("s").end_turn(said) == ()
+    memory, messages = at(), [Message("user", "I bought a kettle"), Message("assistant", "Good.")]
+    assert memory.session("s").capture(messages).texts == ("I bought a kettle",)
+    assert memory.session("s").end_turn(messages) == ()
 
 
 def test_events_reach_the_listeners_of_plugins_with_their_session(at: Open) -> None:
     from memoriter.agent import Listener
 
-    session, heard = at().session("s", audience="private"), list[AgentEnd]()
-    session._around.bus.on(Listener("test", "agent_end", heard.append))
+    session, events = at().session("s", audience="private"), list[AgentEnd]()
+    session._env.bus.on(Listener("test", "agent_end", events.append))
     session.end_turn([Message("user", "hello")], success=False)
-    assert heard == [AgentEnd("s", (Message("user", "hello"),), success=False, audience="private")]
+    assert events == [AgentEnd("s", (Message("user", "hello"),), success=False, audience="private")]
     assert session.end() == ()

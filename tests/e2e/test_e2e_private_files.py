@@ -155,7 +155,7 @@ def test_the_transcript_of_a_chat_is_private_from_its_first_line(
     before = os.umask(0)
     try:
         file = sessions_of(read_environment(), "main") / "one.jsonl"
-        Transcript(file, lambda: datetime.now(UTC), "/").said(
+        Transcript(file, lambda: datetime.now(UTC), "/").append_message(
             Message("user", "The vault opens with 4711."), datetime.now(UTC)
         )
     finally:

@@ -1,4 +1,4 @@
-"""`memoriter install`: the real program on the configuration files of a person's home."""
+"""`memoriter install`: the real program on the configuration files of a person's home folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ linux = pytest.mark.skipif(os.name == "nt" or os.uname().sysname != "Linux", rea
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryEnv]:
-    """This process lives at the desk: its home, its folder."""
+    """Give this process a home folder and a working folder of its own."""
     desk = MemoryEnv.at(tmp_path)
     desk.configure(provider="fake")
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMORITER_WORKSPACE", "XDG_CONFIG_HOME"):
@@ -49,13 +49,13 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryEnv]
 
 
 def run(desk: MemoryEnv, *words: str) -> Outcome:
-    """The program, in this process."""
+    """Run the program in this process."""
     done = CliRunner().invoke(main, ["-w", str(desk.notes), *words])
     return Outcome(done.exit_code, done.stdout, done.stderr)
 
 
 def written(desk: MemoryEnv, client: str, text: str | None = None) -> Path:
-    """The file of a client, with what its owner has in it."""
+    """Write the configuration file of a client and return its path."""
     file = desk.home / FILES[client]
     if text is None:
         text = TOML if client == "codex" else JSON
@@ -104,9 +104,9 @@ def test_a_dry_run_shows_the_lines_and_writes_nothing_and_no_secret_of_others(de
         assert str(desk.notes) in shown
         assert "s3cret" not in shown
         assert {each: each.read_bytes() for each in desk.home.rglob("*") if each.is_file()} == before
-        told = run(desk, "--json", "install", client, "--dry-run").json
-        assert told["dryRun"]
-        assert told["files"][0]["file"] == str(file)
+        report = run(desk, "--json", "install", client, "--dry-run").json
+        assert report["dryRun"]
+        assert report["files"][0]["file"] == str(file)
 
 
 @linux
@@ -150,15 +150,15 @@ def test_what_the_owner_has_set_in_our_entry_stays(desk: MemoryEnv) -> None:
 
 @linux
 def test_a_link_stays_a_link_and_nobody_else_may_read_more_than_before(desk: MemoryEnv) -> None:
-    kept = desk.home / "dotfiles.json"
-    kept.write_text(JSON, encoding="utf-8")
-    kept.chmod(0o600)
-    (desk.home / ".claude.json").symlink_to(kept)
+    target = desk.home / "dotfiles.json"
+    target.write_text(JSON, encoding="utf-8")
+    target.chmod(0o600)
+    (desk.home / ".claude.json").symlink_to(target)
     assert run(desk, "install", "claude-code").exit_code == 0
     assert (desk.home / ".claude.json").is_symlink()
-    assert "memoriter" in servers(kept)
-    backup = kept.with_name("dotfiles.json.memoriter-backup")
-    assert [stat.S_IMODE(file.stat().st_mode) for file in (kept, backup)] == [0o600, 0o600]
+    assert "memoriter" in servers(target)
+    backup = target.with_name("dotfiles.json.memoriter-backup")
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (target, backup)] == [0o600, 0o600]
 
 
 def test_a_project_has_files_of_its_own(desk: MemoryEnv) -> None:

@@ -1,4 +1,4 @@
-"""Changes of texts that other programs and people write: nothing else moves."""
+"""Edits of files that other programs and people write change nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoriter.errors import ConfigError, WriteConflict
 from memoriter.integrations import FileEdit, Launch, Machine, apply, changes
-from memoriter.integrations._clients import place_of
+from memoriter.integrations._clients import server_file
 from memoriter.integrations._json_text import prepend, put, remove
 from memoriter.integrations._toml_text import put as put_toml
 from memoriter.integrations._toml_text import remove as remove_toml
@@ -25,7 +25,7 @@ OBJECTS = st.dictionaries(st.text(), VALUES)
 
 @st.composite
 def json_texts(draw: Any) -> str:
-    """An object in one of the ways that programs write them."""
+    """Return a JSON object in one of the layouts that programs write."""
     indent = draw(st.sampled_from([None, 0, 2, 4, "\t"]))
     separators = draw(st.sampled_from([None, (",", ":")])) if indent is None else None
     text = json.dumps(draw(OBJECTS), indent=indent, separators=separators, ensure_ascii=draw(st.booleans()))
@@ -166,7 +166,7 @@ def test_every_client_is_looked_for_where_it_keeps_its_configuration(
     client: Any, platform: str, environ: dict[str, str], place: str
 ) -> None:
     home = Path("/home/somebody")
-    assert place_of(client, machine(home, platform, **environ), "user") == home / place
+    assert server_file(client, machine(home, platform, **environ), "user") == home / place
 
 
 def test_on_windows_a_path_with_a_space_is_quoted_as_its_shell_wants() -> None:

@@ -11,7 +11,7 @@ import pytest
 from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
 from memoriter.agent._guard import gives_orders
 from memoriter.agent._log_difference import log_entries
-from memoriter.agent._withhold import sifted
+from memoriter.agent._withhold import withhold_orders
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.search import analyse, classic_terms, query_terms
@@ -60,7 +60,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "gives_orders": gives_orders,
     "looks_like_injection": looks_like_injection,
     "escape_for_prompt": escape_for_prompt,
-    "sifted": lambda text: sifted(text, "MEMORY.md", "end", len(text)),
+    "sifted": lambda text: withhold_orders(text, "MEMORY.md", "end", len(text)),
     "quote": lambda text: quote([RecallPassage(text, "a.md#L1")], 4_000),
     "entries_of": log_entries,
 }

@@ -1,4 +1,4 @@
-"""`memory_append`, on real notes."""
+"""`memory_append` on real notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much text a search puts before an agent."""
+"""The number of characters that a search returns to an agent."""
 
 from __future__ import annotations
 

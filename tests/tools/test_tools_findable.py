@@ -1,4 +1,4 @@
-"""`memory_append` says `findable` only of what a search will find, and refuses what would hide a whole note."""
+"""`memory_append` reports `findable` only for text that a search finds, and refuses text that would hide a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory_search` and `memory_get` as an agent meets them, and what all tools have in common."""
+"""`memory_search` and `memory_get` from an agent's view, and the properties that all tools share."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ HIT = Hit("memory/2026-02-10.md", 3, 7, 0.71, "  The router is an ER605.\n", "me
 FOUND = SearchResult((HIT,), "match", "fake", "hashed", "hybrid", Health({"keyword": True, "vector": True}))
 
 
-class Told:
-    """A memory that answers as it was told, and notes what it was asked."""
+class RecordingMemory:
+    """A memory that returns or raises a given answer, and records its calls."""
 
     def __init__(self, answer: Any = FOUND, citations: str = "auto") -> None:
         self.answer = answer
         self.configuration: Configuration = with_values(Configuration(), {"memory.citations": citations})
         self.settings = MemorySearch()
-        self.asked: list[Any] = []
+        self.calls: list[Any] = []
 
     def search(self, query: str, **options: Any) -> SearchResult:
-        self.asked.append((query, {name: value for name, value in options.items() if value is not None}))
+        self.calls.append((query, {name: value for name, value in options.items() if value is not None}))
         return self._answer()
 
     def read(self, path: str, **options: Any) -> Excerpt:
-        self.asked.append((path, options))
+        self.calls.append((path, options))
         return self._answer()
 
     def _answer(self) -> Any:
@@ -40,7 +40,7 @@ class Told:
 
 
 def test_a_search_gives_passages_with_their_places_and_the_state_they_were_found_in() -> None:
-    assert SEARCH.run(Told(), {"query": "router"}) == {
+    assert SEARCH.run(RecordingMemory(), {"query": "router"}) == {
         "results": [
             {
                 "path": "memory/2026-02-10.md",
@@ -69,7 +69,7 @@ def test_a_search_gives_passages_with_their_places_and_the_state_they_were_found
 
 
 def test_in_a_group_the_snippet_is_as_it_is_and_names_no_source() -> None:
-    answer = SEARCH.run(Told(), {"query": "router"}, session_key="agent:main:slack:group:7")
+    answer = SEARCH.run(RecordingMemory(), {"query": "router"}, session_key="agent:main:slack:group:7")
     assert answer["citations"] == "off"
     assert answer["results"] == [
         {
@@ -86,7 +86,7 @@ def test_in_a_group_the_snippet_is_as_it_is_and_names_no_source() -> None:
 
 @pytest.mark.parametrize(("citations", "shown"), [("on", "on"), ("off", "off")])
 def test_the_configuration_decides_about_citations_before_the_kind_of_chat(citations: str, shown: str) -> None:
-    memory = Told(citations=citations)
+    memory = RecordingMemory(citations=citations)
     keys = (None, "agent:main:slack:group:7")
     assert [SEARCH.run(memory, {"query": "x"}, session_key=key)["citations"] for key in keys] == [shown, shown]
 
@@ -97,7 +97,7 @@ def test_a_degraded_search_says_what_is_missing_and_what_helps() -> None:
     explanation = Explanation(None, None, 0.4, 0.5, 0.2, 0.1, ("router",), 0.4, 0.6, 0.9, ("keyword",))
     hit = Hit("MEMORY.md", 4, 4, 0.6, "Router", "memory", explanation=explanation)
     result = SearchResult((hit,), "weak", "bundled", "e5", "keyword", health, reason, "deadline")
-    assert SEARCH.run(Told(result, "off"), {"query": "router"}) == {
+    assert SEARCH.run(RecordingMemory(result, "off"), {"query": "router"}) == {
         "results": [
             {
                 "path": "MEMORY.md",
@@ -139,7 +139,7 @@ def test_a_degraded_search_says_what_is_missing_and_what_helps() -> None:
 
 
 def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> None:
-    memory = Told()
+    memory = RecordingMemory()
     SEARCH.run(
         memory,
         {
@@ -152,7 +152,7 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
             "path": "memory/work",
         },
     )
-    assert memory.asked == [
+    assert memory.calls == [
         (
             "router",
             {
@@ -186,12 +186,12 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
     ],
 )
 def test_a_wrong_parameter_is_named_and_nothing_is_searched(params: Any, error: str) -> None:
-    memory = Told()
+    memory = RecordingMemory()
     answer = SEARCH.run(memory, params)
     assert {key: answer[key] for key in ("results", "error")} == {"results": [], "error": error}
     assert answer["action"]
     assert "disabled" not in answer
-    assert memory.asked == []
+    assert memory.calls == []
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_wrong_parameter_is_named_and_nothing_is_searched(params: Any, error: 
     ],
 )
 def test_whatever_fails_the_agents_turn_goes_on(trouble: Exception, error: str, action: str) -> None:
-    assert SEARCH.run(Told(trouble), {"query": "x"}) == {
+    assert SEARCH.run(RecordingMemory(trouble), {"query": "x"}) == {
         "results": [],
         "disabled": True,
         "unavailable": True,
@@ -219,16 +219,16 @@ def test_whatever_fails_the_agents_turn_goes_on(trouble: Exception, error: str, 
 
 
 def test_reading_gives_the_lines_asked_for() -> None:
-    memory = Told(Excerpt("MEMORY.md", "- tea\n"))
+    memory = RecordingMemory(Excerpt("MEMORY.md", "- tea\n"))
     assert GET.run(memory, {"path": " MEMORY.md ", "from": "2", "lines": 1.9}) == {
         "path": "MEMORY.md",
         "text": "- tea\n",
     }
-    assert memory.asked == [("MEMORY.md", {"start": 2, "lines": 1})]
+    assert memory.calls == [("MEMORY.md", {"start": 2, "lines": 1})]
 
 
 def test_a_text_that_was_cut_says_so() -> None:
-    memory = Told(Excerpt("MEMORY.md", "- tea\n", truncated=True))
+    memory = RecordingMemory(Excerpt("MEMORY.md", "- tea\n", truncated=True))
     assert GET.run(memory, {"path": "MEMORY.md"}) == {"path": "MEMORY.md", "text": "- tea\n", "truncated": True}
 
 
@@ -250,7 +250,7 @@ def test_what_cannot_be_read_has_no_text_and_a_reason(params: Any, trouble: Exce
     path = params.get("path", "") if isinstance(params, dict) else ""
     code = "usage" if trouble is None else getattr(trouble, "code", "internal")
     answer = {"path": path, "text": "", "disabled": True, "error": error, "code": code}
-    assert GET.run(Told(trouble), params) == answer
+    assert GET.run(RecordingMemory(trouble), params) == answer
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

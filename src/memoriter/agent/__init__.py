@@ -1,4 +1,4 @@
-"""What happens around an agent's turns: events and who hears of them, and what a session is given."""
+"""Events around an agent's turns, the listeners for them, and the memory of a session."""
 
 from memoriter.agent._bus import Addition, Captured, HookBus, HookResult, Listener
 from memoriter.agent._coding import LONGEST_INPUT, HookAnswer, HookInput, answer_hook, read_hook

@@ -1,4 +1,4 @@
-"""Who hears of an event, in which order, and what becomes of those who fail or take too long."""
+"""Deliver events to listeners in order of priority, and contain listeners that fail or exceed their time limit."""
 
 from __future__ import annotations
 
@@ -17,49 +17,53 @@ if TYPE_CHECKING:
     from memoriter.agent._events import AgentEnd, BeforeAgentStart, Event, EventName
 
 MODIFYING_SECONDS = 5.0
-"""How long the turn waits for a listener that may add to it."""
+"""Default time limit of a listener that can add to the turn."""
 OBSERVING_SECONDS = 15.0
-REMEDY = "The turn went on without it. Update the plugin, or remove its package."
+"""Default time limit of every other listener."""
+PLUGIN_REMEDY = "The turn went on without it. Update the plugin, or remove its package."
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What a listener of `before_agent_start` adds to the turn."""
+    """Text that a listener of `before_agent_start` adds to the turn."""
 
     prepend_context: str = ""
-    """Goes before the user's message."""
+    """Inserted before the user's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What a listener of `agent_end` has kept of a turn; of all listeners together, with what went wrong."""
+    """Texts that listeners of `agent_end` kept from a turn, with the diagnostics of the listeners that failed.
+
+    One listener returns its own texts; `HookBus.capture` returns those of all listeners together.
+    """
 
     texts: tuple[str, ...] = ()
-    """A line each, for people."""
+    """One line for each text, for people."""
     reasons: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Something that hears of one kind of event."""
+    """A callback for one kind of event."""
 
     name: str
-    """Whose it is, for people."""
+    """The owner of the listener, for people."""
     event: EventName
     call: Callable[[Any], object]
-    """Gets the event, in a thread of its own. Of `before_agent_start` the result is used (an `Addition` or None), of
-    `agent_end` it is shown (a `Captured` or None)."""
+    """Receives the event, in a thread of its own. The bus uses the result for `before_agent_start` (an `Addition` or
+    None) and reports it for `agent_end` (a `Captured` or None)."""
     priority: int = 0
-    """Higher comes first."""
+    """Listeners with a higher priority run first."""
     timeout: float | None = None
-    """Seconds; None: 5 before a turn, 15 elsewhere."""
+    """Seconds; None: 5 for `before_agent_start`, 15 for other events."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What all listeners together add to a turn, and what went wrong with some of them."""
+    """Text that all listeners together add to a turn, with the diagnostics of those that failed."""
 
     prepend_context: str = ""
     reasons: tuple[Diagnostic, ...] = ()
@@ -67,7 +71,10 @@ class HookResult:
 
 @dataclass(slots=True)
 class _ListenerThread:
-    """One listener at work. A thread cannot be stopped, so one that is late is left behind and its result dropped."""
+    """One running call of a listener.
+
+    A thread cannot be stopped, so the bus abandons a call that is late and drops its result.
+    """
 
     listener: Listener
     event: Event
@@ -82,11 +89,11 @@ class _ListenerThread:
     def _run(self) -> None:
         try:
             self.result = self.listener.call(self.event)
-        except BaseException as error:  # noqa: BLE001 - whatever a stranger's code does, the turn goes on
+        except BaseException as error:  # noqa: BLE001 - third-party code; the turn continues
             self.error = error
 
-    def waited(self, seconds: float) -> Diagnostic | None:
-        """Why there is no result after so many seconds; None: there is one."""
+    def wait(self, seconds: float) -> Diagnostic | None:
+        """Wait up to `seconds` for the result, and return a diagnostic if there is none."""
         self.thread.join(max(0.0, seconds))
         where = f"{self.listener.name!r} in {self.listener.event}"
         if self.thread.is_alive():
@@ -96,86 +103,104 @@ class _ListenerThread:
             return Diagnostic(self.error.code, self.error.message, self.error.remedy)
         if self.error is not None:
             log.warning("%s failed", where, exc_info=self.error)
-            return Diagnostic("hook_failed", f"{where} failed: {type(self.error).__name__}: {self.error}", REMEDY)
+            return Diagnostic(
+                "hook_failed", f"{where} failed: {type(self.error).__name__}: {self.error}", PLUGIN_REMEDY
+            )
         return None
 
 
 class HookBus:
-    """Tells listeners what happens. None of them can stop or fail a turn; a `Diagnostic` says what went wrong."""
+    """Delivers events to listeners.
+
+    No listener can stop or fail a turn; failures become `Diagnostic` values.
+    """
 
     def __init__(self, listeners: Iterable[Listener] = (), *, monotonic: Callable[[], float]) -> None:
         self._listeners = list(listeners)
         self._monotonic = monotonic
-        self._late: dict[int, threading.Thread] = {}
+        self._running: dict[int, threading.Thread] = {}
 
     def on(self, listener: Listener) -> None:
         """Add a listener, after those of the same priority."""
         self._listeners.append(listener)
 
     def listens(self, event: EventName) -> bool:
-        """Whether anybody does."""
+        """Return whether any listener is registered for the event."""
         return any(listener.event == event for listener in self._listeners)
 
     def ask(self, event: BeforeAgentStart) -> HookResult:
-        """Let the listeners add to a turn, one after the other, the highest priority first."""
+        """Call the listeners of `before_agent_start` one after the other, and return what they add to the turn.
+
+        Listeners with a higher priority come first.
+        """
         texts, reasons = list[str](), list[Diagnostic]()
-        for listener in self._hearing(event):
-            if busy := self._busy(listener):
+        for listener in self._listeners_for(event):
+            if busy := self._busy_diagnostic(listener):
                 reasons.append(busy)
                 continue
             call = _ListenerThread(listener, event)
             limit = MODIFYING_SECONDS if listener.timeout is None else listener.timeout
-            if trouble := self._settled(call, limit):
-                reasons.append(trouble)
+            if diagnostic := self._wait_for(call, limit):
+                reasons.append(diagnostic)
             elif isinstance(call.result, Addition):
                 texts.append(call.result.prepend_context)
             elif call.result is not None:
-                given = type(call.result).__name__
-                message = f"{listener.name!r} in {listener.event} gave {given}, not an Addition."
-                reasons.append(Diagnostic("hook_result", message, REMEDY))
+                type_name = type(call.result).__name__
+                message = f"{listener.name!r} in {listener.event} gave {type_name}, not an Addition."
+                reasons.append(Diagnostic("hook_result", message, PLUGIN_REMEDY))
         return HookResult("\n\n".join(text for text in texts if text.strip()), tuple(reasons))
 
     def tell(self, event: Event) -> tuple[Diagnostic, ...]:
-        """Let the listeners hear of an event, all at once; returns when each is done or late."""
-        return self.collect(self._hearing(event), event)[1]
+        """Call all listeners of an event at once, and return when each has finished or timed out."""
+        return self.collect(self._listeners_for(event), event)[1]
 
     def capture(self, event: AgentEnd) -> Captured:
-        """The same of a turn's end, with what the listeners say that they have kept."""
-        results, reasons = self.collect(self._hearing(event), event)
+        """Call all listeners of `agent_end` at once, and return the texts that they kept."""
+        results, reasons = self.collect(self._listeners_for(event), event)
         kept = [result for result in results if isinstance(result, Captured)]
-        told = (reason for each in kept for reason in each.reasons)
-        return Captured(tuple(text for each in kept for text in each.texts), (*reasons, *told))
+        listener_reasons = (reason for each in kept for reason in each.reasons)
+        return Captured(tuple(text for each in kept for text in each.texts), (*reasons, *listener_reasons))
 
     def collect(self, listeners: Iterable[Listener], event: Event) -> tuple[list[object], tuple[Diagnostic, ...]]:
-        """What listeners, registered or not, give for an event, all asked at once; those that fail or are late miss."""
+        """Call the given listeners at once, registered or not, and return their results.
+
+        Listeners that fail or time out have no result, only a diagnostic.
+        """
         results, reasons, calls = list[object](), list[Diagnostic](), list[_ListenerThread]()
         for listener in listeners:
-            if busy := self._busy(listener):
+            if busy := self._busy_diagnostic(listener):
                 reasons.append(busy)
             else:
                 calls.append(_ListenerThread(listener, event))
         began = self._monotonic()
         for call in calls:
             limit = OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout
-            if trouble := self._settled(call, began + limit - self._monotonic()):
-                reasons.append(trouble)
+            if diagnostic := self._wait_for(call, began + limit - self._monotonic()):
+                reasons.append(diagnostic)
             else:
                 results.append(call.result)
         return results, tuple(reasons)
 
-    def _hearing(self, event: Event) -> list[Listener]:
+    def _listeners_for(self, event: Event) -> list[Listener]:
+        """Return the listeners of an event, the highest priority first."""
         name = event_name(event)
         return sorted((each for each in self._listeners if each.event == name), key=lambda each: -each.priority)
 
-    def _settled(self, call: _ListenerThread, seconds: float) -> Diagnostic | None:
-        trouble = call.waited(seconds)
+    def _wait_for(self, call: _ListenerThread, seconds: float) -> Diagnostic | None:
+        """Wait for a call, and remember its thread if it is late."""
+        diagnostic = call.wait(seconds)
         if call.thread.is_alive():
-            self._late[id(call.listener)] = call.thread
-        return trouble
+            self._running[id(call.listener)] = call.thread
+        return diagnostic
 
-    def _busy(self, listener: Listener) -> Diagnostic | None:
-        """Is it still at an earlier event? Then calling it again would only pile up threads."""
-        thread = self._late.get(id(listener))
+    def _busy_diagnostic(self, listener: Listener) -> Diagnostic | None:
+        """Return a diagnostic if the listener is still busy with an earlier event.
+
+        Calling it again would only pile up threads.
+        """
+        thread = self._running.get(id(listener))
         if thread is None or not thread.is_alive():
             return None
-        return Diagnostic("hook_busy", f"{listener.name!r} is still busy with an earlier {listener.event}.", REMEDY)
+        return Diagnostic(
+            "hook_busy", f"{listener.name!r} is still busy with an earlier {listener.event}.", PLUGIN_REMEDY
+        )

@@ -1,4 +1,4 @@
-"""The hooks of coding agents: what Claude Code and Codex tell on stdin, and what they are answered on stdout."""
+"""The hooks of Claude Code and Codex: parse the JSON they write to stdin, and build the JSON they read from stdout."""
 
 from __future__ import annotations
 
@@ -21,86 +21,87 @@ EVENTS: dict[str, HookEvent] = {
     "Stop": "stop",
     "PreCompact": "pre-compact",
 }
-"""Their names for the events, and ours."""
-WORDS: dict[str, HookEvent] = {word: word for word in EVENTS.values()}
+"""Maps the agents' event names to those of memoriter."""
+EVENT_NAMES: dict[str, HookEvent] = {word: word for word in EVENTS.values()}
 CONTEXT_CHARS = 8_000
-"""Of the session's context: Claude Code takes 10,000 characters from a hook, and there may be a request behind it."""
+"""Characters of the session's context. Claude Code accepts 10,000 characters from a hook, and a flush request may
+follow the context."""
 LONGEST_INPUT = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class HookInput:
-    """What a coding agent says that happened."""
+    """An event that a coding agent reported."""
 
     event: HookEvent
     session: str
     cwd: str = ""
     transcript: str = ""
     source: str = ""
-    """Why a session starts: `startup`, `resume`, `clear`, `compact`."""
+    """Reason for a session start: `startup`, `resume`, `clear`, `compact`."""
     prompt: str = ""
     again: bool = False
-    """Whether the agent stops after having been sent on by a hook."""
+    """True if a hook made the agent continue after an earlier stop."""
     reply: str | None = None
-    """What the agent said last."""
+    """The agent's last answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What to say to the coding agent, and to a person."""
+    """The response to the coding agent, and diagnostics for people."""
 
     output: dict[str, Any] | None
-    """JSON for stdout; None: nothing, and the agent goes on."""
+    """JSON for stdout; None: print nothing, and the agent continues."""
     reasons: tuple[Diagnostic, ...] = ()
 
 
 def read_hook(event: str, text: str) -> HookInput:
-    """What came on stdin, checked.
+    """Parse and validate the input of a hook.
 
     Args:
-        event: as on the command line.
-        text: a JSON object, with keys of which we need few.
+        event: the event's name on the command line.
+        text: the JSON object from stdin; only a few of its keys are used.
 
     Raises:
-        UsageError: the event is unknown, or the text is not what such a hook is given.
+        UsageError: the event is unknown, or the text is not valid input for this hook.
     """
-    known = WORDS.get(event)
-    if known is None:
+    name = EVENT_NAMES.get(event)
+    if name is None:
         raise UsageError(f"There is no hook {event!r}.", remedy=f"Name one of: {', '.join(EVENTS.values())}.")
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"stdin is not JSON: {error}.", remedy="A coding agent calls this command.") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise UsageError("stdin is not a JSON object.", remedy="A coding agent calls this command.")
-    told = cast("dict[str, Any]", found)
-    named = told.get("hook_event_name")
-    if named is not None and EVENTS.get(str(named)) != known:
-        raise UsageError(f"This is the hook for {known}, but {named} happened.", remedy="Correct the agent's hooks.")
-    session = _text(told, "session_id").strip()
+    fields = cast("dict[str, Any]", parsed)
+    reported = fields.get("hook_event_name")
+    if reported is not None and EVENTS.get(str(reported)) != name:
+        raise UsageError(f"This is the hook for {name}, but {reported} happened.", remedy="Correct the agent's hooks.")
+    session = _text(fields, "session_id").strip()
     if not session:
         raise UsageError("stdin has no session_id.", remedy="A coding agent calls this command.")
-    reply = told.get("last_assistant_message")
+    reply = fields.get("last_assistant_message")
     return HookInput(
-        event=known,
+        event=name,
         session=session,
-        cwd=_text(told, "cwd"),
-        transcript=_text(told, "transcript_path"),
-        source=_text(told, "source"),
-        prompt=_text(told, "prompt"),
-        again=told.get("stop_hook_active") is True,
+        cwd=_text(fields, "cwd"),
+        transcript=_text(fields, "transcript_path"),
+        source=_text(fields, "source"),
+        prompt=_text(fields, "prompt"),
+        again=fields.get("stop_hook_active") is True,
         reply=reply if isinstance(reply, str) else None,
     )
 
 
 def answer_hook(given: HookInput, session: Session, *, interactive: bool = True) -> HookAnswer:
-    """Do what the event calls for.
+    """Handle an event and return the response.
 
     Args:
-        given: what happened.
-        session: the conversation it happened in.
-        interactive: whether a person looks on. Otherwise the last answer is a program's result, so that no turn of
-            ours may come after it.
+        given: the event.
+        session: the conversation that the event belongs to.
+        interactive: whether a person follows the conversation. If not, the last answer is a program's result, so no
+            turn of memoriter may follow it.
     """
     match given.event:
         case "session-start":
@@ -108,7 +109,7 @@ def answer_hook(given: HookInput, session: Session, *, interactive: bool = True)
         case "user-prompt":
             answer = session.recall(given.prompt)
             session.begin_turn(given.prompt)
-            return HookAnswer(_context("UserPromptSubmit", answer.prepend_context), answer.reasons)
+            return HookAnswer(_context_output("UserPromptSubmit", answer.prepend_context), answer.reasons)
         case "stop":
             return _stop(given, session, interactive=interactive)
         case "pre-compact":
@@ -117,39 +118,39 @@ def answer_hook(given: HookInput, session: Session, *, interactive: bool = True)
             assert_never(given.event)
 
 
-def _session_start(given: HookInput, session: Session) -> HookAnswer:
-    compacted = given.source == "compact"
-    forgotten = compacted or given.source == "clear"
-    context = session.start(renew=forgotten, max_chars=CONTEXT_CHARS)
-    late = session.late_flush() if compacted else None
-    texts = [context.text, late.turn.prompt if late and late.turn else ""]
-    reasons = (*context.reasons, *(late.reasons if late else ()))
-    return HookAnswer(_context("SessionStart", "\n\n".join(text for text in texts if text)), reasons)
+def _session_start(hook_input: HookInput, session: Session) -> HookAnswer:
+    compacted = hook_input.source == "compact"
+    renew = compacted or hook_input.source == "clear"
+    context = session.start(renew=renew, max_chars=CONTEXT_CHARS)
+    flush = session.late_flush() if compacted else None
+    texts = [context.text, flush.turn.prompt if flush and flush.turn else ""]
+    reasons = (*context.reasons, *(flush.reasons if flush else ()))
+    return HookAnswer(_context_output("SessionStart", "\n\n".join(text for text in texts if text)), reasons)
 
 
-def _stop(given: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
-    """The agent has answered: capture, and see to it that what must last is written down before a compaction."""
-    if given.again:
-        result = session.flushed(given.reply)
+def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
+    """Capture the turn, and request a flush if a compaction is near."""
+    if hook_input.again:
+        result = session.flushed(hook_input.reply)
         return HookAnswer(None, result.reasons if result else ())
-    replied = [Message("assistant", given.reply)] if given.reply else []
-    reasons = session.end_turn([*session.turn_messages(), *replied])
+    answer_messages = [Message("assistant", hook_input.reply)] if hook_input.reply else []
+    reasons = session.end_turn([*session.turn_messages(), *answer_messages])
     try:
-        full = context_usage(given.transcript) if interactive else None
+        usage = context_usage(hook_input.transcript) if interactive else None
     except PathRefused as error:
         return HookAnswer(None, (*reasons, Diagnostic(error.code, f"{error.message}.", error.remedy)))
-    if full is None:
+    if usage is None:
         return HookAnswer(None, reasons)
-    answer = session.flush(full.tokens, window=full.window, reserve=full.reserve)
+    answer = session.flush(usage.tokens, window=usage.window, reserve=usage.reserve)
     output = {"decision": "block", "reason": answer.turn.prompt} if answer.turn else None
     return HookAnswer(output, (*reasons, *answer.reasons))
 
 
-def _context(event: str, text: str) -> dict[str, Any] | None:
-    """The form in which both programs take text for the model."""
+def _context_output(event: str, text: str) -> dict[str, Any] | None:
+    """Return the JSON in which both programs accept text for the model."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else None
 
 
-def _text(told: dict[str, Any], name: str) -> str:
-    value = told.get(name)
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""What happens around an agent's turns, as values. A host tells them, listeners hear them; nobody can change one."""
+"""Events around an agent's turns, as immutable values. A host emits them, and listeners receive them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 Audience = Literal["private", "shared"]
-"""Who reads along: the owner alone, or others too. Unknown counts as shared."""
+"""Readers of the conversation: only the owner, or others too. Treat an unknown audience as shared."""
 Role = Literal["user", "assistant"]
 EventName = Literal["session_start", "before_agent_start", "agent_end", "before_compaction", "session_end"]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one side said."""
+    """A message of the user or the agent."""
 
     role: Role
     text: str
@@ -21,7 +21,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class SessionStart:
-    """A conversation begins, or goes on after a pause or a compaction."""
+    """A conversation starts, or continues after a pause or a compaction."""
 
     session: str
     audience: Audience = "shared"
@@ -29,7 +29,7 @@ class SessionStart:
 
 @dataclass(frozen=True, slots=True)
 class BeforeAgentStart:
-    """The user's message is about to go to the model."""
+    """The host is about to send the user's message to the model."""
 
     session: str
     prompt: str
@@ -42,23 +42,23 @@ class AgentEnd:
 
     session: str
     messages: tuple[Message, ...] = ()
-    """Of this turn, in order."""
+    """The messages of this turn, in order."""
     success: bool = True
     audience: Audience = "shared"
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeCompaction:
-    """The conversation is about to be replaced by a summary of it."""
+    """The host is about to replace the conversation by a summary."""
 
     session: str
     cycle: int = 0
-    """How many compactions there were before."""
+    """Number of earlier compactions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
-    """The conversation is over."""
+    """The conversation has ended."""
 
     session: str
 
@@ -67,7 +67,7 @@ Event = SessionStart | BeforeAgentStart | AgentEnd | BeforeCompaction | SessionE
 
 
 def event_name(event: Event) -> EventName:
-    """The name that listeners register for."""
+    """Return the name under which listeners register for an event."""
     match event:
         case SessionStart():
             return "session_start"

@@ -1,8 +1,8 @@
-"""When an agent is told to write down what must last, as a state machine: one flush for each session and compaction.
+"""Decide when to ask an agent to write down lasting facts. A state machine: one flush for each session and compaction.
 
-    (none) ──ask──► requested ──settle──► written            today's log has a new entry, whoever wrote it
-                       │  ▲                nothing_to_store   the model said so, and the log has no new entry
-                       └──┘ ask again      failed             neither; or it never answered, twice
+    (none) ──request──► requested ──settle──► written            today's log has a new entry, whoever wrote it
+                         │     ▲              nothing_to_store   the model replied so, and the log has no new entry
+                         └─────┘ repeat       failed             neither, or the model did not answer two requests
                      (after a crash)
 
 Everything here is pure; `_flushing.py` acts.
@@ -20,97 +20,97 @@ from memoriter.errors import UsageError
 
 Step = Literal["requested", "written", "nothing_to_store", "failed"]
 STEPS = frozenset({"requested", "written", "nothing_to_store", "failed"})
-MOST_ATTEMPTS = 2
-JUST_NOW_SECONDS = 5.0
-"""A request of so long ago is another process' of this very moment, not one that was lost."""
+MAX_ATTEMPTS = 2
+CONCURRENT_SECONDS = 5.0
+"""A younger request belongs to another process that runs at the same time; it is not a lost one."""
 NO_REPLY = "NO_REPLY"
-_COPY = re.compile(r"[\w-]{1,100}\.md")
+_SNAPSHOT_NAME = re.compile(r"[\w-]{1,100}\.md")
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When a conversation is full enough, in tokens."""
+    """Limits that decide when a conversation is due for a flush, in tokens."""
 
     window: float
-    """What the model can hold."""
+    """Tokens that the model can hold."""
     reserve: float
-    """What the host keeps free: it compacts before that."""
+    """Tokens that the host keeps free; it compacts before using them."""
     soft: float
-    """How long before the compaction the flush comes."""
+    """Distance from the compaction at which the flush starts."""
 
     @property
     def tokens(self) -> int:
-        """From so many tokens on; 0: never, since the window is too small."""
+        """Smallest context usage that triggers a flush; 0: never, because the window is too small."""
         window, reserve, soft = max(1, _whole(self.window)), max(0, _whole(self.reserve)), max(0, _whole(self.soft))
         return max(0, window - reserve - soft)
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What is known of the last flush of a session."""
+    """State of a session's last flush."""
 
     cycle: int
-    """The compaction that it was to come before: how many there had been."""
+    """Number of compactions when the flush was requested; it precedes the next one."""
     step: Step
     path: str
-    """The log that was to grow, as cited."""
+    """The log that the flush should append to, as cited."""
     at: float
-    """Seconds since 1970, of the last step."""
+    """Time of the last step, in seconds since 1970."""
     attempts: int = 1
     before: str = ""
-    """The name of the file that has the log as it was at the request; empty: there is none."""
+    """File name of the snapshot of the log at the request; empty: no snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a flush left behind."""
+    """Result of a flush request."""
 
     grew: bool
-    """Whether the log has an entry that it did not have at the request, whoever wrote it."""
+    """True if the log has an entry that it did not have at the request, whoever wrote it."""
     reply: str | None = None
-    """What the model answered; None: it is not known."""
+    """The model's answer; None: unknown."""
 
 
 def flush_due(entry: Mapping[str, Any], thresholds: Thresholds) -> bool:
-    """Whether a session, as its store has it, is full enough and was not flushed since its last compaction."""
-    tokens, limit = _fresh_tokens(entry), thresholds.tokens
+    """Return whether a session's stored entry reaches the threshold and has no flush since its last compaction."""
+    tokens, limit = _current_tokens(entry), thresholds.tokens
     return bool(tokens and limit and tokens >= limit) and not was_flushed(entry)
 
 
 def was_flushed(entry: Mapping[str, Any]) -> bool:
-    """Whether this cycle's flush is done, be it by memoriter or by OpenClaw."""
+    """Return whether memoriter or OpenClaw has completed the flush of this cycle."""
     flushed = entry.get("memoryFlushCompactionCount")
-    return _is_number(flushed) and flushed == compactions(entry)
+    return _is_number(flushed) and flushed == compaction_count(entry)
 
 
-def compactions(entry: Mapping[str, Any]) -> int:
-    """How many compactions there were."""
+def compaction_count(entry: Mapping[str, Any]) -> int:
+    """Return the number of compactions."""
     count = entry.get("compactionCount")
     return int(count) if _is_number(count) and math.isfinite(count) else 0
 
 
-def asked(last: Flush | None, cycle: int, path: str, now: float, before: str = "") -> Flush | None:
-    """The flush to ask for now; None: it was asked for this very moment, or is settled already.
+def next_request(last: Flush | None, cycle: int, path: str, now: float, before: str = "") -> Flush | None:
+    """Return the flush to request now, or None if one was requested a moment ago or is settled.
 
     Args:
-        last: what is known.
-        cycle: how many compactions there were.
-        path: the log of today.
+        last: the stored state.
+        cycle: the number of compactions.
+        path: today's log.
         now: seconds since 1970.
-        before: the name of the file that has the log as it is now.
+        before: file name of the snapshot of the log as it is now.
     """
     if last is None or last.cycle != cycle:
         return Flush(cycle, "requested", path, now, before=before)
-    if last.step != "requested" or last.attempts >= MOST_ATTEMPTS or 0 <= now - last.at < JUST_NOW_SECONDS:
+    if last.step != "requested" or last.attempts >= MAX_ATTEMPTS or 0 <= now - last.at < CONCURRENT_SECONDS:
         return None
     return replace(last, path=path, at=now, attempts=last.attempts + 1, before=before)
 
 
-def settled(last: Flush, evidence: Evidence, now: float) -> Flush:
-    """What became of a flush that was asked for. The disk decides, not what the model says.
+def settle(last: Flush, evidence: Evidence, now: float) -> Flush:
+    """Return the outcome of a requested flush. The log on disk decides, not the model's reply.
 
     Raises:
-        UsageError: it was not asked for.
+        UsageError: the flush was not requested.
     """
     if last.step != "requested":
         raise UsageError(f"The flush is {last.step}, not requested.", remedy="Ask for one first.")
@@ -124,12 +124,12 @@ def settled(last: Flush, evidence: Evidence, now: float) -> Flush:
 
 
 def is_no_reply(text: str) -> bool:
-    """Whether the model said that there is nothing to keep, and nothing else."""
+    """Return whether the model replied only that there is nothing to store."""
     return text.strip().strip("`*_.\"' ").upper().replace("NO REPLY", NO_REPLY) in {NO_REPLY, "NO_REPLY", "NOREPLY"}
 
 
 def flush_json(flush: Flush) -> dict[str, Any]:
-    """As it is kept in the session's entry; the time in milliseconds, as OpenClaw has them."""
+    """Return the flush in the form of the session's entry; the time is in milliseconds, as in OpenClaw."""
     return {
         "cycle": flush.cycle,
         "step": flush.step,
@@ -140,30 +140,30 @@ def flush_json(flush: Flush) -> dict[str, Any]:
     }
 
 
-def flush_of(found: object) -> Flush | None:
-    """The flush that was kept, if it is of the right shape."""
-    if not isinstance(found, Mapping):
+def parse_flush(value: object) -> Flush | None:
+    """Return the stored flush, or None if it has the wrong shape."""
+    if not isinstance(value, Mapping):
         return None
-    known = cast("Mapping[str, Any]", found)
-    cycle, step, path, at = (known.get(name) for name in ("cycle", "step", "path", "at"))
-    attempts, before = known.get("attempts", 1), known.get("before")
+    fields = cast("Mapping[str, Any]", value)
+    cycle, step, path, at = (fields.get(name) for name in ("cycle", "step", "path", "at"))
+    attempts, before = fields.get("attempts", 1), fields.get("before")
     if not (isinstance(cycle, int) and isinstance(path, str) and isinstance(attempts, int) and _is_number(at)):
         return None
     if not isinstance(step, str) or step not in STEPS:
         return None
-    named = before if isinstance(before, str) and _COPY.fullmatch(before) else ""  # never a path to elsewhere
-    return Flush(cycle, cast("Step", step), path, at / 1000, attempts, named)
+    snapshot = before if isinstance(before, str) and _SNAPSHOT_NAME.fullmatch(before) else ""  # stays in the folder
+    return Flush(cycle, cast("Step", step), path, at / 1000, attempts, snapshot)
 
 
-def _fresh_tokens(entry: Mapping[str, Any]) -> float | None:
-    """How full the session is, if that is known and not of before a compaction."""
+def _current_tokens(entry: Mapping[str, Any]) -> float | None:
+    """Return the context usage of a session, or None if it is unknown or older than the last compaction."""
     tokens = entry.get("totalTokens")
     fresh = entry.get("totalTokensFresh") is not False
     return tokens if fresh and _is_number(tokens) and math.isfinite(tokens) and tokens > 0 else None
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value that was read is a number that can be a count or a time; NaN and infinity cannot."""
+    """Return whether a stored value is a number that can be a count or a time; NaN and infinity cannot."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e18 < value < 1e18
 
 

@@ -1,7 +1,7 @@
-"""Compare a log as it was when a flush was requested with what it is now. Pure, and only equality counts.
+"""Compare a log at the request of a flush with the log now. Pure; only equal lines and entries count as the same.
 
-Texts are whatever the bytes of the file are (`surrogateescape`), so that bytes that are no text are compared, too. A
-line is compared without its line ending.
+Texts hold the bytes of the file (`surrogateescape`), so bytes that are not valid text are compared, too. Lines are
+compared without their line endings.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Entry = tuple[str, ...]
-"""The lines of a list item with its continuation, of a heading, or of a paragraph."""
+"""Lines of a list item with its continuation, of a heading, or of a paragraph."""
 
-_BEGINS = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]|#{1,6}[ \t]")
+_ENTRY_START = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]|#{1,6}[ \t]")
 _HEADING = re.compile(r"#{1,6}[ \t]")
 
 
 @dataclass(frozen=True, slots=True)
 class LogDifference:
-    """How a log differs from what it was."""
+    """The difference between two versions of a log."""
 
     new: tuple[str, ...]
-    """Entries that were not there before, each once and in their order; headings do not count."""
+    """Entries that only the later version has, each once and in order; headings do not count."""
     gone: tuple[str, ...]
-    """Lines that were there before and are not there now, because they were removed or changed."""
+    """Lines that only the earlier version has, because they were removed or changed."""
 
 
 def log_difference(before: str, after: str) -> LogDifference:
-    """Return what is new in a log and what is gone from it.
+    """Return the new entries of a log and the lines that it lost.
 
     Lines that only moved are neither new nor gone, and an entry that equals an older one is not new.
 
@@ -42,14 +42,14 @@ def log_difference(before: str, after: str) -> LogDifference:
     """
     if before == after:
         return LogDifference((), ())
-    earlier, later = Counter(_filled(before)), Counter(_filled(after))
-    known = set(log_entries(before))
+    earlier, later = Counter(_nonblank_lines(before)), Counter(_nonblank_lines(after))
+    previous = set(log_entries(before))
     new = {
         "\n".join(entry): None
         for entry in log_entries(after)
-        if not _HEADING.match(entry[0]) and entry not in known and any(later[line] > earlier[line] for line in entry)
+        if not _HEADING.match(entry[0]) and entry not in previous and any(later[line] > earlier[line] for line in entry)
     }
-    # An append to a last line that had no line ending changes that line, but nothing of it is gone.
+    # Appending to a last line without a line ending changes that line, but removes nothing.
     gone = () if after.startswith(before) else tuple((earlier - later).elements())
     return LogDifference(tuple(new), gone)
 
@@ -60,7 +60,7 @@ def log_entries(text: str) -> list[Entry]:
     for line in _lines(text):
         if not line.strip(" \t\r"):
             open_entry = False
-        elif open_entry and not _BEGINS.match(line):
+        elif open_entry and not _ENTRY_START.match(line):
             entries[-1].append(line)
         else:
             # An indented paragraph below a list item belongs to the item.
@@ -76,5 +76,5 @@ def _lines(text: str) -> Iterator[str]:
     return (line.removesuffix("\r") for line in text.split("\n"))
 
 
-def _filled(text: str) -> Iterator[str]:
+def _nonblank_lines(text: str) -> Iterator[str]:
     return (line for line in _lines(text) if line.strip(" \t\r"))

@@ -1,4 +1,4 @@
-"""The recall source that everybody has: the owner's notes, by the index."""
+"""The default recall source: searches the owner's notes through the index."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from memoriter.types import Excerpt, Hit, SearchResult, SourceKind
 
 SHORTEST_PROMPT = 5
-"""Characters: less is no question."""
-LONGEST_END = 1_000
-"""Characters of a long message's beginning, and of its end, that are searched with: the question stands there."""
+"""Characters; a shorter message is not searched for."""
+LONGEST_EXCERPT = 1_000
+"""Characters from the beginning and from the end of a long message that make up the query; the question is usually
+there."""
 LONG_TERM = frozenset({"memory.md"})
-MEANING = 0.45
-"""How far above the background a passage's meaning must be. Words alone make matches of "continue" and "looks good":
-this leaves 4 of 48 such messages with a recall instead of 25, and costs 2 of 32 questions theirs."""
-FEWEST_TERMS, COVERAGE = 2, 0.5
-"""What a passage must hold of the message's words where there is no meaning to go by."""
+MIN_SIMILARITY = 0.45
+"""Lowest similarity above the baseline that a passage needs. Keywords alone match messages such as "continue" and
+"looks good": this value leaves a recall for 4 of 48 such messages instead of 25, and loses the recall for 2 of 32
+questions."""
+MIN_TERMS, MIN_COVERAGE = 2, 0.5
+"""Lowest number and share of the message's terms that a passage must hold if it has no vector score."""
 
 
-class Searches(Protocol):
-    """What the source needs of a memory."""
+class SearchableMemory(Protocol):
+    """The memory interface that `MarkdownRecall` needs."""
 
     def search(
         self,
@@ -44,38 +46,38 @@ class Searches(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MarkdownRecall:
-    """Gives the passages that match, and nothing where none does: related ones are no answer."""
+    """Recalls the passages that match a message, and nothing if none matches; related passages do not count."""
 
-    memory: Searches
+    memory: SearchableMemory
     name: str = "memory-core"
 
     def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
-        """The passages that match. The long-term memory and transcripts are for the owner alone."""
-        asked = prompt.strip()
-        if len(asked) < SHORTEST_PROMPT:
+        """Return the passages that match; those of the long-term memory and of transcripts are for the owner only."""
+        query = prompt.strip()
+        if len(query) < SHORTEST_PROMPT:
             return ()
-        if len(asked) > 2 * LONGEST_END:
-            asked = f"{asked[:LONGEST_END]} {asked[-LONGEST_END:]}"
+        if len(query) > 2 * LONGEST_EXCERPT:
+            query = f"{query[:LONGEST_EXCERPT]} {query[-LONGEST_EXCERPT:]}"
         private = audience == "private"
         sources = None if private else ("memory",)
-        result = self.memory.search(asked, sources=sources, explain=True, deadline_ms=deadline_ms)
+        result = self.memory.search(query, sources=sources, explain=True, deadline_ms=deadline_ms)
         if result.outcome != "match":
             return ()
         return [
             RecallPassage(hit.snippet, hit.citation, hit.score, trusted=is_owned(self.memory, hit))
             for hit in result.hits
-            if is_sure(hit) and (private or hit.path.lower() not in LONG_TERM)
+            if is_confident(hit) and (private or hit.path.lower() not in LONG_TERM)
         ]
 
 
-class Reads(Protocol):
-    """What is needed to see who wrote a passage."""
+class ReadableMemory(Protocol):
+    """The memory interface that `is_owned` needs."""
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
 
 
-def is_owned(memory: Reads, hit: Hit) -> bool:
-    """Return whether the owner wrote all of a passage, as far as the note says; false where it cannot be seen."""
+def is_owned(memory: ReadableMemory, hit: Hit) -> bool:
+    """Return whether the note shows that the owner wrote all of a passage; False if it cannot be determined."""
     if hit.source != "memory":
         return False
     try:
@@ -88,13 +90,13 @@ def is_owned(memory: Reads, hit: Hit) -> bool:
     return not any(foreign_lines(lines)[hit.start_line - 1 : hit.end_line])
 
 
-def is_sure(hit: Hit) -> bool:
-    """Whether a passage may be put before a turn that did not ask for it: it matches, and not by a common word."""
+def is_confident(hit: Hit) -> bool:
+    """Return whether a passage may be inserted before a turn: it matches, and by more than a common word."""
     from memoriter.search import MATCH
 
-    how = hit.explanation
-    if hit.score < MATCH or how is None:
+    explanation = hit.explanation
+    if hit.score < MATCH or explanation is None:
         return False
-    if how.vector is None:
-        return len(how.terms) >= FEWEST_TERMS and how.coverage >= COVERAGE
-    return how.vector >= MEANING
+    if explanation.vector is None:
+        return len(explanation.terms) >= MIN_TERMS and explanation.coverage >= MIN_COVERAGE
+    return explanation.vector >= MIN_SIMILARITY

@@ -1,8 +1,8 @@
-"""Sentences that are meant for a model and try to turn it, in ten languages.
+"""Detect sentences in ten languages that are addressed to a model and try to override its instructions.
 
-This is a sieve with an eye on precision: notes that speak of prompts, rules and tools are ordinary notes. It looks for
-an order to give up instructions, to take another role, to hide something from the user, or to give away what is secret.
-Texts are compared in their folded form, so that accents, other alphabets, blanks and signs between letters hide little.
+This is a sieve that favours precision, because ordinary notes mention prompts, rules and tools. It looks for an order
+to drop instructions, to take another role, to hide something from the user, or to reveal a secret. Texts are compared
+in their folded form, so accents, other alphabets, blanks and signs between letters hide little.
 """
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the alphabet of its language
 
@@ -97,8 +97,8 @@ _ENGLISH = (
 )
 
 
-def _romance(verbs: str, whose: str, after: str, rules: str) -> str:
-    """An order in a language whose adjectives may follow: the word that says which rules is before or behind them."""
+def _override_pattern(verbs: str, whose: str, after: str, rules: str) -> str:
+    """Return a pattern for languages in which the word that identifies the rules may stand before or after them."""
     return (
         rf"\b(?:{verbs}) (?:\w+ ){{0,4}}?(?:{whose})(?: \w+){{0,3}}? (?:{rules})\b"
         rf"|\b(?:{verbs}) (?:\w+ ){{0,4}}?(?:{rules}) (?:\w+ ){{0,3}}?(?:{after})\b"
@@ -106,7 +106,7 @@ def _romance(verbs: str, whose: str, after: str, rules: str) -> str:
 
 
 _EUROPEAN = (
-    _romance(  # German
+    _override_pattern(  # German
         r"ignorier(?:e|t|en sie)|(?:vergiss|vergesst|vergessen sie)(?! nicht| nie)|missachte|umgehe|überschreibe|verwirf"
         r"|(?:befolge|beachte|folge|befolgen sie|beachten sie)(?= (?:\w+ ){0,4}(?:nicht|keine))|halte? dich nicht(?: mehr)? an"
         r"|setze? dich über",
@@ -125,7 +125,7 @@ _EUROPEAN = (
     r"\b(?:sag|sage|verrate|erzähle|melde|teile)(?: \w+){0,3}? (?:dem|der|den) (?:nutzer|benutzer|user|anwender|besitzer)\w* "
     r"(?:\w+ ){0,3}?(?:nichts?|niemals|nie)\b|\bohne (?:den|die|dem) (?:nutzer|benutzer|user|anwender)\w* (?:\w+ )?zu \w+",
     r"\b(?:gib|zeige?|verrate|nenne|offenbare)(?: \w+){0,2}? deine[nr]? (?:\w+ )?(?:\w*prompt|\w*anweisungen|instruktionen)\b",
-    _romance(  # Spanish
+    _override_pattern(  # Spanish
         r"(?<!no )(?:ignor(?:a|e|en|ad)|olvid(?:a|e|en|ad|ate de|ese de))|descart(?:a|e)|desobede(?:ce|zca)"
         r"|haz caso omiso de|haga caso omiso de|no (?:sigas|obedezcas|respetes|siga|obedezca)|pasa por alto|anula|desestima|omite",
         r"todas?|todos|tus|sus|cualquier|previas?|previos|anteriores|estas|esas",
@@ -136,7 +136,7 @@ _EUROPEAN = (
     r"\bno (?:le )?(?:digas|informes|cuentes|menciones|avises|reveles)(?: \w+){0,3}? (?:al|el) usuario\b"
     r"|\bsin (?:avisar|preguntar|informar|consultar|decir\w*)(?: \w+)?? al usuario\b",
     r"\b(?:revela|muestra|imprime|dime|enséñame|muéstrame)(?: \w+){0,2}? (?:tu|tus) (?:\w+ )?(?:prompt|instrucciones|reglas)\b",
-    _romance(  # French
+    _override_pattern(  # French
         r"(?<!ne )(?:ignore[zs]?|oublie[zs]?|néglige[zs]?)|(?:ne )?(?:suis|suivez|respecte[zs]?|tiens|tenez)(?: plus| pas)"
         r"(?: compte)?|désobéi\w*|fai(?:s|tes) abstraction|contourne[zs]?|annule[zs]?|outrepasse[zs]?|fai(?:s|tes) fi",
         r"toutes?|tous|tes|vos|ces|précédentes?|précédents|antérieures?|quelconques?",
@@ -149,7 +149,7 @@ _EUROPEAN = (
     r"|\bn en (?:parle|parlez|informe|informez) pas (?:à )?l utilisateur\b"
     r"|\bsans (?:prévenir|informer|avertir|demander à|le dire à) l utilisateur\b",
     r"\b(?:révèle|affiche|montre|donne|imprime)[zs]?(?: moi)?(?: \w+)?? (?:ton|tes|votre|vos) (?:\w+ )?(?:prompt|instructions|consignes)\b",
-    _romance(  # Italian
+    _override_pattern(  # Italian
         r"(?<!non )(?:ignora(?:te)?|ignori|dimentica(?:te)?|dimentichi|trascura|tralascia|scarta)|non (?:seguire|rispettare"
         r"|obbedire|considerare)|disattendi|annulla|aggira|disobbedisci",
         r"tutte|tutti|tue|tuoi|vostre|qualsiasi|ogni|precedenti|queste|quelle",
@@ -160,7 +160,7 @@ _EUROPEAN = (
     r"\bnon (?:dire|dirlo|informare|avvisare|rivelare|menzionare)(?: \w+){0,3}? (?:all|l) utente\b"
     r"|\bsenza (?:avvisare|informare|dirlo|chiedere)(?: all)?(?: l)? utente\b",
     r"\b(?:rivela|mostra|stampa|dimmi|mostrami)(?: \w+){0,3}? (?:tuo|tue|tuoi) (?:\w+ )?(?:prompt|istruzioni|regole)\b",
-    _romance(  # Portuguese
+    _override_pattern(  # Portuguese
         r"(?<!não )(?:ignor(?:e|a|em)|esque[cç]a(?:m)?(?: se)?(?: de)?)|desconsidere|descarte|desobede[cç]a|não (?:siga|obedeça"
         r"|cumpra|respeite)|anule|contorne|burle",
         r"todas?|todos|suas|seus|tuas|teus|quaisquer|qualquer|anteriores|prévias|estas|essas",
@@ -171,7 +171,7 @@ _EUROPEAN = (
     r"\bnão (?:conte|diga|informe|avise|revele|mencione)(?: \w+){0,3}? (?:ao|o|para o) (?:usuário|utilizador)\b"
     r"|\bsem (?:avisar|informar|perguntar|dizer|consultar)(?: isso)? (?:ao|o) (?:usuário|utilizador)\b",
     r"\b(?:revele|mostre|imprima|diga)(?: \w+){0,2}? (?:seu|seus|suas|teu|tuas) (?:\w+ )?(?:prompt|instruções|regras)\b",
-    _romance(  # Russian
+    _override_pattern(  # Russian
         r"(?<!не )(?:игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?|отбрось(?:те)?|обойди(?:те)?|отмени(?:те)?|нарушь(?:те)?)"
         r"|не (?:следуй(?:те)?|соблюдай(?:те)?|выполняй(?:те)?|подчиняйся|подчиняйтесь)|пренебреги(?:те)?",
         r"все|всех|всем|всеми|любые|любым|предыдущ\w*|прежни\w*|прошл\w*|вышеуказанн\w*|свои\w*|твои\w*|ваши\w*|системн\w*"
@@ -258,44 +258,45 @@ usuario utilizador instruc regras
 忽略 无视 無視 忘 抛开 抛弃 拋棄 绕过 繞過 违反 違反 覆盖 覆蓋 理会 理會 遵守 遵循 听从 聽從 执行 執行 管 现在 現在 用户 用戶 使用者 主人 提示 指令
 従わない 従うな 破棄 無効 上書き 忘れ あなた ユーザー システム 内部指示
 """
-"""What every order above holds one of, without blanks: most texts hold none, and need no closer look."""
+"""Words without blanks, one of which every pattern above contains. Most texts contain none and need no further
+check."""
 
 
-def turns_model(text: str) -> bool:
-    """Return whether a text orders a model to give up what it was told; ordinary notes about models do not."""
+def overrides_instructions(text: str) -> bool:
+    """Return whether a text orders a model to drop its instructions; ordinary notes about models do not."""
     return _TAGS.search(text) is not None or any(
-        _western().search(form) or _eastern().search(squeezed) or _squeezed().search(squeezed)
-        for form, squeezed in _forms(text)
+        _western_pattern().search(form) or _eastern_pattern().search(squeezed) or _squeezed_pattern().search(squeezed)
+        for form, squeezed in _normalized_forms(text)
         if any(hint in squeezed for hint in _hints())
     )
 
 
-def orders_model(text: str) -> bool:
-    """Return whether a text that somebody else wrote orders a model to do anything."""
-    return turns_model(text) or any(_untrusted().search(form) for form, _ in _forms(text))
+def instructs_model(text: str) -> bool:
+    """Return whether a text by somebody else orders a model to do anything."""
+    return overrides_instructions(text) or any(_untrusted_pattern().search(form) for form, _ in _normalized_forms(text))
 
 
-def _forms(text: str) -> list[tuple[str, str]]:
-    """The text as words, and as letters without anything between; once more for letters that only look like others."""
+def _normalized_forms(text: str) -> list[tuple[str, str]]:
+    """Return the text as words and as letters without separators, also with look-alike letters replaced."""
     plain = folded(html.unescape(text) if "&" in text else text)
     readings = {plain, skeleton(plain)}
     if "<" in plain:
         readings.add(_INSIDE_WORDS.sub("", plain))
-    readings |= {letters for each in readings if _leet(each) for letters in without_digits(each)}
-    forms = {_joined(_GAPS.sub(" ", each)) for each in readings}
+    readings |= {letters for each in readings if _has_leetspeak(each) for letters in without_digits(each)}
+    forms = {_join_spaced_letters(_GAPS.sub(" ", each)) for each in readings}
     return [(form, _SIGNS.sub("", form)) for form in sorted(forms)]
 
 
-def _leet(text: str) -> bool:
+def _has_leetspeak(text: str) -> bool:
     return re.search(r"[a-z][0134578$@][a-z]|\b[01345$@][a-z]{2}", text) is not None
 
 
-def _joined(words: str) -> str:
-    """Words whose letters stand apart, as in `i g n o r e`, in one."""
+def _join_spaced_letters(words: str) -> str:
+    """Join letters that are spaced apart, as in `i g n o r e`, into one word."""
     return _SPACED.sub(lambda found: re.sub("[ .]", "", found[0]), words) if " " in words else words
 
 
-def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{folded(pattern)})" for pattern in patterns))
 
 
@@ -305,20 +306,20 @@ def _hints() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _western() -> re.Pattern[str]:
-    return _compiled((*_ENGLISH, *_EUROPEAN))
+def _western_pattern() -> re.Pattern[str]:
+    return _compile((*_ENGLISH, *_EUROPEAN))
 
 
 @lru_cache(maxsize=1)
-def _eastern() -> re.Pattern[str]:
-    return _compiled(_EASTERN)
+def _eastern_pattern() -> re.Pattern[str]:
+    return _compile(_EASTERN)
 
 
 @lru_cache(maxsize=1)
-def _squeezed() -> re.Pattern[str]:
-    return _compiled(_SQUEEZED)
+def _squeezed_pattern() -> re.Pattern[str]:
+    return _compile(_SQUEEZED)
 
 
 @lru_cache(maxsize=1)
-def _untrusted() -> re.Pattern[str]:
-    return _compiled(_UNTRUSTED)
+def _untrusted_pattern() -> re.Pattern[str]:
+    return _compile(_UNTRUSTED)

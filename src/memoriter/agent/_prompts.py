@@ -1,4 +1,4 @@
-"""What the model is asked when it is to write down what must last."""
+"""Prompts that ask the model to write down lasting facts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 DAY = "YYYY-MM-DD"
-"""Stands for today's date in a prompt of the user's own."""
+"""Placeholder for today's date in a user's own prompt."""
 CLOCK = "Current time:"
 
 FLUSH = f"""\
@@ -34,30 +34,30 @@ LATE = (
 
 
 def flush_prompt(own: str | None, now: datetime) -> str:
-    """The request, with the day and the time.
+    """Return the flush request, with the date and the time.
 
     Args:
-        own: a prompt of the user's, in place of ours.
-        now: in the user's time zone.
+        own: a prompt from the user's settings that replaces the default.
+        now: the current time, in the user's time zone.
     """
-    return _with_time(_with_hint(own or FLUSH).replace(DAY, now.date().isoformat()), now)
+    return _add_time(_add_hint(own or FLUSH).replace(DAY, now.date().isoformat()), now)
 
 
 def flush_system_prompt(own: str | None, now: datetime) -> str:
-    """The system prompt of that turn."""
-    return _with_hint(own or FLUSH_SYSTEM).replace(DAY, now.date().isoformat())
+    """Return the system prompt of the flush turn."""
+    return _add_hint(own or FLUSH_SYSTEM).replace(DAY, now.date().isoformat())
 
 
 def late_prompt(prompt: str) -> str:
-    """The request for a conversation that was compacted before it could be asked."""
+    """Return the request for a conversation that was compacted before its flush."""
     return f"{LATE}{prompt}"
 
 
-def _with_hint(text: str) -> str:
+def _add_hint(text: str) -> str:
     return text if NO_REPLY in text else f"{text.rstrip()}\n\n{HINT}"
 
 
-def _with_time(text: str, now: datetime) -> str:
+def _add_time(text: str, now: datetime) -> str:
     if CLOCK in text:
         return text
     offset = f"{now:%z}"

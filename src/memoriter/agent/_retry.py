@@ -1,4 +1,4 @@
-"""Repeating a write that another process' write came between."""
+"""Retry a write that conflicts with another process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from memoriter.errors import WriteConflict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST = 100
-"""Tries; what is still in the way then is no other process."""
+MAX_ATTEMPTS = 100
+"""A conflict that lasts longer is not caused by another process."""
 _T = TypeVar("_T")
 
 
 def retry_on_conflict(act: Callable[[], _T]) -> _T:
-    """What `act` gives once nothing comes between its reading and its writing. Raises WriteConflict: it always does."""
-    for _ in range(MOST - 1):
+    """Run `act`, and repeat it on a write conflict, up to 100 times.
+
+    Raises:
+        WriteConflict: every attempt was in conflict.
+    """
+    for _ in range(MAX_ATTEMPTS - 1):
         try:
             return act()
         except WriteConflict:

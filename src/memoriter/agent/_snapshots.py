@@ -1,4 +1,4 @@
-"""What a session was given, kept from one process to the next: the frozen context, and what was recalled since."""
+"""Session snapshots, shared by all processes: the frozen context, and the passages recalled since then."""
 
 from __future__ import annotations
 
@@ -21,80 +21,103 @@ if TYPE_CHECKING:
     from memoriter.agent._events import Audience
 
 KEPT_SECONDS = 30 * 86_400
-"""A session that was silent for so long is over."""
+"""A session without activity for this long has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a session was given so far."""
+    """The text that a session has received so far."""
 
     context: str | None = None
-    """What it was given at its beginning; None: its beginning was not told."""
+    """The context at its start; None: the start was not reported."""
     recalled: tuple[str, ...] = ()
-    """Identities of the passages that were put before its turns."""
+    """Identities of the passages inserted before its turns."""
     prompt: str = ""
-    """The message of the turn that is going on, where a listener will want to hear of its end."""
+    """The message of the current turn, if a listener needs it at the end of the turn."""
 
 
 class Snapshots:
-    """One file a session, in a folder of the agent's. They can be deleted: the session's context is then made anew."""
+    """Stores one file for each session, in a folder of the agent.
+
+    The files can be deleted; memoriter then builds the session's context again.
+    """
 
     def __init__(self, folder: Path, wall: Callable[[], float]) -> None:
         self._folder = folder
         self._wall = wall
 
     def read(self, session: str, audience: Audience) -> Snapshot | None:
-        """What the session was given; None where it is not known."""
+        """Return the snapshot of a session, or None if there is none."""
         with suppress(OSError):
             return self._load(self._file(session, audience))[0]
         return None
 
     def freeze(self, session: str, audience: Audience, context: str) -> str:
-        """Keep the context, unless another process did so first: then that one counts. Raises WriteError, OSError."""
+        """Store the context and return it, or return the context that another process stored first.
 
-        def change(known: Snapshot) -> Snapshot:
-            return known if known.context is not None else replace(known, context=context)
+        Raises:
+            WriteError: the snapshot could not be written.
+            OSError: the folder or the file could not be read or created.
+        """
 
-        return self._change(session, audience, change).context or ""
+        def change(stored: Snapshot) -> Snapshot:
+            return stored if stored.context is not None else replace(stored, context=context)
+
+        return self._update(session, audience, change).context or ""
 
     def renew(self, session: str, audience: Audience, context: str | None) -> None:
-        """Begin anew: the conversation has forgotten what it was given. Raises WriteError, OSError."""
-        self._change(session, audience, lambda _: Snapshot(context))
+        """Replace the snapshot, because the conversation no longer holds what it received.
 
-    def recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
-        """Remember passages that were put before a turn. Raises WriteError, OSError."""
-        self._change(session, audience, lambda known: replace(known, recalled=(*known.recalled, *passages)))
+        Raises:
+            WriteError: the snapshot could not be written.
+            OSError: the folder or the file could not be read or created.
+        """
+        self._update(session, audience, lambda _: Snapshot(context))
+
+    def add_recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
+        """Add passages that were inserted before a turn.
+
+        Raises:
+            WriteError: the snapshot could not be written.
+            OSError: the folder or the file could not be read or created.
+        """
+        self._update(session, audience, lambda stored: replace(stored, recalled=(*stored.recalled, *passages)))
 
     def begin_turn(self, session: str, audience: Audience, prompt: str) -> None:
-        """Remember the message of the turn that begins; an empty one forgets it. Raises WriteError, OSError."""
-        self._change(session, audience, lambda known: replace(known, prompt=prompt))
+        """Store the message of the turn that starts; an empty message removes it.
 
-    def _change(self, session: str, audience: Audience, act: Callable[[Snapshot], Snapshot]) -> Snapshot:
+        Raises:
+            WriteError: the snapshot could not be written.
+            OSError: the folder or the file could not be read or created.
+        """
+        self._update(session, audience, lambda stored: replace(stored, prompt=prompt))
+
+    def _update(self, session: str, audience: Audience, act: Callable[[Snapshot], Snapshot]) -> Snapshot:
         file = self._file(session, audience)
 
-        def once() -> Snapshot:
-            known, expected = self._load(file)
-            fresh = act(known or Snapshot())
-            if fresh == known:
-                return fresh
+        def attempt() -> Snapshot:
+            stored, expected = self._load(file)
+            updated = act(stored or Snapshot())
+            if updated == stored:
+                return updated
             if expected is None:
                 remove_old(self._folder, self._wall())
             make_private_folder(self._folder)
-            write(file, _text(session, fresh), expected=expected, mode=PRIVATE_FILE)
-            return fresh
+            write(file, _to_json(session, updated), expected=expected, mode=PRIVATE_FILE)
+            return updated
 
-        return retry_on_conflict(once)
+        return retry_on_conflict(attempt)
 
     def _load(self, file: Path) -> tuple[Snapshot | None, str | None]:
-        """What is in the file, and the hash that says so; None for what is not there or not a snapshot."""
+        """Return the snapshot in a file and the hash of its bytes; None for a missing file or an invalid snapshot."""
         try:
             content = read_plain(file, MAX_BYTES)
         except FileNotFoundError:
             return None, None
-        if owners_of({}, root=True).complaint(file):  # planted: what it says is not told to the model
+        if owners_of({}, root=True).complaint(file):  # another user may have planted it
             return None, bytes_hash(content)
         try:
-            return _snapshot(json.loads(content)), bytes_hash(content)
+            return _parse_snapshot(json.loads(content)), bytes_hash(content)
         except (ValueError, RecursionError):
             return None, bytes_hash(content)
 
@@ -103,7 +126,7 @@ class Snapshots:
 
 
 def remove_old(folder: Path, now: float) -> None:
-    """Remove what was kept for sessions that are over."""
+    """Remove the files of sessions that have ended."""
     try:
         files = list(folder.iterdir())
     except OSError:
@@ -114,17 +137,17 @@ def remove_old(folder: Path, now: float) -> None:
                 file.unlink()
 
 
-def _text(session: str, snapshot: Snapshot) -> str:
-    known = {"session": session, "context": snapshot.context, "recalled": list(snapshot.recalled)}
-    return json.dumps(known | ({"prompt": snapshot.prompt} if snapshot.prompt else {}))
+def _to_json(session: str, snapshot: Snapshot) -> str:
+    fields = {"session": session, "context": snapshot.context, "recalled": list(snapshot.recalled)}
+    return json.dumps(fields | ({"prompt": snapshot.prompt} if snapshot.prompt else {}))
 
 
-def _snapshot(found: object) -> Snapshot | None:
-    """What was read, if it is of the right shape."""
-    if not isinstance(found, dict):
+def _parse_snapshot(value: object) -> Snapshot | None:
+    """Return the snapshot of a JSON value, or None if it has the wrong shape."""
+    if not isinstance(value, dict):
         return None
-    known = cast("dict[str, Any]", found)
-    context, recalled, prompt = known.get("context"), known.get("recalled"), known.get("prompt", "")
+    fields = cast("dict[str, Any]", value)
+    context, recalled, prompt = fields.get("context"), fields.get("recalled"), fields.get("prompt", "")
     if not isinstance(context, str | None) or not isinstance(recalled, list) or not isinstance(prompt, str):
         return None
     return Snapshot(context, tuple(str(each) for each in cast("list[object]", recalled)), prompt)

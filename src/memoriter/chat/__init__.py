@@ -1,4 +1,4 @@
-"""A conversation with a model in which all that memory does can be watched."""
+"""A chat with a model that shows every action of the memory."""
 
 from memoriter.chat._chat import Chat
 from memoriter.chat._endpoint import ChatEndpoint, endpoint_of

@@ -1,4 +1,4 @@
-"""A conversation with memory around it: recall before a turn, tools in it, capture after it, a flush in the end."""
+"""A conversation with memory: recall before a turn, tools in it, capture after it, a flush before compaction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.tools import Tool
 
-USUAL_WINDOW = 200_000
+DEFAULT_WINDOW = 200_000
 SHORTEST_SUMMARISED = 2_000
 
 
@@ -37,13 +37,13 @@ class Chat:
     """One conversation; a context manager.
 
     Args:
-        memory: what is remembered.
-        endpoint: the model, and where it is asked.
-        name: of the conversation; the transcript is called so.
-        folder: where transcripts are.
+        memory: the memory to use.
+        endpoint: the model and its service.
+        name: name of the conversation and of its transcript file.
+        folder: folder of the transcripts.
         limit: compact the conversation when it holds more tokens; None: `agents.defaults.contextTokens` less
             `reserveTokensFloor`.
-        told: hears what memory does, and what goes wrong without ending the turn.
+        told: callback for the memory's events, and for failures that do not end the turn.
 
     Raises:
         ModelFailed: Pydantic AI is not installed.
@@ -62,55 +62,58 @@ class Chat:
     ) -> None:
         self._memory = memory
         self._tools: Sequence[Tool] = memory.tools
-        self._talk = Talk(endpoint, self._tools, self._called)
+        self._talk = Talk(endpoint, self._tools, self._call_tool)
         self._session: Session = memory.session(f"agent:{agent_name(memory.agent)}:chat:{name}", audience="private")
         self.transcript = Transcript(folder / f"{name}.jsonl", lambda: self._session.now, str(memory.place.workspace))
-        self._limit = limit if limit is not None else _usual_limit(memory)
-        self._told = told
+        self._limit = limit if limit is not None else _default_limit(memory)
+        self._on_event = told
         self._context: str | None = None
         self._summary = ""
         self._history: Sequence[ModelMessage] = ()
-        self._said = list[Message]()
-        self._owed = list[str]()
-        """Recalled for turns that failed: it counts as given, so it comes with the next."""
+        self._messages = list[Message]()
+        self._pending_recall = list[str]()
+        """Texts recalled for failed turns. Recall counts them as inserted, so the next turn repeats them."""
         self._tokens = 0
 
     def say(self, text: str) -> str:
-        """The model's answer to a message. Raises ModelFailed: there is none; the conversation can go on."""
+        """Send a message and return the model's answer.
+
+        Raises:
+            ModelFailed: the model gave no answer; the conversation can continue.
+        """
         if self._context is None:
-            self._tell(self._memory.session_started(self._session.key))
-            self._begin(renew=False)
+            self._emit_diagnostics(self._memory.session_started(self._session.key))
+            self._load_context(renew=False)
         if self._tokens > self._limit:
             self._compact()
-        before = self._session.recall(text, conversation=self._spoken())
-        self._tell(before.reasons)
-        self._show(recalled(before.prepend_context))
+        before = self._session.recall(text, conversation=self._conversation_text())
+        self._emit_diagnostics(before.reasons)
+        self._emit_events(recalled(before.prepend_context))
         if before.prepend_context:
-            self._owed.append(before.prepend_context)
-        asked, at = Message("user", text), self._session.now
+            self._pending_recall.append(before.prepend_context)
+        question, at = Message("user", text), self._session.now
         try:
-            turn = self._turn("\n\n".join([*self._owed, text]))
+            turn = self._run_turn("\n\n".join([*self._pending_recall, text]))
         except BaseException as error:
-            self._keep((asked, at))
+            self._record((question, at))
             if isinstance(error, ModelFailed):
-                self._tell(self._session.end_turn([asked], success=False))
+                self._emit_diagnostics(self._session.end_turn([question], success=False))
             raise
-        self._owed.clear()
+        self._pending_recall.clear()
         self._history, self._tokens = turn.messages, turn.tokens
-        answered = Message("assistant", turn.reply)
-        self._keep(
-            (asked, at), (answered, self._session.now)
-        )  # not before: a search within the turn would find the question
-        self._said += [asked, answered]
-        capture = self._session.capture([asked, answered])
-        self._tell(capture.reasons)
-        self._show(captured(capture))
+        answer = Message("assistant", turn.reply)
+        # An earlier record would let a search within the turn find the question.
+        self._record((question, at), (answer, self._session.now))
+        self._messages += [question, answer]
+        capture = self._session.capture([question, answer])
+        self._emit_diagnostics(capture.reasons)
+        self._emit_events(captured(capture))
         return turn.reply
 
     def close(self) -> None:
         """End the conversation."""
         if self._context is not None:
-            self._tell(self._session.end())
+            self._emit_diagnostics(self._session.end())
         self._talk.close()
 
     def __enter__(self) -> Self:
@@ -121,7 +124,8 @@ class Chat:
     ) -> None:
         self.close()
 
-    def _turn(self, prompt: str) -> Turn:
+    def _run_turn(self, prompt: str) -> Turn:
+        """Run a turn; if the conversation exceeds the context window, compact it and try again."""
         try:
             return self._talk.run(prompt, self._history, self._instructions())
         except Overflow:
@@ -133,82 +137,85 @@ class Chat:
     def _instructions(self) -> str:
         return instructions(opening([tool.name for tool in self._tools]), self._context or "", self._summary)
 
-    def _begin(self, *, renew: bool) -> None:
+    def _load_context(self, *, renew: bool) -> None:
+        """Read the session's context; `renew` reads the notes again."""
         context = self._session.start(renew=renew)
         self._context = context.text
-        self._tell(context.reasons)
+        self._emit_diagnostics(context.reasons)
 
     def _compact(self) -> None:
-        """Have written down what must last, then put a summary in the place of the conversation."""
+        """Run a flush, then replace the conversation by a summary."""
         self._flush()
         earlier = f"Earlier: {neutral(self._summary)}\n\n" if self._summary else ""
-        prompt = summary_prompt(f"{earlier}{self._spoken(neutral)}", max(self._limit, SHORTEST_SUMMARISED))
+        prompt = summary_prompt(f"{earlier}{self._conversation_text(neutral)}", max(self._limit, SHORTEST_SUMMARISED))
         try:
             summary = self._talk.ask(prompt, SUMMARY_SYSTEM)
-        except ModelFailed as error:  # it stays as long as it is, and the next turn tries again
-            self._tell((_reason(error),))
+        except ModelFailed as error:  # the conversation stays as it is, and the next turn tries again
+            self._emit_diagnostics((_diagnostic(error),))
             return
-        self._tell(self._session.compact())
+        self._emit_diagnostics(self._session.compact())
         self._summary, tokens = summary, self._tokens
         self._history, self._tokens = (), 0
-        self._said.clear()
-        self._begin(renew=True)
-        with suppress(OSError):  # the next line that is kept tells
-            self.transcript.compacted(summary, tokens)
-        self._show([MemoryEvent("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
+        self._messages.clear()
+        self._load_context(renew=True)
+        with suppress(OSError):  # the next write reports the failure
+            self.transcript.append_compaction(summary, tokens)
+        self._emit_events([MemoryEvent("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
 
-    def _spoken(self, form: Callable[[str], str] = str) -> str:
-        """What was said since the last summary, as a transcript is read, each message in the given form."""
+    def _conversation_text(self, form: Callable[[str], str] = str) -> str:
+        """Return the messages since the last summary as a transcript, each converted by `form`."""
         return "\n\n".join(
-            f"{'User' if each.role == 'user' else 'Assistant'}: {form(each.text)}" for each in self._said
+            f"{'User' if each.role == 'user' else 'Assistant'}: {form(each.text)}" for each in self._messages
         )
 
     def _flush(self) -> None:
-        """The turn out of sight; none of it stays in the conversation."""
+        """Run the flush turn out of the user's sight; the conversation keeps none of it."""
         answer = self._session.flush(self._tokens, force=True)
-        self._tell(answer.reasons)
+        self._emit_diagnostics(answer.reasons)
         if answer.turn is None:
             return
         try:
             system = instructions(answer.turn.system_prompt, self._context or "", self._summary)
             turn = self._talk.run(answer.turn.prompt, self._history, system)
         except ModelFailed as error:
-            self._tell((_reason(error),))
+            self._emit_diagnostics((_diagnostic(error),))
             return
         result = self._session.flushed(turn.reply)
-        self._tell(result.reasons if result else ())
-        self._show([flushed(result)])
+        self._emit_diagnostics(result.reasons if result else ())
+        self._emit_events([flushed(result)])
 
-    def _called(self, tool: Tool, params: dict[str, Any]) -> Mapping[str, Any]:
+    def _call_tool(self, tool: Tool, params: dict[str, Any]) -> Mapping[str, Any]:
+        """Run a tool for the model. A failure becomes an answer with the error."""
         try:
             answer: Mapping[str, Any] = tool.run(self._memory, params, session_key=self._session.key)
-        except Exception as error:  # noqa: BLE001 - a stranger's tool; the model hears of it, and the turn goes on
+        except Exception as error:  # noqa: BLE001 - a third-party tool; the model gets the error
             answer = {"error": f"{tool.name} failed: {type(error).__name__}: {error}"}
-        self._show([tool_call(tool.name, params, answer)])
+        self._emit_events([tool_call(tool.name, params, answer)])
         return neutral_data(answer)
 
-    def _keep(self, *said: tuple[Message, datetime]) -> None:
+    def _record(self, *messages: tuple[Message, datetime]) -> None:
+        """Append messages to the transcript."""
         try:
-            for message, at in said:
-                self.transcript.said(message, at)
+            for message, at in messages:
+                self.transcript.append_message(message, at)
         except OSError as error:
-            what = f"The transcript was not written: {self.transcript.file}: {error.strerror or error}."
-            self._told(Diagnostic("write", what, "Look at the folder, its permissions and the free space."))
+            message_text = f"The transcript was not written: {self.transcript.file}: {error.strerror or error}."
+            self._on_event(Diagnostic("write", message_text, "Look at the folder, its permissions and the free space."))
 
-    def _show(self, seen: Sequence[MemoryEvent]) -> None:
-        for each in seen:
-            self._told(each)
+    def _emit_events(self, events: Sequence[MemoryEvent]) -> None:
+        for event in events:
+            self._on_event(event)
 
-    def _tell(self, reasons: Sequence[Diagnostic]) -> None:
+    def _emit_diagnostics(self, reasons: Sequence[Diagnostic]) -> None:
         for reason in reasons:
-            self._told(reason)
+            self._on_event(reason)
 
 
-def _usual_limit(memory: Memory) -> int:
+def _default_limit(memory: Memory) -> int:
     defaults = memory.configuration.settings.agents.defaults
-    window = defaults.context_tokens or USUAL_WINDOW
+    window = defaults.context_tokens or DEFAULT_WINDOW
     return max(window // 2, window - defaults.compaction.reserve_tokens_floor)
 
 
-def _reason(error: ModelFailed) -> Diagnostic:
+def _diagnostic(error: ModelFailed) -> Diagnostic:
     return Diagnostic(error.code, error.message, error.remedy)

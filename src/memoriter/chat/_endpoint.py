@@ -1,4 +1,4 @@
-"""Which service a chat asks: its interface, its address and its key. Pure."""
+"""Choose the service of a chat: its interface, URL and key. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Api = Literal["openai", "anthropic"]
 
-ADDRESSES: dict[Api, str] = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
-VARIABLES: dict[Api, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+OFFICIAL_URLS: dict[Api, str] = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+KEY_VARIABLES: dict[Api, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 INTERFACES: dict[str, Api] = {
     "openai": "openai",
     "openai-completions": "openai",
@@ -26,101 +26,105 @@ INTERFACES: dict[str, Api] = {
     "anthropic": "anthropic",
     "anthropic-messages": "anthropic",
 }
-"""What `models.providers.<name>.api` may say."""
+"""Accepted values of `models.providers.<name>.api`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """A model, and where it is asked."""
+    """A model and its service."""
 
     api: Api
     model: str
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
-    """Empty: the service needs none."""
+    """Empty: the service needs no key."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     name: str = ""
-    """As in `models.providers`; empty: it is not configured."""
+    """The name in `models.providers`; empty: the service is not configured."""
 
     @property
     def host(self) -> str:
-        """For people."""
+        """Return the host of the service, for people."""
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
 
     @property
     def own(self) -> bool:
-        """Whether it is the vendor's own address."""
-        return self.host == urlsplit(ADDRESSES[self.api]).netloc
+        """Return whether the host is the vendor's official one."""
+        return self.host == urlsplit(OFFICIAL_URLS[self.api]).netloc
 
 
 def endpoint_of(
     model: str, base_url: str | None, providers: Mapping[str, ModelProvider], environ: Mapping[str, str]
 ) -> ChatEndpoint:
-    """Who is asked.
+    """Return the endpoint for a model name.
 
-    A key goes only where it belongs: one of `models.providers` to the service that is named, or whose address it is; a
-    variable of the environment to the vendor's own address.
+    A key goes only to its own service: a key of `models.providers` to the service that is named or whose URL is given,
+    an environment variable to the vendor's official host.
 
     Args:
-        model: such as `gpt-4.1-mini`, or with the service before it: `anthropic/claude-sonnet-4-5`, `work/qwen3`.
-        base_url: where the service is, in place of what is configured.
+        model: such as `gpt-4.1-mini`, or with the service as a prefix: `anthropic/claude-sonnet-4-5`, `work/qwen3`.
+        base_url: URL of the service; replaces the configured one.
         providers: `models.providers`.
         environ: the environment.
 
     Raises:
-        UsageError: it is not clear which service is meant, or it has no key.
+        UsageError: the service is ambiguous, or it has no key.
         ConfigError: the configuration names a variable that is not set.
     """
-    asked = _address(base_url)
-    name, wanted = _named(model.strip(), asked, providers)
+    given_url = _check_url(base_url)
+    name, model_name = _split_model(model.strip(), given_url, providers)
     entry = providers.get(name)
-    written = entry.api if entry and entry.api else name if name in ADDRESSES else "openai"
-    api = INTERFACES.get(written)
+    interface = entry.api if entry and entry.api else name if name in OFFICIAL_URLS else "openai"
+    api = INTERFACES.get(interface)
     if api is None:
         raise UsageError(
-            f"models.providers.{name}.api is {written!r}, which the chat does not speak.",
+            f"models.providers.{name}.api is {interface!r}, which the chat does not speak.",
             remedy=f"Name a service that speaks one of: {', '.join(INTERFACES)}.",
         )
-    place = asked or (_address(expand(entry.base_url, environ)) if entry and entry.base_url else "") or ADDRESSES[api]
-    if written == "ollama" and not place.endswith("/v1"):
-        place = f"{place}/v1"
+    url = (
+        given_url
+        or (_check_url(expand(entry.base_url, environ)) if entry and entry.base_url else "")
+        or OFFICIAL_URLS[api]
+    )
+    if interface == "ollama" and not url.endswith("/v1"):
+        url = f"{url}/v1"
     if api == "anthropic":
-        place = place.removesuffix("/v1")  # which its client adds
+        url = url.removesuffix("/v1")  # its client adds the suffix
     headers = {key: expand(value, environ) for key, value in entry.headers.items()} if entry else dict[str, str]()
-    found = ChatEndpoint(api, wanted, place, "", headers, name if entry else "")
+    keyless = ChatEndpoint(api, model_name, url, "", headers, name if entry else "")
     key = expand(entry.api_key, environ).strip() if entry and entry.api_key else ""
-    if not key and found.own:
-        key = environ.get(VARIABLES[api], "").strip()
+    if not key and keyless.own:
+        key = environ.get(KEY_VARIABLES[api], "").strip()
         if not key and not headers:
             raise UsageError(
-                f"There is no key for {found.host}.",
-                remedy=f"Set {VARIABLES[api]}, or models.providers.{name or api}.apiKey; or give --base-url URL.",
+                f"There is no key for {keyless.host}.",
+                remedy=f"Set {KEY_VARIABLES[api]}, or models.providers.{name or api}.apiKey; or give --base-url URL.",
             )
-    return ChatEndpoint(api, wanted, place, key, headers, found.name)
+    return ChatEndpoint(api, model_name, url, key, headers, keyless.name)
 
 
-def _named(model: str, base_url: str, providers: Mapping[str, ModelProvider]) -> tuple[str, str]:
-    """The service's name and the model's; a slash may be part of the model's."""
+def _split_model(model: str, base_url: str, providers: Mapping[str, ModelProvider]) -> tuple[str, str]:
+    """Return the names of the service and of the model; a slash may be part of the model's name."""
     first, slash, rest = model.partition("/")
-    if slash and rest and (first in providers or first in ADDRESSES):
+    if slash and rest and (first in providers or first in OFFICIAL_URLS):
         return first, rest
     if not model or model.endswith("/"):
         raise UsageError("The model has no name.", remedy="Give --model NAME, such as anthropic/claude-sonnet-4-5.")
     if base_url:
-        there = (name for name, entry in providers.items() if (entry.base_url or "").rstrip("/") == base_url)
-        return next(there, ""), model
+        matches = (name for name, entry in providers.items() if (entry.base_url or "").rstrip("/") == base_url)
+        return next(matches, ""), model
     return ("anthropic" if model.startswith("claude") else "openai"), model
 
 
-def _address(written: str | None) -> str:
-    place = (written or "").strip().rstrip("/")
-    if not place:
+def _check_url(url: str | None) -> str:
+    stripped = (url or "").strip().rstrip("/")
+    if not stripped:
         return ""
     try:
-        parts = urlsplit(place)
-        good = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        parts = urlsplit(stripped)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        good = False
-    if not good:
+        valid = False
+    if not valid:
         raise UsageError("The address of the service is not one of http or https.", remedy="Give --base-url URL.")
-    return place
+    return stripped

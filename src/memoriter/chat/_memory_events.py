@@ -1,4 +1,4 @@
-"""What memory did in a conversation, as values that can be shown, a line each. Pure."""
+"""Events of the memory in a conversation, as values that print as one line each. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 Kind = Literal["recalled", "tool", "captured", "flushed", "compacted"]
 
-LONGEST = 160
-"""Characters of a line's words."""
-_TAG = re.compile(r"</?[a-z-]+>\s*$")
-_PASSAGE = re.compile(r"\n\n(?=\[[^\]\n]+\]\n)")
-"""Where the citation of a passage stands."""
+LONGEST_LINE = 160
+"""Characters of a line's text."""
+_TAG_LINE = re.compile(r"</?[a-z-]+>\s*$")
+_PASSAGE_START = re.compile(r"\n\n(?=\[[^\]\n]+\]\n)")
+"""Position before the citation of a passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEvent:
-    """Something that memory did."""
+    """An action of the memory."""
 
     kind: Kind
     text: str
@@ -31,27 +31,29 @@ class MemoryEvent:
 
 
 def recalled(text: str) -> list[MemoryEvent]:
-    """What was put before a turn: a line for each passage."""
+    """Return the text inserted before a turn as events, one for each passage."""
     if not text.strip():
         return [MemoryEvent("recalled", "nothing")]
-    blocks = ["\n".join(row for row in block.splitlines() if not _TAG.match(row)) for block in _PASSAGE.split(text)]
+    blocks = [
+        "\n".join(row for row in block.splitlines() if not _TAG_LINE.match(row)) for block in _PASSAGE_START.split(text)
+    ]
     passages = [block for block in blocks if block.startswith("[")]
-    return [MemoryEvent("recalled", in_a_line(each)) for each in passages or blocks if each.strip()]
+    return [MemoryEvent("recalled", one_line(each)) for each in passages or blocks if each.strip()]
 
 
 def tool_call(name: str, params: Mapping[str, Any], answer: Mapping[str, Any]) -> MemoryEvent:
-    """A call of a tool, and what came of it."""
-    given = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
-    return MemoryEvent("tool", f"{in_a_line(f'{name}({given})')} → {_outcome(answer)}")
+    """Return a tool call and its outcome as an event."""
+    arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
+    return MemoryEvent("tool", f"{one_line(f'{name}({arguments})')} → {_outcome(answer)}")
 
 
 def captured(capture: Captured) -> list[MemoryEvent]:
-    """What listeners kept of a turn."""
-    return [MemoryEvent("captured", in_a_line(text)) for text in capture.texts] or [MemoryEvent("captured", "nothing")]
+    """Return the texts that listeners kept from a turn as events."""
+    return [MemoryEvent("captured", one_line(text)) for text in capture.texts] or [MemoryEvent("captured", "nothing")]
 
 
 def flushed(result: FlushResult | None) -> MemoryEvent:
-    """What became of a flush."""
+    """Return the outcome of a flush as an event."""
     if result is None:
         return MemoryEvent("flushed", "nothing was asked for")
     if result.step == "written":
@@ -59,26 +61,26 @@ def flushed(result: FlushResult | None) -> MemoryEvent:
     return MemoryEvent("flushed", {"nothing_to_store": "nothing to store"}.get(result.step, result.step))
 
 
-def in_a_line(text: str) -> str:
-    """The words in one line, cut."""
+def one_line(text: str) -> str:
+    """Return the text in one line, cut to `LONGEST_LINE` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
 
 
 def _outcome(answer: Mapping[str, Any]) -> str:
-    """What a tool answered, in a few words."""
+    """Return a short text about a tool's answer."""
     if error := answer.get("error"):
-        return in_a_line(f"error: {error}")
-    found = answer.get("results")
-    if isinstance(found, list):
-        hits = cast("list[Any]", found)
-        places = [_place(cast("dict[str, Any]", hit)) for hit in hits if isinstance(hit, dict)]
+        return one_line(f"error: {error}")
+    results = answer.get("results")
+    if isinstance(results, list):
+        hits = cast("list[Any]", results)
+        citations = [_citation(cast("dict[str, Any]", hit)) for hit in hits if isinstance(hit, dict)]
         count = f"{len(hits)} result{'' if len(hits) == 1 else 's'}"
-        return in_a_line(f"{count}: {', '.join(places)}" if places else count)
+        return one_line(f"{count}: {', '.join(citations)}" if citations else count)
     if answer.get("written"):
         return f"written to {answer.get('citation') or answer.get('path')}"
-    return in_a_line(json.dumps(answer, ensure_ascii=False, default=str))
+    return one_line(json.dumps(answer, ensure_ascii=False, default=str))
 
 
-def _place(hit: Mapping[str, Any]) -> str:
+def _citation(hit: Mapping[str, Any]) -> str:
     return str(hit.get("citation") or f"{hit.get('path')}#L{hit.get('startLine')}-L{hit.get('endLine')}")

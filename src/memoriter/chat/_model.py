@@ -1,4 +1,4 @@
-"""A service as Pydantic AI asks it, and its failures in words."""
+"""Open a service through Pydantic AI, and translate its failures."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ if TYPE_CHECKING:
     from memoriter.chat._endpoint import ChatEndpoint
 
 NO_KEY = "none"
-"""Goes where a key must be given but none is needed."""
+"""Placeholder key for services that need none."""
 INSTALL = "Run: pip install 'memoriter[chat]'"
 LONGEST_REPLY = 8_192
-"""Tokens; Anthropic must be told."""
-LONGEST = 300
-"""Characters of what a service says."""
+"""Tokens; Anthropic requires a limit."""
+LONGEST_DETAIL = 300
+"""Characters of a service's error text."""
 
 
 def open_model(endpoint: ChatEndpoint) -> Model:
-    """The service's model; nothing is sent yet. Raises ModelFailed: Pydantic AI is not installed."""
+    """Return the service's model; this sends no request.
+
+    Raises:
+        ModelFailed: Pydantic AI is not installed.
+    """
     try:
         return _anthropic(endpoint) if endpoint.api == "anthropic" else _openai(endpoint)
     except ImportError as error:
@@ -52,70 +56,71 @@ def _openai(endpoint: ChatEndpoint) -> Model:
     )
     if endpoint.own:
         return OpenAIChatModel(endpoint.model, provider=OpenAIProvider(openai_client=client))
-    named = OpenAICompatibleProvider(endpoint.name or "openai-compatible", openai_client=client)
-    return OpenAIChatModel(endpoint.model, provider=named)
+    provider = OpenAICompatibleProvider(endpoint.name or "openai-compatible", openai_client=client)
+    return OpenAIChatModel(endpoint.model, provider=provider)
 
 
 def is_overflow(error: Exception) -> bool:
-    """Whether the service refused because the conversation is longer than its model can hold."""
+    """Return whether the service rejected a conversation that exceeds the model's context window."""
     from pydantic_ai import exceptions
 
     return isinstance(error, exceptions.ModelContextWindowExceededError)
 
 
-def failure_of(error: Exception, endpoint: ChatEndpoint) -> ModelFailed:
-    """What a person is told of a failed request; the key is not in it."""
+def to_model_failed(error: Exception, endpoint: ChatEndpoint) -> ModelFailed:
+    """Return a failed request as an error for people, without the key."""
     from pydantic_ai import exceptions
 
-    where, said = endpoint.host, _said(error, endpoint)
+    where, detail = endpoint.host, _error_detail(error, endpoint)
     match error:
         case exceptions.ModelAuthenticationError():
-            whose = f"models.providers.{endpoint.name}.apiKey" if endpoint.name else "its variable or --model"
-            return ModelFailed(f"{where} refused the key: {said}", remedy=f"Correct {whose}.")
+            setting = f"models.providers.{endpoint.name}.apiKey" if endpoint.name else "its variable or --model"
+            return ModelFailed(f"{where} refused the key: {detail}", remedy=f"Correct {setting}.")
         case exceptions.ModelNotFoundError():
             return ModelFailed(
-                f"{where} does not know the model {endpoint.model!r}: {said}", remedy="Name another with --model."
+                f"{where} does not know the model {endpoint.model!r}: {detail}", remedy="Name another with --model."
             )
         case exceptions.ModelContextWindowExceededError():
             return ModelFailed(
-                f"The conversation is longer than {endpoint.model!r} can hold: {said}",
+                f"The conversation is longer than {endpoint.model!r} can hold: {detail}",
                 remedy="Start the chat with a smaller --context.",
             )
         case exceptions.ModelQuotaExceededError():
-            return ModelFailed(f"Nothing is left to spend at {where}: {said}", remedy="Look at the account there.")
+            return ModelFailed(f"Nothing is left to spend at {where}: {detail}", remedy="Look at the account there.")
         case exceptions.ModelRateLimitError():
-            return ModelFailed(f"{where} asks for fewer requests: {said}", remedy="Wait a moment, then say it again.")
+            return ModelFailed(f"{where} asks for fewer requests: {detail}", remedy="Wait a moment, then say it again.")
         case exceptions.ModelConnectionError():
-            return ModelFailed(f"{where} cannot be reached: {said}", remedy="Look at --base-url and the network.")
+            return ModelFailed(f"{where} cannot be reached: {detail}", remedy="Look at --base-url and the network.")
         case exceptions.ModelServerError() | exceptions.ModelUnavailableError():
-            return ModelFailed(f"{where} failed: {said}", remedy="Wait a moment, then say it again.")
+            return ModelFailed(f"{where} failed: {detail}", remedy="Wait a moment, then say it again.")
         case exceptions.UsageLimitExceeded():
-            return ModelFailed(f"The model did not come to an end: {said}", remedy="Ask for less at a time.")
+            return ModelFailed(f"The model did not come to an end: {detail}", remedy="Ask for less at a time.")
         case exceptions.UnexpectedModelBehavior():
             return ModelFailed(
-                f"{endpoint.model!r} gave an answer that is none: {said}", remedy="Say it again, or use another model."
+                f"{endpoint.model!r} gave an answer that is none: {detail}",
+                remedy="Say it again, or use another model.",
             )
         case _:
-            return ModelFailed(f"{where} did not answer: {said}")
+            return ModelFailed(f"{where} did not answer: {detail}")
 
 
-def _said(error: Exception, endpoint: ChatEndpoint) -> str:
-    """What the service or the connection says, in a line."""
+def _error_detail(error: Exception, endpoint: ChatEndpoint) -> str:
+    """Return the error text of the service or the connection in one line, with the key masked."""
     from pydantic_ai import exceptions
 
     text = str(error)
     if isinstance(error, exceptions.ModelHTTPError):
-        text = f"HTTP {error.status_code}, {_message(error.body) or text}"
+        text = f"HTTP {error.status_code}, {_body_message(error.body) or text}"
     elif isinstance(error, exceptions.ModelConnectionError):
         text = str(error.__cause__ or error)
     line = " ".join(text.split())
     if endpoint.api_key:
         line = line.replace(endpoint.api_key, "***")
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
 
 
-def _message(body: object) -> str:
-    """The words in the JSON of an error, where they usually are."""
+def _body_message(body: object) -> str:
+    """Return the message in the JSON of an error, from its usual places."""
     while isinstance(body, dict):
         table = cast("dict[str, object]", body)
         body = table.get("error", table.get("message"))

@@ -1,4 +1,4 @@
-"""What the model is told in a chat."""
+"""Prompts of a chat."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ SO_FAR = "The conversation so far, in a summary:"
 
 
 def opening(tools: Sequence[str]) -> str:
-    """What the model is told of itself, by the names of its tools."""
+    """Return the opening of the system prompt, which depends on the names of the tools."""
     return f"{OPENING}\n\n{WITH_TOOLS}" if "memory_search" in tools else OPENING
 
 
 def instructions(beginning: str, context: str, summary: str) -> str:
-    """The system prompt.
+    """Return the system prompt.
 
     Args:
-        beginning: what the turn is for.
-        context: what the session was given when it began.
-        summary: of what was said before; empty: nothing was.
+        beginning: the purpose of the turn.
+        context: the context of the session from its start.
+        summary: of the earlier conversation; empty: there is none.
     """
     so_far = f"{SO_FAR}\n\n{summary}" if summary else ""
     return "\n\n".join(part for part in (beginning, context, so_far) if part)
 
 
 def summary_prompt(conversation: str, longest: int) -> str:
-    """The request for a summary of at most so many characters of conversation: its end counts most."""
+    """Return the request for a summary of at most `longest` characters of conversation; it keeps the end."""
     kept = conversation if len(conversation) <= longest else f"[…]\n{conversation[-longest:]}"
     return SUMMARY.format(conversation=kept)

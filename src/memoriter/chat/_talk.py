@@ -1,11 +1,11 @@
-"""One model and its tools, asked through Pydantic AI."""
+"""One model with its tools, called through Pydantic AI."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memoriter.chat._model import failure_of, is_overflow, open_model
+from memoriter.chat._model import is_overflow, open_model, to_model_failed
 from memoriter.errors import ModelFailed
 from memoriter.workspace import estimate_tokens
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class Overflow(ModelFailed):
-    """The conversation is longer than the model can hold."""
+    """The conversation exceeds the model's context window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model answered."""
+    """The model's answer."""
 
     reply: str
     messages: Sequence[ModelMessage]
-    """The conversation with this turn in it."""
+    """The conversation including this turn."""
     tokens: int
-    """How full it is."""
+    """Context usage of the conversation."""
 
 
 class Talk:
-    """Asks a model, which may call tools; those run in this thread, one after the other."""
+    """Calls a model. Its tool calls run in this thread, one after the other."""
 
     def __init__(
         self, endpoint: ChatEndpoint, tools: Sequence[Tool], call: Callable[[Tool, dict[str, Any]], Mapping[str, Any]]
@@ -48,26 +48,30 @@ class Talk:
 
         self.endpoint = endpoint
         self._call = call
-        self._agent: Agent[object, str] = Agent(model, tools=[self._offered(tool) for tool in tools])
-        self._plain: Agent[object, str] = Agent(model)
+        self._agent: Agent[object, str] = Agent(model, tools=[self._agent_tool(tool) for tool in tools])
+        self._toolless_agent: Agent[object, str] = Agent(model)
         self._runner: asyncio.Runner | None = None
 
     def run(self, prompt: str, history: Sequence[ModelMessage], instructions: str) -> Turn:
-        """One turn, with as many calls of tools as the model wants.
+        """Run one turn, with as many tool calls as the model makes.
 
         Raises:
             Overflow: the conversation is too long.
             ModelFailed: the service gave no answer.
         """
         result = self._run(self._agent, prompt, history, instructions)
-        return Turn(result.output, result.all_messages(), _tokens(result, instructions))
+        return Turn(result.output, result.all_messages(), _count_tokens(result, instructions))
 
     def ask(self, prompt: str, instructions: str) -> str:
-        """An answer outside of the conversation, without tools. Raises ModelFailed."""
-        return self._run(self._plain, prompt, (), instructions).output
+        """Return an answer outside of the conversation, without tools.
+
+        Raises:
+            ModelFailed: the service gave no answer.
+        """
+        return self._run(self._toolless_agent, prompt, (), instructions).output
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._runner is not None:
             self._runner.close()
 
@@ -81,12 +85,12 @@ class Talk:
         try:
             return self._runner.run(agent.run(prompt, message_history=history, instructions=instructions))
         except Exception as error:
-            failure = failure_of(error, self.endpoint)
+            failure = to_model_failed(error, self.endpoint)
             if is_overflow(error):
                 raise Overflow(failure.message, remedy=failure.remedy) from error
             raise failure from error
 
-    def _offered(self, tool: Tool) -> AgentTool[object]:
+    def _agent_tool(self, tool: Tool) -> AgentTool[object]:
         from pydantic_ai import Tool as AgentTool
 
         async def call(**params: Any) -> Mapping[str, Any]:
@@ -95,12 +99,12 @@ class Talk:
         return AgentTool[object].from_schema(call, tool.name, tool.description, dict(tool.input_schema))
 
 
-def _tokens(result: AgentRunResult[str], instructions: str) -> int:
-    """How full the conversation is, as the service counts, or near enough where it does not."""
+def _count_tokens(result: AgentRunResult[str], instructions: str) -> int:
+    """Return the context usage of the conversation: the service's count, or an estimate."""
     used = result.response.usage
-    return used.input_tokens + used.output_tokens or estimate_tokens(f"{instructions}{_words(result.all_messages())}")
+    return used.input_tokens + used.output_tokens or estimate_tokens(f"{instructions}{_text(result.all_messages())}")
 
 
-def _words(messages: Sequence[ModelMessage]) -> str:
+def _text(messages: Sequence[ModelMessage]) -> str:
     parts = (part for message in messages for part in message.parts)
     return "".join(str(getattr(part, "content", "") or getattr(part, "args", "")) for part in parts)

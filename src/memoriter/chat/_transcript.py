@@ -1,4 +1,4 @@
-"""The conversation on the disk, line by line in OpenClaw's form, so that it can be searched like any other."""
+"""The conversation on disk, as lines in OpenClaw's format, so that memoriter can search it like other transcripts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = 3
 
 
 class Transcript:
-    """One file, made with the first line; nothing that came out of memory is in it."""
+    """One file, created with its first line; it contains no text from the memory."""
 
     def __init__(self, file: Path, now: Callable[[], datetime], cwd: str) -> None:
         self.file = file
@@ -29,18 +29,26 @@ class Transcript:
         self._count = 0
         self._last: str | None = None
 
-    def said(self, message: Message, at: datetime) -> None:
-        """Keep what one side said, and when. Raises OSError."""
-        words = without_injected(message.text).strip()
-        content = {"role": message.role, "content": [{"type": "text", "text": words}]}
+    def append_message(self, message: Message, at: datetime) -> None:
+        """Append a message and its time.
+
+        Raises:
+            OSError: the file could not be written.
+        """
+        text = without_injected(message.text).strip()
+        content = {"role": message.role, "content": [{"type": "text", "text": text}]}
         self._append("message", at, message=content)
 
-    def compacted(self, summary: str, tokens: int) -> None:
-        """Keep that what was said so far was replaced by a summary. Raises OSError."""
+    def append_compaction(self, summary: str, tokens: int) -> None:
+        """Append a record that a summary replaced the conversation so far.
+
+        Raises:
+            OSError: the file could not be written.
+        """
         self._append("compaction", self._now(), summary=summary, tokensBefore=tokens)
 
     def _append(self, kind: str, at: datetime, **fields: Any) -> None:
-        moment = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        timestamp = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         rows = list[dict[str, Any]]()
         if self._last is None and not self.file.exists():
             rows.append(
@@ -48,12 +56,12 @@ class Transcript:
                     "type": "session",
                     "version": VERSION,
                     "id": self.file.stem,
-                    "timestamp": moment,
+                    "timestamp": timestamp,
                     "cwd": self._cwd,
                 }
             )
         name = f"{self._count + 1:08x}"
-        rows.append({"type": kind, "id": name, "parentId": self._last, "timestamp": moment, **fields})
+        rows.append({"type": kind, "id": name, "parentId": self._last, "timestamp": timestamp, **fields})
         make_private_folder(self.file.parent)
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
         with open(self.file, "ab", opener=open_private) as opened:

@@ -1,4 +1,4 @@
-"""Memoriter in other programs: the configuration of agents' clients, written and taken back."""
+"""Install memoriter in other programs: write the configuration of agents' clients, and remove it again."""
 
 from memoriter.integrations._apply import Outcome, apply
 from memoriter.integrations._clients import ClientName, FileEdit, HttpServer, Launch, Machine, Scope, changes, shown

@@ -1,4 +1,4 @@
-"""Carry changes of configuration files out: all are known before the first is written; each leaves a copy behind."""
+"""Apply edits of configuration files. All edits are computed before the first write, and each leaves a backup."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
 
     from memoriter.integrations._clients import FileEdit
 
-MARK = "\ufeff"
+BYTE_ORDER_MARK = "\ufeff"
 BACKUP = ".memoriter-backup"
 LONGEST = 64 * 1024 * 1024
-"""Bytes of a configuration file; Claude Code's has the history of every project."""
-SHOWN_TOKEN = re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]+")
-"""A token in a header, which a difference does not show."""
-OTHERS = 0o077
-"""The permissions of everybody but the owner."""
+"""Bytes of a configuration file; Claude Code's holds the history of every project."""
+TOKEN_HEADER = re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]+")
+"""A token in a header, which a diff must not show."""
+OTHERS_PERMISSIONS = 0o077
+"""The permission bits of everybody but the owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of one file."""
+    """The result of an edit of one file."""
 
     file: Path
     kind: Literal["created", "changed", "unchanged"]
     diff: str
-    """The lines that come and go, without those around them: other programs keep their keys there."""
+    """The added and removed lines without context, because other programs keep their keys in the same file."""
     backup: Path | None
-    """The file as it was before; None where it was not there, or is not changed."""
+    """A copy of the file before the edit; None: the file is new or unchanged."""
     holds_token: bool = False
-    """Whether the file lets whoever reads it into the memory; only its owner can, once it is written."""
+    """True if the file gives its reader access to the memory; after the write, only the owner can read it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedWrite:
     target: Path
     before: bytes | None
     after: str
@@ -54,23 +54,24 @@ class _Planned:
 
 
 def apply(changes: Sequence[FileEdit], *, dry_run: bool) -> list[Outcome]:
-    """Write what changes, or only say it.
+    """Write the edits, or only report them.
 
     Raises:
         ConfigError: a file is malformed; none was written.
-        WriteError: a file could not be written, or was changed by its program meanwhile; it is as it was.
+        WriteError: a file could not be written, or its program changed it meanwhile; the file is unchanged.
     """
-    planned = [_plan(change) for change in changes]
-    for each in planned if not dry_run else ():
-        if each.outcome.holds_token:
-            _keep_from_others(each.target)
-        if each.outcome.kind != "unchanged":
-            _write(each)
-    return [each.outcome for each in planned]
+    writes = [_plan(change) for change in changes]
+    for write in writes if not dry_run else ():
+        if write.outcome.holds_token:
+            _restrict_permissions(write.target)
+        if write.outcome.kind != "unchanged":
+            _write(write)
+    return [write.outcome for write in writes]
 
 
-def _plan(change: FileEdit) -> _Planned:
-    target = Path(os.path.realpath(change.file))  # it may be a link to where somebody keeps all of theirs
+def _plan(change: FileEdit) -> _PlannedWrite:
+    """Compute the new text of a file and its diff, without a write."""
+    target = Path(os.path.realpath(change.file))  # it may be a link into a folder of shared settings
     try:
         content = read_plain(target, LONGEST)
     except FileNotFoundError:
@@ -81,64 +82,69 @@ def _plan(change: FileEdit) -> _Planned:
         text = (content or b"").decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{change.file}: this is not UTF-8", remedy="Nothing was written.") from error
-    mark = MARK if text.startswith(MARK) else ""
-    after = mark + change.edit(text.removeprefix(MARK))
+    byte_order_mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+    after = byte_order_mark + change.edit(text.removeprefix(BYTE_ORDER_MARK))
     if after == text:
-        return _Planned(target, content, after, Outcome(change.file, "unchanged", "", None, change.holds_token))
+        return _PlannedWrite(target, content, after, Outcome(change.file, "unchanged", "", None, change.holds_token))
     backup = target.with_name(target.name + BACKUP) if content is not None else None
     kind = "created" if content is None else "changed"
-    diff = SHOWN_TOKEN.sub(r"\1…", _diff(text, after, str(change.file)))
-    return _Planned(target, content, after, Outcome(change.file, kind, diff, backup, change.holds_token))
+    diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(change.file)))
+    return _PlannedWrite(target, content, after, Outcome(change.file, kind, diff, backup, change.holds_token))
 
 
 def _diff(before: str, after: str, name: str) -> str:
-    if len(before.splitlines()) == 1:  # the whole file: only what comes and what goes
-        begin = _alike(before, after)
-        rest = _alike(before[begin:][::-1], after[begin:][::-1])
-        gone, come = before[begin : len(before) - rest], after[begin : len(after) - rest]
-        before, after = gone and f"{gone}\n", come and f"{come}\n"
+    """Return the changed lines of a file, or the changed part if the file is a single line."""
+    if len(before.splitlines()) == 1:  # the line is the whole file, so show only the changed part
+        start = _common_prefix_length(before, after)
+        end = _common_prefix_length(before[start:][::-1], after[start:][::-1])
+        removed, added = before[start : len(before) - end], after[start : len(after) - end]
+        before, after = removed and f"{removed}\n", added and f"{added}\n"
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=0)
     return "\n".join(lines) + "\n"
 
 
-def _alike(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+def _common_prefix_length(one: str, other: str) -> int:
+    """Return the number of characters at the beginning that two texts share."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
-def _write(planned: _Planned) -> None:
+def _write(planned: _PlannedWrite) -> None:
     before, target, backup = planned.before, planned.target, planned.outcome.backup
     try:
         if backup is not None and before is not None:
-            _keep(before, target, backup)
+            _write_backup(before, target, backup)
         target.parent.mkdir(parents=True, exist_ok=True)
         if before is None and planned.outcome.holds_token:
             os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # a file keeps its permissions
             before = b""
     except OSError as error:
-        raise _unwritten(target, error) from error
+        raise _write_error(target, error) from error
     replace(target, planned.after, expected=bytes_hash(before) if before is not None else None)
 
 
-def _keep_from_others(target: Path) -> None:
-    """Let nobody but its owner read a file that is about to hold a token. Raises WriteError."""
+def _restrict_permissions(target: Path) -> None:
+    """Remove the permissions of others from a file before it holds a token.
+
+    Raises:
+        WriteError: the permissions could not be changed.
+    """
     try:
         mode = stat.S_IMODE(target.stat().st_mode)
-        if mode & OTHERS and os.name != "nt":
-            target.chmod(mode & ~OTHERS)
+        if mode & OTHERS_PERMISSIONS and os.name != "nt":
+            target.chmod(mode & ~OTHERS_PERMISSIONS)
     except FileNotFoundError:
         return
     except OSError as error:
-        raise _unwritten(target, error) from error
+        raise _write_error(target, error) from error
 
 
-def _unwritten(target: Path, error: OSError) -> WriteError:
+def _write_error(target: Path, error: OSError) -> WriteError:
     return WriteError(f"{target} could not be written: {error.strerror}", remedy="The file is as it was.")
 
 
-def _keep(content: bytes, like: Path, backup: Path) -> None:
-    """A copy beside the file, readable by nobody else than the file itself, from its first byte."""
+def _write_backup(content: bytes, like: Path, backup: Path) -> None:
+    """Write a copy beside the file; from its first byte on, it is readable only for those who can read the file."""
     backup.unlink(missing_ok=True)
     descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as copy:

@@ -1,4 +1,4 @@
-"""The programs that memoriter can be installed in: where each keeps its configuration, and what belongs there."""
+"""The clients that memoriter can be installed in: the location and content of their configuration."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 ClientName = Literal["claude-code", "codex", "cursor", "claude-desktop"]
 Scope = Literal["user", "project"]
 
-SERVER = "memoriter"
-"""The name of the server in every client."""
+SERVER_NAME = "memoriter"
+"""The name of the server in the configuration of every client."""
 HOOKS = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "user-prompt",
     "Stop": "stop",
     "PreCompact": "pre-compact",
 }
-"""The events of Claude Code and of Codex, and our words for them."""
-VARIABLE = "MEMORITER_TOKEN"
-"""What a project's file names in place of the token, since such files are shared."""
-STARTS = frozenset({"command", "args", "env"})
+"""Maps the events of Claude Code and Codex to the words of `memoriter hook`."""
+BEARER_VARIABLE = "MEMORITER_TOKEN"
+"""Stands for the token in a project's file, because such files are shared."""
+START_KEYS = frozenset({"command", "args", "env"})
 """Keys of an entry that starts a server."""
-CONNECTS = frozenset({"url", "headers", "http_headers", "bearer_token_env_var"})
-"""Keys of an entry that connects to one that runs."""
-OURS = re.compile(r"\bmemoriter\b.*\bhook (?:session-start|user-prompt|stop|pre-compact)\s*\Z", re.DOTALL)
+CONNECT_KEYS = frozenset({"url", "headers", "http_headers", "bearer_token_env_var"})
+"""Keys of an entry that connects to a running server."""
+OWN_HOOK = re.compile(r"\bmemoriter\b.*\bhook (?:session-start|user-prompt|stop|pre-compact)\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where the clients of a person are."""
+    """The environment that locates a person's clients."""
 
     user_home: Path
     cwd: Path
     environ: Mapping[str, str]
     platform: str
-    """As `sys.platform` says."""
+    """The value of `sys.platform`."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A server over HTTP, which a client connects to instead of starting one of its own."""
+    """An HTTP server that a client connects to instead of starting its own."""
 
     url: str
     token: str = field(repr=False)
@@ -57,83 +57,89 @@ class HttpServer:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a client starts memoriter, or reaches it."""
+    """The settings with which a client starts memoriter or connects to it."""
 
     program: tuple[str, ...]
-    """Absolute path, and what must follow it."""
+    """An absolute path, and its fixed arguments."""
     options: tuple[str, ...] = ()
-    """Global options: which workspace, which configuration."""
+    """Global options: the workspace and the configuration."""
     environ: Mapping[str, str] | None = None
-    """What the client may not pass on by itself."""
+    """Environment variables that the client may not pass on by itself."""
     remote: HttpServer | None = None
-    """None: the client starts the program; hooks are started in either case."""
+    """None: the client starts the program. Hooks start the program in either case."""
 
     @property
     def entry(self) -> dict[str, Any]:
-        """The server in the configuration of a client."""
+        """Return the server's entry in the configuration of a client."""
         command, *rest = self.program
         entry: dict[str, Any] = {"command": command, "args": [*rest, *self.options, "mcp"]}
         return entry | ({"env": dict(self.environ)} if self.environ else {})
 
     def hook(self, event: str, *, windows: bool) -> str:
-        """The command line of a hook."""
+        """Return the command line of a hook."""
         words = [*self.program, *self.options, "hook", event]
         return " ".join(f'"{word}"' if " " in word else word for word in words) if windows else shlex.join(words)
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """What installing or removing makes of one file."""
+    """The edit of one file when memoriter is installed or removed."""
 
     file: Path
     edit: Callable[[str], str]
-    """The new text; raises ConfigError where the old one is malformed. A file that is missing has the text ""."""
+    """Returns the new text; raises ConfigError if the old one is malformed. A missing file has the text ""."""
     holds_token: bool = False
-    """Whether the new text holds the token of a server, so that nobody else may read the file."""
+    """True if the new text holds the token of a server, so only the owner may read the file."""
 
 
 def changes(
     client: ClientName, launch: Launch, machine: Machine, *, scope: Scope, install: bool, hooks: bool
 ) -> list[FileEdit]:
-    """The files of a client, with what becomes of each.
+    """Return the edits of a client's files.
 
     Args:
-        client: which program.
-        launch: how it starts memoriter.
-        machine: where its files are.
-        scope: for every project of this person, or for the current folder.
+        client: the client's name.
+        launch: how the client starts memoriter.
+        machine: the environment that locates the files.
+        scope: `user`: all projects of this person; `project`: the current folder.
         install: False: remove.
-        hooks: whether memoriter is also called at the events of the client, where it has any.
+        hooks: whether the client also runs memoriter at its events, if it has any.
 
     Raises:
-        UsageError: the client has no configuration of that scope, or cannot connect to a server that runs.
+        UsageError: the client has no configuration of that scope, or cannot connect to a running server.
     """
-    file = place_of(client, machine, scope)
-    entry = _entry(client, launch, scope) if install else None
+    file = server_file(client, machine, scope)
+    entry = _server_entry(client, launch, scope) if install else None
     holds_token = install and launch.remote is not None and scope == "user"
-    edit = _codex if client == "codex" else _server
-    made = [FileEdit(file, lambda text: edit(text, str(file), entry), holds_token)]
-    settings = _hooks_place(client, machine, scope)
+    edit = _edit_codex if client == "codex" else _edit_servers
+    edits = [FileEdit(file, lambda text: edit(text, str(file), entry), holds_token)]
+    settings = _hooks_file(client, machine, scope)
     if settings is not None and (hooks or not install):
         windows = machine.platform == "win32"
-        lines = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()} if install else {}
-        made.append(FileEdit(settings, lambda text: _hooks(text, str(settings), lines)))
-    return made
+        commands = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()} if install else {}
+        edits.append(FileEdit(settings, lambda text: _edit_hooks(text, str(settings), commands)))
+    return edits
 
 
-def _entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str, Any]:
-    """The server in the form of a client. Raises UsageError where the client cannot connect to one that runs."""
+def _server_entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str, Any]:
+    """Return the server's entry in the format of a client.
+
+    Raises:
+        UsageError: the client cannot connect to a running server.
+    """
     if launch.remote is None:
         return {"type": "stdio", **launch.entry} if client == "claude-code" else launch.entry
     url, token = launch.remote.url, launch.remote.token
     shared = scope == "project"
     match client:
         case "claude-code":
-            return {"type": "http", "url": url, "headers": _bearer(f"${{{VARIABLE}}}" if shared else token)}
+            return {"type": "http", "url": url, "headers": _bearer(f"${{{BEARER_VARIABLE}}}" if shared else token)}
         case "cursor":
-            return {"url": url, "headers": _bearer(f"${{env:{VARIABLE}}}" if shared else token)}
+            return {"url": url, "headers": _bearer(f"${{env:{BEARER_VARIABLE}}}" if shared else token)}
         case "codex":
-            return {"url": url} | ({"bearer_token_env_var": VARIABLE} if shared else {"http_headers": _bearer(token)})
+            return {"url": url} | (
+                {"bearer_token_env_var": BEARER_VARIABLE} if shared else {"http_headers": _bearer(token)}
+            )
         case "claude-desktop":
             message = "The configuration file of Claude Desktop only names programs to start."
             raise UsageError(message, remedy="Leave out --http.")
@@ -143,8 +149,12 @@ def _bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def place_of(client: ClientName, machine: Machine, scope: Scope) -> Path:
-    """The file with the servers of a client. Raises UsageError where there is none of that scope."""
+def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
+    """Return the file that lists the servers of a client.
+
+    Raises:
+        UsageError: the client has no file of that scope.
+    """
     home, environ = machine.user_home, machine.environ
     if scope == "project":
         names = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "cursor": ".cursor/mcp.json"}
@@ -159,13 +169,13 @@ def place_of(client: ClientName, machine: Machine, scope: Scope) -> Path:
         return home / ".cursor" / "mcp.json"
     if machine.platform == "darwin":
         return home / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json"
-    named = environ.get("APPDATA") if machine.platform == "win32" else environ.get("XDG_CONFIG_HOME")
-    usual = home / ("AppData/Roaming" if machine.platform == "win32" else ".config")
-    return Path(named or usual) / "Claude" / "claude_desktop_config.json"
+    configured = environ.get("APPDATA") if machine.platform == "win32" else environ.get("XDG_CONFIG_HOME")
+    default = home / ("AppData/Roaming" if machine.platform == "win32" else ".config")
+    return Path(configured or default) / "Claude" / "claude_desktop_config.json"
 
 
-def _hooks_place(client: ClientName, machine: Machine, scope: Scope) -> Path | None:
-    """The file with the hooks of a client; None where it has none."""
+def _hooks_file(client: ClientName, machine: Machine, scope: Scope) -> Path | None:
+    """Return the file that lists the hooks of a client, or None if it has no hooks."""
     places = {
         "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
         "codex": ("CODEX_HOME", ".codex", "hooks.json"),
@@ -178,94 +188,99 @@ def _hooks_place(client: ClientName, machine: Machine, scope: Scope) -> Path | N
     return Path(machine.environ.get(variable) or machine.user_home / folder) / name
 
 
-def _server(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
-    """A JSON file with our server, or without it."""
+def _edit_servers(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
+    """Return the JSON with memoriter's server as in `entry`, or without it."""
     if entry is None and not text.strip():
         return text
     text = text if text.strip() else "{}\n"
-    servers = _inside(_json_text.parse(text, name), "mcpServers", name)
+    servers = _object_at(_json_text.parse(text, name), "mcpServers", name)
     if entry is None:
-        return _json_text.remove(text, ("mcpServers", SERVER))
-    if SERVER not in servers:
-        return _json_text.put(text, ("mcpServers", SERVER), dict(entry))
-    held = _inside(servers, SERVER, name)
-    for key, value in entry.items():  # others are the owner's
-        if key == "headers" and isinstance(held.get(key), dict):
-            text = _json_text.put(text, ("mcpServers", SERVER, key, "Authorization"), value["Authorization"])
+        return _json_text.remove(text, ("mcpServers", SERVER_NAME))
+    if SERVER_NAME not in servers:
+        return _json_text.put(text, ("mcpServers", SERVER_NAME), dict(entry))
+    current = _object_at(servers, SERVER_NAME, name)
+    for key, value in entry.items():  # other keys belong to the owner
+        if key == "headers" and isinstance(current.get(key), dict):
+            text = _json_text.put(text, ("mcpServers", SERVER_NAME, key, "Authorization"), value["Authorization"])
         else:
-            text = _json_text.put(text, ("mcpServers", SERVER, key), value)
-    for key in _superseded(entry) & held.keys():
-        text = _json_text.remove(text, ("mcpServers", SERVER, key))
+            text = _json_text.put(text, ("mcpServers", SERVER_NAME, key), value)
+    for key in _superseded_keys(entry) & current.keys():
+        text = _json_text.remove(text, ("mcpServers", SERVER_NAME, key))
     return text
 
 
-def _superseded(entry: Mapping[str, Any]) -> frozenset[str]:
-    """The keys that an entry of the other kind may have left, its token among them."""
-    return (STARTS | CONNECTS) - entry.keys() if "url" in entry else CONNECTS
+def _superseded_keys(entry: Mapping[str, Any]) -> frozenset[str]:
+    """Return the keys that an entry of the other kind may have left, including its token."""
+    return (START_KEYS | CONNECT_KEYS) - entry.keys() if "url" in entry else CONNECT_KEYS
 
 
-def _hooks(text: str, name: str, lines: Mapping[str, str]) -> str:
-    """Settings with our command lines for each event, or without any of ours."""
-    if not lines and not text.strip():
+def _edit_hooks(text: str, name: str, commands: Mapping[str, str]) -> str:
+    """Return the settings with memoriter's command line for each event, or without any of them."""
+    if not commands and not text.strip():
         return text
     text = text if text.strip() else "{}\n"
     for event in HOOKS:
-        groups = _inside(_json_text.parse(text, name), "hooks", name).get(event, [])
+        groups = _object_at(_json_text.parse(text, name), "hooks", name).get(event, [])
         if not isinstance(groups, list):
-            raise _not(name, f"hooks.{event}", "a list")
-        held = _hooks_of(cast("list[Any]", groups))
-        line = lines.get(event)
-        if line is None:
-            for group, number, alone in reversed(held):
+            raise _wrong_type_error(name, f"hooks.{event}", "a list")
+        own_hooks = _find_own_hooks(cast("list[Any]", groups))
+        command = commands.get(event)
+        if command is None:
+            for group, number, alone in reversed(own_hooks):
                 inside = ("hooks", event, group)
                 text = _json_text.remove(text, inside if alone else (*inside, "hooks", number))
-        elif held:
-            group, number, _ = held[0]
-            text = _json_text.put(text, ("hooks", event, group, "hooks", number, "command"), line)
+        elif own_hooks:
+            group, number, _ = own_hooks[0]
+            text = _json_text.put(text, ("hooks", event, group, "hooks", number, "command"), command)
         else:
-            text = _json_text.prepend(text, ("hooks", event), {"hooks": [{"type": "command", "command": line}]})
+            text = _json_text.prepend(text, ("hooks", event), {"hooks": [{"type": "command", "command": command}]})
     return text
 
 
-def _hooks_of(groups: list[Any]) -> list[tuple[int, int, bool]]:
-    """Where our command lines are: group, number in it, whether it is the only one there."""
-    found: list[tuple[int, int, bool]] = []
+def _find_own_hooks(groups: list[Any]) -> list[tuple[int, int, bool]]:
+    """Return the positions of memoriter's hooks: the group, the number in it, and whether it is the only hook there."""
+    positions: list[tuple[int, int, bool]] = []
     for group, content in enumerate(groups):
-        inner = _listed(content, "hooks")
-        found += [(group, number, len(inner) == 1) for number, hook in enumerate(inner) if _is_ours(hook)]
-    return found
+        inner = _list_at(content, "hooks")
+        positions += [(group, number, len(inner) == 1) for number, hook in enumerate(inner) if _is_own_hook(hook)]
+    return positions
 
 
-def _is_ours(hook: Any) -> bool:
+def _is_own_hook(hook: Any) -> bool:
+    """Return whether a hook runs memoriter."""
     command = cast("dict[str, Any]", hook).get("command") if isinstance(hook, dict) else None
-    return isinstance(command, str) and OURS.search(command) is not None
+    return isinstance(command, str) and OWN_HOOK.search(command) is not None
 
 
-def _listed(value: Any, key: str) -> list[Any]:
-    """The list that an object has under a key, or an empty one."""
+def _list_at(value: Any, key: str) -> list[Any]:
+    """Return the list under a key of an object, or an empty one."""
     inner = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return cast("list[Any]", inner) if isinstance(inner, list) else []
 
 
-def _inside(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
-    """The object under a key, or an empty one. Raises ConfigError where something else is there."""
+def _object_at(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
+    """Return the object under a key, or an empty one.
+
+    Raises:
+        ConfigError: the value is not an object.
+    """
     value = parent.get(key, {})
     if not isinstance(value, dict):
-        raise _not(name, key, "an object")
+        raise _wrong_type_error(name, key, "an object")
     return cast("dict[str, Any]", value)
 
 
-def _not(name: str, key: str, kind: str) -> ConfigError:
+def _wrong_type_error(name: str, key: str, kind: str) -> ConfigError:
     return ConfigError(f"{name}: {key} is not {kind}", remedy="Nothing was written. Mend the file, and try again.")
 
 
-def _codex(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
-    """Codex' TOML with our server, or without it."""
+def _edit_codex(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
+    """Return Codex' TOML with memoriter's server as in `entry`, or without it."""
     if entry is None:
-        return _toml_text.remove(text, name, ("mcp_servers", SERVER))
-    return _toml_text.put(text, name, ("mcp_servers", SERVER), entry, without=_superseded(entry))
+        return _toml_text.remove(text, name, ("mcp_servers", SERVER_NAME))
+    return _toml_text.put(text, name, ("mcp_servers", SERVER_NAME), entry, without=_superseded_keys(entry))
 
 
 def shown(file: Path, user_home: Path) -> str:
-    """A path as people write it."""
+    """Return a path in the form that people write."""
     return f"~{os.sep}{file.relative_to(user_home)}" if file.is_relative_to(user_home) else str(file)

@@ -1,4 +1,4 @@
-"""Changes of one table in a TOML text that keep everything else: a new table is put at the end, as text."""
+"""Edit one table of a TOML text and keep everything else; a new table is appended as text."""
 
 from __future__ import annotations
 
@@ -12,88 +12,95 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
 _HEADER = re.compile(r"[ \t]*\[")
-_IDLE = re.compile(r"[ \t]*(?:#.*)?\Z")
+_BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:#.*)?\Z")
 
 
 def put(
     text: str, name: str, path: tuple[str, str], values: Mapping[str, Any], *, without: Collection[str] = ()
 ) -> str:
-    """The text with these values in the table at a path; other keys of that table stay.
+    """Return the text with these values in the table at a path; other keys of that table stay.
 
     Args:
         text: TOML.
-        name: of the file, for messages.
+        name: name of the file, for messages.
         path: names of letters, digits, `-` and `_`.
         values: texts, lists of texts, and objects of texts.
-        without: keys that the table must not have.
+        without: keys to remove from the table.
 
     Raises:
-        ConfigError: the text is no TOML, or something else is at the path.
+        ConfigError: the text is not TOML, or the path holds another kind of value.
     """
     import tomlkit
     from tomlkit.items import InlineTable
 
-    document: Any = _parsed(text, name)
+    document: Any = _parse(text, name)
     outer, inner = path
     parent = document.get(outer)
-    if parent is None or (_is_table(parent, name, outer) and inner not in parent and not _within(parent, InlineTable)):
-        return _checked(_appended(text, path, values), name)
+    if parent is None or (
+        _check_table(parent, name, outer) and inner not in parent and not _is_instance(parent, InlineTable)
+    ):
+        return _check_parses(_append_table(text, path, values), name)
     if inner not in parent:
         parent[inner] = tomlkit.inline_table()
     table = parent[inner]
-    _is_table(table, name, f"{outer}.{inner}")
+    _check_table(table, name, f"{outer}.{inner}")
     for key, value in values.items():
-        if _plain(table.get(key)) != value:
+        if _unwrap(table.get(key)) != value:
             table[key] = _item(value)
     for key in without:
         if key in table:
             del table[key]
-    return _checked(tomlkit.dumps(document), name)
+    return _check_parses(tomlkit.dumps(document), name)
 
 
 def remove(text: str, name: str, path: tuple[str, str]) -> str:
-    """The text without the table at a path; as it is if there is none. Raises ConfigError where it is no TOML."""
+    """Return the text without the table at a path; unchanged if there is no table.
+
+    Raises:
+        ConfigError: the text is not TOML.
+    """
     import tomlkit
 
-    document: Any = _parsed(text, name)
+    document: Any = _parse(text, name)
     outer, inner = path
-    if inner not in _plain(document).get(outer, {}):
+    if inner not in _unwrap(document).get(outer, {}):
         return text
     del document[outer][inner]
     if not document[outer]:
         del document[outer]
-    meant = _plain(document)
-    for cut in _cuts(text, path):
+    expected = _unwrap(document)
+    for candidate in _removal_candidates(text, path):
         with suppress(ConfigError):
-            if _plain(_parsed(cut, name)) == meant:
-                return cut
-    return _checked(tomlkit.dumps(document), name)
+            if _unwrap(_parse(candidate, name)) == expected:
+                return candidate
+    return _check_parses(tomlkit.dumps(document), name)
 
 
-def _appended(text: str, path: tuple[str, str], values: Mapping[str, Any]) -> str:
+def _append_table(text: str, path: tuple[str, str], values: Mapping[str, Any]) -> str:
+    """Return the text with the table at its end."""
     import tomlkit
 
     table = tomlkit.table()
     for key, value in values.items():
         table[key] = _item(value)
     block = f"[{'.'.join(path)}]\n{table.as_string()}"
-    line = "\r\n" if "\r\n" in text else "\n"
-    before = text if not text or text.endswith("\n") else f"{text}{line}"
-    return f"{before}{line if before else ''}{block.replace(chr(10), line)}"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    existing = text if not text or text.endswith("\n") else f"{text}{newline}"
+    return f"{existing}{newline if existing else ''}{block.replace(chr(10), newline)}"
 
 
-def _cuts(text: str, path: tuple[str, str]) -> Iterator[str]:
-    """The text without the lines of the table, for every line that looks like its beginning."""
-    own = re.compile(rf"[ \t]*\[{re.escape('.'.join(path))}(?:\.[^\]]*)?\]")
+def _removal_candidates(text: str, path: tuple[str, str]) -> Iterator[str]:
+    """Return the text without the lines of the table, for every line that looks like its header."""
+    own_header = re.compile(rf"[ \t]*\[{re.escape('.'.join(path))}(?:\.[^\]]*)?\]")
     lines = text.splitlines(keepends=True)
-    for start in (number for number, line in enumerate(lines) if own.match(line)):
+    for start in (number for number, line in enumerate(lines) if own_header.match(line)):
         end = start + 1
-        while end < len(lines) and (own.match(lines[end]) or not _HEADER.match(lines[end])):
+        while end < len(lines) and (own_header.match(lines[end]) or not _HEADER.match(lines[end])):
             end += 1
-        while _IDLE.match(lines[end - 1].rstrip("\r\n")):  # what follows owns the comments before it
+        while _BLANK_OR_COMMENT.match(lines[end - 1].rstrip("\r\n")):  # these comments belong to the next table
             end -= 1
-        blank = end == len(lines) and start and not lines[start - 1].strip()  # it came with the table
-        yield "".join([*lines[: start - 1 if blank else start], *lines[end:]])
+        drop_blank = end == len(lines) and start and not lines[start - 1].strip()  # `put` added it
+        yield "".join([*lines[: start - 1 if drop_blank else start], *lines[end:]])
 
 
 def _item(value: Any) -> Any:
@@ -106,21 +113,26 @@ def _item(value: Any) -> Any:
     return table
 
 
-def _within(value: Any, kind: type) -> bool:
+def _is_instance(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-def _is_table(value: Any, name: str, key: str) -> bool:
+def _check_table(value: Any, name: str, key: str) -> bool:
+    """Return True if a value is a table.
+
+    Raises:
+        ConfigError: the value is not a table.
+    """
     if not hasattr(value, "keys"):
         raise ConfigError(f"{name}: {key} is not a table", remedy="Nothing was written. Mend the file, and try again.")
     return True
 
 
-def _plain(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     return value.unwrap() if hasattr(value, "unwrap") else value
 
 
-def _parsed(text: str, name: str) -> Any:
+def _parse(text: str, name: str) -> Any:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -132,7 +144,7 @@ def _parsed(text: str, name: str) -> Any:
         ) from error
 
 
-def _checked(text: str, name: str) -> str:
-    """The text, once it is clear that it can be read again."""
-    _parsed(text, name)
+def _check_parses(text: str, name: str) -> str:
+    """Return the text after a check that it can be parsed again."""
+    _parse(text, name)
     return text

@@ -1,4 +1,4 @@
-"""What an agent can call, as values (`memory_search`, `memory_get`, `memory_append`), and the JSON form of answers."""
+"""The tools of an agent (`memory_search`, `memory_get`, `memory_append`) as values, and the JSON form of results."""
 
 from memoriter.tools._append import APPEND, append_tool
 from memoriter.tools._citations import ChatKind, chat_kind, citations_on, with_footer

@@ -1,4 +1,4 @@
-"""`memory_append`: let the agent write a note that lasts."""
+"""`memory_append`: lets the agent write a lasting note."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NAME = "memory_append"
 ORIGIN = "agent"
-"""Who wrote an entry that a tool adds; a server says which one."""
+"""Origin of an entry that a tool appends; a server passes its own."""
 DESCRIPTION = """\
 Write something down so that you know it in later conversations: a decision with its reason, a preference, a fact \
 about the user or their work, an open task. Call it when the user asks you to remember something, and when you learn \
@@ -63,31 +63,31 @@ log = logging.getLogger(__name__)
 
 
 def append_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
-    """Run `memory_append`; whatever goes wrong becomes an answer that says that nothing was written."""
+    """Run `memory_append`; a failure becomes JSON with `written: false` and the error."""
     del session_key
     try:
-        return _answer(memory, params)
+        return _append(memory, params)
     except MemoriterError as error:
         action = error.remedy or "Tell the user that it was not written down."
         return {"written": False, "error": error.message, "action": action}
-    except Exception as error:  # the agent's turn goes on
+    except Exception as error:  # the agent's turn continues
         log.warning("memory_append failed", exc_info=True)
         action = "Tell the user that it may not be written down."
         return {"written": False, "error": f"{type(error).__name__}: {error}", "action": action}
 
 
-def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
-    from memoriter.tools._params import AppendParams, checked  # listing the tools does without pydantic
+def _append(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
+    from memoriter.tools._params import AppendParams, parse_params  # listing the tools must not import pydantic
 
-    asked = checked(AppendParams, params)
-    if asked.text is None:
+    request = parse_params(AppendParams, params)
+    if request.text is None:
         raise UsageError("text required", remedy=f"Call {NAME} again with what to write down in `text`.")
-    written = memory.remember(asked.text, to=asked.to or "daily", origin=ORIGIN)
+    written = memory.remember(request.text, to=request.to or "daily", origin=ORIGIN)
     answer = {"written": True, **appended_json(written, workspace=memory.place.workspace)}
     if not written.reasons:
         return {**answer, "findable": True}
-    said = " ".join(f"{reason.message} {reason.remedy}".strip() for reason in written.reasons)
-    return {**answer, "findable": False, "reason": said}
+    reason_text = " ".join(f"{reason.message} {reason.remedy}".strip() for reason in written.reasons)
+    return {**answer, "findable": False, "reason": reason_text}
 
 
 APPEND = Tool(NAME, DESCRIPTION, SCHEMA, append_tool, "Write a note", OUTPUT, writes=True)

@@ -1,4 +1,4 @@
-"""When a snippet names its source in its own text: in direct chats, unless the configuration decides otherwise."""
+"""Footers with the source of a snippet: used in direct chats, unless the configuration decides otherwise."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ ChatKind = Literal["direct", "group", "channel"]
 
 
 def citations_on(mode: Citations, session_key: str | None = None) -> bool:
-    """Whether snippets carry a footer with their source.
+    """Return whether snippets have a footer with their source.
 
     Args:
         mode: `memory.citations` of the configuration.
-        session_key: such as `agent:main:slack:group:7`; None: nobody else listens.
+        session_key: such as `agent:main:slack:group:7`; None: only the owner reads the conversation.
     """
     match mode:
         case "on":
@@ -29,7 +29,7 @@ def citations_on(mode: Citations, session_key: str | None = None) -> bool:
 
 
 def chat_kind(session_key: str | None) -> ChatKind:
-    """The kind of conversation that a session's key names: the words after `agent:<id>:` decide, in any case."""
+    """Return the kind of conversation in a session's key: the words after `agent:<id>:` decide, in any case."""
     parts = [part for part in (session_key or "").strip().split(":") if part]
     words = {part.lower() for part in parts[2:]} if parts[:1] == ["agent"] else set[str]()
     if "channel" in words:
@@ -38,5 +38,5 @@ def chat_kind(session_key: str | None) -> ChatKind:
 
 
 def with_footer(snippet: str, citation: str) -> str:
-    """The snippet, trimmed, with its source below it."""
+    """Return the snippet, trimmed, with its source below it."""
     return f"{snippet.strip()}\n\nSource: {citation}"

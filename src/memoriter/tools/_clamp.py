@@ -1,4 +1,4 @@
-"""How much of what was found an agent is given at once."""
+"""Limit the characters of search results that an agent receives at once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def clamped(hits: Sequence[Hit], budget: int, *, citations: bool) -> tuple[Hit, ...]:
-    """The first hits whose texts are not longer than the budget together; the last one's text may be cut.
+    """Return the first hits whose texts together fit the budget; the text of the last one may be cut.
 
     Args:
         hits: best first.
-        budget: characters, sources below the texts included; 0 and less: no limit.
-        citations: whether each text gets its source below it, which is never cut.
+        budget: characters, including the footers; 0 and less: no limit.
+        citations: whether each text has a footer with its source; footers are never cut.
     """
     if budget <= 0:
         return tuple(hits)

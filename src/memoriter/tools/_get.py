@@ -1,4 +1,4 @@
-"""`memory_get`: let the agent read the lines of a note."""
+"""`memory_get`: lets the agent read lines of a note."""
 
 from __future__ import annotations
 
@@ -48,26 +48,26 @@ log = logging.getLogger(__name__)
 
 
 def get_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
-    """Run `memory_get`; whatever goes wrong becomes an answer that says so."""
-    del session_key  # a text that was asked for by its path needs no citation
-    given = params.get("path") if hasattr(params, "get") else None
-    path = given.strip() if isinstance(given, str) else ""
+    """Run `memory_get`; a failure becomes JSON with the error."""
+    del session_key  # a text requested by its path needs no citation
+    value = params.get("path") if hasattr(params, "get") else None
+    path = value.strip() if isinstance(value, str) else ""
     try:
-        return _answer(memory, params)
+        return _read(memory, params)
     except MemoriterError as error:
         return refusal_json(path, error.message, error.remedy, code=error.code)
-    except Exception as error:  # the agent's turn goes on without this note
+    except Exception as error:  # the agent's turn continues without this note
         log.warning("memory_get failed", exc_info=True)
         return refusal_json(path, f"{type(error).__name__}: {error}", DOCTOR, code="internal")
 
 
-def _answer(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
-    from memoriter.tools._params import GetParams, checked  # listing the tools does without pydantic
+def _read(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
+    from memoriter.tools._params import GetParams, parse_params  # listing the tools must not import pydantic
 
-    asked = checked(GetParams, params)
-    if asked.path is None:
+    request = parse_params(GetParams, params)
+    if request.path is None:
         raise UsageError("path required", remedy=f"Call {NAME} again with the path of a note.")
-    return excerpt_json(memory.read(asked.path, start=asked.start, lines=asked.lines))
+    return excerpt_json(memory.read(request.path, start=request.start, lines=request.lines))
 
 
 GET = Tool(NAME, DESCRIPTION, SCHEMA, get_tool, "Read a note", OUTPUT, writes=False)

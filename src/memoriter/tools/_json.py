@@ -1,4 +1,4 @@
-"""Every answer as JSON: one form for the command line, MCP, HTTP and the tools, with camelCase keys."""
+"""JSON form of all results, shared by the command line, MCP, HTTP and the tools; keys are camelCase."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class DayLimits(Protocol):
-    """The most that may be spent in a day; 0 is no limit."""
+    """The daily spending limits; 0 is no limit."""
 
     @property
     def tokens_per_day(self) -> int: ...
@@ -42,7 +42,7 @@ class DayLimits(Protocol):
 
 
 class WatchEventLike(Protocol):
-    """One thing that a watcher did."""
+    """An event of a watcher."""
 
     @property
     def kind(self) -> str: ...
@@ -70,9 +70,9 @@ class WrittenLines(Protocol):
 
 
 def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, Any]:
-    """The answer to a search; with citations, each result has a `citation` and its snippet a footer with the source.
+    """Return a search result; with citations, each hit has a `citation`, and its snippet a footer with the source.
 
-    `reasons` says why there are no results, where there could be some; what is wrong with the memory is in `health`.
+    `reasons` explains an empty result; `health` has the diagnostics of the memory.
     """
     answer: dict[str, Any] = {
         "results": [hit_json(hit, citations=citations) for hit in result.hits],
@@ -93,7 +93,8 @@ def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, An
 
 
 def hit_json(hit: Hit, *, citations: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    """Return a hit; with citations, its snippet has a footer with the source."""
+    fields: dict[str, Any] = {
         "path": hit.path,
         "startLine": hit.start_line,
         "endLine": hit.end_line,
@@ -102,15 +103,16 @@ def hit_json(hit: Hit, *, citations: bool) -> dict[str, Any]:
         "source": hit.source,
     }
     if citations:
-        found["citation"] = hit.citation
+        fields["citation"] = hit.citation
     if hit.heading:
-        found["heading"] = list(hit.heading)
+        fields["heading"] = list(hit.heading)
     if hit.explanation is not None:
-        found["explain"] = explanation_json(hit.explanation)
-    return found
+        fields["explain"] = explanation_json(hit.explanation)
+    return fields
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the parts of a hit's score."""
     return {
         "legs": list(explanation.legs),
         "terms": list(explanation.terms),
@@ -127,7 +129,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
 
 
 def health_json(health: Health) -> dict[str, Any]:
-    """Whether the memory works, which legs do, and what is wrong."""
+    """Return the state of the memory: whether it works, the state of each retriever, and the diagnostics."""
     return {
         "ok": health.ok,
         "legs": dict(health.legs),
@@ -138,11 +140,12 @@ def health_json(health: Health) -> dict[str, Any]:
 
 
 def reason_json(reason: Diagnostic) -> dict[str, str]:
+    """Return a diagnostic."""
     return {"code": reason.code, "message": reason.message, "remedy": reason.remedy}
 
 
 def unavailable_json(error: str, *, action: str, code: str = MemoriterError.code) -> dict[str, Any]:
-    """A search that could not be made: what went wrong, what that means for the agent's answer, what helps."""
+    """Return the result of a search that could not run: the error, its meaning for the answer, and the next step."""
     return {
         "results": [],
         "disabled": True,
@@ -155,7 +158,7 @@ def unavailable_json(error: str, *, action: str, code: str = MemoriterError.code
 
 
 def excerpt_json(excerpt: Excerpt) -> dict[str, Any]:
-    """Lines of a file; `truncated` is there when the text was cut, `reasons` when it is empty."""
+    """Return lines of a file; `truncated` is present if the text was cut, `reasons` if it is empty."""
     answer: dict[str, Any] = {"path": excerpt.path, "text": excerpt.text}
     if excerpt.truncated:
         answer["truncated"] = True
@@ -165,13 +168,13 @@ def excerpt_json(excerpt: Excerpt) -> dict[str, Any]:
 
 
 def refusal_json(path: str, error: str, remedy: str = "", *, code: str = PathRefused.code) -> dict[str, Any]:
-    """A path that may not be read: why, and what could be."""
+    """Return the refusal to read a path: the reason, and the paths that are allowed."""
     words = f"{error.rstrip('.')}. {remedy}" if remedy else error
     return {"path": path, "text": "", "disabled": True, "error": words, "code": code}
 
 
 def sync_json(report: SyncReport) -> dict[str, Any]:
-    """What a run of indexing did; times in seconds."""
+    """Return the report of an indexing run; times in seconds."""
     answer: dict[str, Any] = {
         "files": report.files,
         "added": report.added,
@@ -190,7 +193,7 @@ def sync_json(report: SyncReport) -> dict[str, Any]:
 
 
 def watch_json(event: WatchEventLike) -> dict[str, Any]:
-    """One thing that a watcher did; the time as ISO 8601 in UTC, `report` and `reason` where there is one."""
+    """Return an event of a watcher; the time is ISO 8601 in UTC, `report` and `reason` are optional."""
     answer: dict[str, Any] = {"kind": event.kind, "time": _time(event.at)}
     if event.folders:
         answer["folders"] = event.folders
@@ -202,7 +205,7 @@ def watch_json(event: WatchEventLike) -> dict[str, Any]:
 
 
 def compact_json(report: CompactReport) -> dict[str, Any]:
-    """What making the index smaller did; `vectors` went, `unused` ones stayed."""
+    """Return the report of a compaction of the index; `vectors` were removed, `unused` ones stayed."""
     return {
         "bytesBefore": report.bytes_before,
         "bytesAfter": report.bytes_after,
@@ -216,7 +219,7 @@ def compact_json(report: CompactReport) -> dict[str, Any]:
 
 
 def forget_plan_json(plan: ForgetPlan) -> dict[str, Any]:
-    """What would be forgotten; `dryRun` tells it from a receipt."""
+    """Return a plan of what to forget; `dryRun` distinguishes it from a receipt."""
     return {
         "dryRun": True,
         "notes": [removal_json(removal) for removal in plan.notes],
@@ -229,7 +232,10 @@ def forget_plan_json(plan: ForgetPlan) -> dict[str, Any]:
 
 
 def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
-    """What was forgotten; `index` is null where it was not reached, and `left` says how to finish."""
+    """Return a receipt of what was forgotten.
+
+    `index` is null if the index was not reached; `left` has the steps that remain.
+    """
     return {
         "notes": [removal_json(removal) for removal in receipt.notes],
         "transcripts": [str(file) for file in receipt.transcripts],
@@ -241,6 +247,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
 
 
 def removal_json(removal: Removal) -> dict[str, Any]:
+    """Return the passages to remove from a note; `whole` is true if the file itself is removed."""
     return {
         "path": removal.path,
         "whole": removal.whole,
@@ -252,7 +259,7 @@ def removal_json(removal: Removal) -> dict[str, Any]:
 
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
-    """What a run of indexing would do; `dryRun` tells it from one that was made."""
+    """Return an estimate of an indexing run; `dryRun` distinguishes it from a report."""
     return {
         "dryRun": True,
         "files": estimate.files,
@@ -268,11 +275,12 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
 
 
 def skipped_json(skipped: Skipped) -> dict[str, str]:
+    """Return a skipped file with the reason."""
     return {"path": skipped.path, "reason": skipped.reason, "message": skipped.message}
 
 
 def status_json(status: Status) -> dict[str, Any]:
-    """The state of one agent's memory; `canaries` only after a deep look."""
+    """Return the state of one agent's memory; `canaries` is present only after a deep check."""
     answer: dict[str, Any] = {
         "agent": status.agent,
         "workspace": status.workspace,
@@ -316,7 +324,7 @@ def status_json(status: Status) -> dict[str, Any]:
 
 
 def attempt_json(attempt: Attempt) -> dict[str, Any]:
-    """When the provider was asked last, and why it failed if it did; the time as ISO 8601 in UTC."""
+    """Return the last call of the provider, with the reason if it failed; the time is ISO 8601 in UTC."""
     answer: dict[str, Any] = {"time": _time(attempt.at), "ok": attempt.ok}
     if attempt.reason is not None:
         answer["reason"] = reason_json(attempt.reason)
@@ -328,7 +336,7 @@ def _time(at: float) -> str:
 
 
 def cost_json(rows: Sequence[Spending], today: Spent, budget: DayLimits) -> dict[str, Any]:
-    """What was spent at services, the newest day first; `unpriced` counts tokens whose price is not known."""
+    """Return the spending at services, the newest day first; `unpriced` counts tokens with an unknown price."""
     return {
         "days": [
             {
@@ -348,12 +356,12 @@ def cost_json(rows: Sequence[Spending], today: Spent, budget: DayLimits) -> dict
 
 
 def _background_json(background: tuple[float, float] | None) -> dict[str, float] | None:
-    """The cosine of unrelated passages."""
+    """Return the mean and the deviation of the cosine of unrelated passages."""
     return None if background is None else {"mean": background[0], "deviation": background[1]}
 
 
 def appended_json(written: WrittenLines, *, workspace: Path) -> dict[str, Any]:
-    """Where an entry was written, the path as it is cited; `health` is good where the next search finds it."""
+    """Return the location of a new entry, with the path as cited; `health` is good if the next search finds it."""
     path = written.path
     cited = path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else path.as_posix()
     start, end = written.start_line, written.end_line
@@ -363,5 +371,5 @@ def appended_json(written: WrittenLines, *, workspace: Path) -> dict[str, Any]:
 
 
 def error_json(code: str, message: str, remedy: str = "") -> dict[str, dict[str, str]]:
-    """A failure: a stable word, what happened, the next step."""
+    """Return a failure: a stable code, a message, and the next step."""
     return {"error": {"code": code, "message": message, "remedy": remedy}}

@@ -1,4 +1,4 @@
-"""What the agent may ask for, checked. Agents write numbers as text and leave blanks: taken for what is meant."""
+"""Validate the parameters of tools. Agents write numbers as text and send blank values, so both are accepted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memoriter.types import SourceKind  # noqa: TC001 - pydantic reads it
 
 
 def _text(value: Any) -> Any:
-    """Trimmed; a blank one is missing."""
+    """Return the text trimmed, or None if it is blank."""
     if value is not None and not isinstance(value, str):
         raise PydanticCustomError("text", "must be text")
     return (value or "").strip() or None
 
 
 def _number(value: Any) -> float | None:
-    """A number, or text that holds one."""
+    """Return a number, or the number that a text holds."""
     if value is None or value == "":
         return None
     try:
@@ -35,12 +35,14 @@ def _number(value: Any) -> float | None:
     return number
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
+    """Return a number without its fraction."""
     number = _number(value)
     return None if number is None else math.trunc(number)
 
 
 def _day(value: Any) -> date | None:
+    """Return the day in an ISO 8601 text."""
     text = _text(value)
     try:
         return date.fromisoformat(text) if text else None
@@ -52,7 +54,7 @@ def _day(value: Any) -> date | None:
 
 Text = Annotated[str | None, BeforeValidator(_text)]
 Number = Annotated[float | None, BeforeValidator(_number)]
-Whole = Annotated[int | None, BeforeValidator(_whole)]
+Whole = Annotated[int | None, BeforeValidator(_integer)]
 Day = Annotated[date | None, BeforeValidator(_day)]
 
 
@@ -96,23 +98,25 @@ class AppendParams(_Params):
 AnyParams = TypeVar("AnyParams", bound=_Params)
 
 
-def checked(kind: type[AnyParams], params: Any) -> AnyParams:
-    """The parameters, read.
+def parse_params(kind: type[AnyParams], params: Any) -> AnyParams:
+    """Return the parameters as a validated model.
 
     Raises:
-        UsageError: one is missing, unknown or has a wrong value; the message names it.
+        UsageError: a parameter is missing, unknown or has a wrong value; the message names it.
     """
     if params is not None and not isinstance(params, Mapping):
         raise UsageError("the parameters must be an object", remedy="Call again with names and values.")
     try:
         return kind.model_validate(dict(cast("Mapping[str, Any]", params or {})))
     except ValidationError as error:
-        known = ", ".join(field.alias or name for name, field in kind.model_fields.items())
-        problems = "; ".join(_problem(problem["loc"], problem["type"], problem["msg"]) for problem in error.errors())
-        raise UsageError(problems, remedy=f"Call again with parameters out of: {known}.") from error
+        names = ", ".join(field.alias or name for name, field in kind.model_fields.items())
+        problems = "; ".join(
+            _problem_text(problem["loc"], problem["type"], problem["msg"]) for problem in error.errors()
+        )
+        raise UsageError(problems, remedy=f"Call again with parameters out of: {names}.") from error
 
 
-def _problem(where: tuple[int | str, ...], kind: str, message: str) -> str:
+def _problem_text(where: tuple[int | str, ...], kind: str, message: str) -> str:
     name = ".".join(str(part) for part in where)
     if kind == "extra_forbidden":
         return f"there is no parameter {name!r}"

@@ -1,4 +1,4 @@
-"""`memory_search`: let the agent ask its notes."""
+"""`memory_search`: lets the agent search its notes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "memory_search"
 TRUNCATED = "maxInjectedChars"
-"""The setting that cut an answer short."""
+"""The setting that limits the size of a result."""
 DESCRIPTION = """\
 Search the notes you keep about this user and their work: decisions, preferences, people, dates, plans, what happened.
 Call it before you answer anything that depends on earlier conversations or stored facts. Ask a whole question or name \
@@ -91,48 +91,48 @@ log = logging.getLogger(__name__)
 
 
 def search_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
-    """Run `memory_search`; whatever goes wrong becomes an answer that says so."""
+    """Run `memory_search`; a failure becomes JSON with the error."""
     try:
-        return _answer(memory, params, session_key)
+        return _search(memory, params, session_key)
     except UsageError as error:
         return {"results": [], "error": error.message, "action": error.remedy, "code": error.code}
     except MemoriterError as error:
-        return unavailable_json(error.message, action=_step(error), code=error.code)
-    except Exception as error:  # the agent's turn goes on without its memory
+        return unavailable_json(error.message, action=_next_step(error), code=error.code)
+    except Exception as error:  # the agent's turn continues without its memory
         log.warning("memory_search failed", exc_info=True)
         return unavailable_json(f"{type(error).__name__}: {error}", action=DOCTOR, code="internal")
 
 
-def _step(error: MemoriterError) -> str:
-    """What the agent can do, or ask for: programs are for the owner to run."""
+def _next_step(error: MemoriterError) -> str:
+    """Return the agent's next step. Only the owner can run programs, so the agent asks for them."""
     return DOCTOR if error.remedy == MemoriterError.usual else error.remedy
 
 
-def _answer(memory: MemoryLike, params: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
-    from memoriter.tools._params import SearchParams, checked  # listing the tools does without pydantic
+def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
+    from memoriter.tools._params import SearchParams, parse_params  # listing the tools must not import pydantic
 
-    asked = checked(SearchParams, params)
-    if asked.query is None:
+    request = parse_params(SearchParams, params)
+    if request.query is None:
         raise UsageError("query required", remedy=f"Call {NAME} again with a question in `query`.")
     result = memory.search(
-        asked.query,
-        max_results=asked.max_results,
-        min_score=asked.min_score,
-        sources=[asked.source] if asked.source else None,
-        since=asked.since,
-        until=asked.until,
-        path=asked.path,
+        request.query,
+        max_results=request.max_results,
+        min_score=request.min_score,
+        sources=[request.source] if request.source else None,
+        since=request.since,
+        until=request.until,
+        path=request.path,
     )
-    told = memory.configuration.settings.memory
-    citations = citations_on(told.citations, session_key)
-    return result_json(_within(result, told, citations=citations), citations=citations)
+    settings = memory.configuration.settings.memory
+    citations = citations_on(settings.citations, session_key)
+    return result_json(_limit_characters(result, settings, citations=citations), citations=citations)
 
 
-def _within(result: SearchResult, told: MemorySettings, *, citations: bool) -> SearchResult:
-    """As much of the answer as an agent is given at once."""
+def _limit_characters(result: SearchResult, settings: MemorySettings, *, citations: bool) -> SearchResult:
+    """Return the part of a result that fits the limit for one call."""
     from memoriter.config import qmd_limits
 
-    hits = clamped(result.hits, qmd_limits(told.qmd.limits).max_injected_chars, citations=citations)
+    hits = clamped(result.hits, qmd_limits(settings.qmd.limits).max_injected_chars, citations=citations)
     if hits == result.hits:
         return result
     return replace(result, hits=hits, truncated_by=result.truncated_by or TRUNCATED)

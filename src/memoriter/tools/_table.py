@@ -1,4 +1,4 @@
-"""Which tools an agent gets."""
+"""The tools that an agent receives."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND)
 
 
 def tools_for(settings: MemorySearch) -> tuple[Tool, ...]:
-    """The tools of an agent with these settings: none where `memorySearch.enabled` is off."""
+    """Return the tools of an agent with these settings: none if `memorySearch.enabled` is off."""
     return TOOLS if settings.enabled else ()

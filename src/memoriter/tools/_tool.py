@@ -1,4 +1,4 @@
-"""A tool as a value: whatever speaks to agents (MCP, HTTP, a framework) shows and runs it the same way."""
+"""A tool as a value: MCP, HTTP and agent frameworks show and run it in the same way."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from memoriter.types import Excerpt, Remembered, SearchResult, SourceKind
 
 DOCTOR = "Ask the owner to run: memoriter doctor"
-"""What an agent can do about a memory that fails."""
+"""The agent's next step if the memory fails."""
 
 
 class MemoryLike(Protocol):
-    """What the tools need of a memory; `memoriter.Memory` is one."""
+    """The memory interface that the tools need; `memoriter.Memory` implements it."""
 
     @property
     def configuration(self) -> Configuration: ...
@@ -47,7 +47,7 @@ class MemoryLike(Protocol):
 
 
 class ToolFunction(Protocol):
-    """How a tool is called. It answers with JSON, and with JSON that says so when it cannot; it raises nothing."""
+    """The signature of a tool's function. It returns JSON, also for a failure, and raises nothing."""
 
     def __call__(
         self, memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
@@ -56,18 +56,18 @@ class ToolFunction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something an agent can call."""
+    """A function that an agent can call."""
 
     name: str
     description: str
-    """For the agent: when to call it, and what comes back."""
+    """For the agent: when to call the tool, and what it returns."""
     input_schema: Mapping[str, Any]
     """A JSON schema; an object."""
     run: ToolFunction
-    """`run(memory, params, session_key=...)`: the answer as JSON. The session's key decides about citations."""
+    """`run(memory, params, session_key=...)` returns JSON. The session's key decides about citations."""
     title: str = ""
     """For people."""
     output_schema: Mapping[str, Any] | None = None
-    """A JSON schema of what `run` answers with; an object."""
+    """A JSON schema of the result of `run`; an object."""
     writes: bool | None = None
-    """Whether it changes anything; None: not known."""
+    """True if the tool changes data; None: unknown."""
