@@ -1,7 +1,7 @@
-"""HTTP connections on which every operation ends in time and no answer is larger than allowed.
+"""HTTP connections with a time limit for the whole exchange and a size limit for responses.
 
-The timeouts of httpx2 hold for one operation: a server that sends a byte now and then never exceeds them. Here each
-operation gets the time that is left for the whole exchange instead, from the lookup of the name to the last byte.
+The timeouts of httpx2 apply to one operation, so a server that sends a byte now and then never exceeds them. Here each
+operation gets the time left for the whole exchange, from the name lookup to the last byte.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ BROKEN = (
     OSError,
 )
 UNUSABLE = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpcore2.UnsupportedProtocol, ValueError)
-"""The address, not the server, is at fault."""
+"""Errors caused by the address, not by the server."""
 _PIECE = 64 << 10
 _KEEP_SECONDS = 5.0
-"""How long an idle connection is kept."""
+"""Seconds that an idle connection is kept."""
 
 
 class TooMuch(Exception):
@@ -45,7 +45,7 @@ class TooMuch(Exception):
 
 
 class ExchangeLimits(threading.local):
-    """What the exchange of this thread may still use."""
+    """The time and bytes that the current thread's exchange may still use."""
 
     def __init__(self) -> None:
         self._left: Callable[[], float] = lambda: inf
@@ -53,11 +53,11 @@ class ExchangeLimits(threading.local):
 
     @contextmanager
     def of(self, left: Callable[[], float], *, most_bytes: float = inf) -> Generator[None]:
-        """Let all connections of this thread end in time.
+        """Apply limits to all connections of this thread.
 
         Args:
-            left: returns the seconds that are left.
-            most_bytes: of everything that is received: headers, framing and body, still compressed.
+            left: returns the seconds left.
+            most_bytes: maximum bytes received in total: headers, framing and body, before decompression.
         """
         before = self._left, self._bytes
         self._left, self._bytes = left, most_bytes
@@ -67,7 +67,11 @@ class ExchangeLimits(threading.local):
             self._left, self._bytes = before
 
     def seconds(self, timeout: float | None = None) -> float | None:
-        """Return how long the next operation may take, None for any time. Raises TimeoutError when nothing is left."""
+        """Return the seconds that the next operation may take, or None for no limit.
+
+        Raises:
+            TimeoutError: no time is left.
+        """
         left = self._left()
         if left <= 0:
             raise TimeoutError("the time for the whole exchange is over")
@@ -75,22 +79,24 @@ class ExchangeLimits(threading.local):
         return None if least == inf else least
 
     def allow(self, count: int) -> None:
-        """Let so many more bytes be received."""
+        """Allow `count` more bytes to be received."""
         self._bytes += count
 
     def take(self, count: int) -> None:
-        """Count bytes that were received. Raises TooMuch."""
+        """Count received bytes. Raises TooMuch if there are more than allowed."""
         self._bytes -= count
         if self._bytes < 0:
             raise TooMuch
 
 
 def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Client:
-    """Return a client within limits, which follows no redirect and reads no variable of the environment but for TLS.
+    """Return a client that obeys the limits.
+
+    It does not follow redirects. Of the environment it reads only the variables for TLS.
 
     Raises:
-        ImportError: the proxy is of a kind that needs a package which is not installed.
-        ValueError: the address of the proxy is none.
+        ImportError: the proxy needs a package that is not installed.
+        ValueError: the address of the proxy is invalid.
     """
     return httpx2.Client(
         transport=_Transport(limits, proxy),
@@ -102,7 +108,7 @@ def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Cl
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for an address, if it does."""
+    """Return the proxy that the environment names for an address, or None."""
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None
@@ -112,7 +118,7 @@ def proxy_for(url: str) -> str | None:
 
 
 class _Transport(httpx2.BaseTransport):
-    """A pool of connections whose operations are within limits."""
+    """A connection pool whose operations obey the limits."""
 
     def __init__(self, limits: ExchangeLimits, proxy: str | None) -> None:
         self._pool = httpcore2.ConnectionPool(
@@ -165,7 +171,7 @@ class _Content(httpx2.SyncByteStream):
 
 
 class _Backend:
-    """Opens connections; see `httpcore2.NetworkBackend`."""
+    """Opens connections; implements `httpcore2.NetworkBackend`."""
 
     def __init__(self, limits: ExchangeLimits) -> None:
         self._limits = limits
@@ -179,7 +185,7 @@ class _Backend:
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> _Stream:
-        """Try each address of the host, each with an equal part of the time that is left."""
+        """Try each address of the host, each with an equal share of the time left."""
         addresses = _addresses(host, port, self._limits.seconds(timeout))
         failed: Exception = httpcore2.ConnectError(f"{host} has no address")
         for number, address in enumerate(addresses):
@@ -204,7 +210,7 @@ class _Backend:
 
 
 class _Stream:
-    """One connection; see `httpcore2.NetworkStream`."""
+    """One connection; implements `httpcore2.NetworkStream`."""
 
     def __init__(self, inner: httpcore2.NetworkStream, limits: ExchangeLimits) -> None:
         self._inner = inner
@@ -222,7 +228,7 @@ class _Stream:
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> _Stream:
-        # Python counts the time of a handshake as a whole.
+        # Python applies this timeout to the whole handshake.
         inner = self._inner.start_tls(ssl_context, server_hostname, self._limits.seconds(timeout))
         return _Stream(inner, self._limits)
 
@@ -234,7 +240,7 @@ class _Stream:
 
 
 class _Lookup(threading.Thread):
-    """The lookup of one name. The system offers no way to end one early, so it may outlive whoever waits for it."""
+    """The lookup of one name. The system cannot end a lookup early, so the thread may outlive its callers."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(name="memoriter-lookup", daemon=True)
@@ -255,11 +261,11 @@ _turn = threading.Lock()
 
 
 def _addresses(host: str, port: int, seconds: float | None) -> list[str]:
-    """Look a name up within some seconds. One thread serves all who wait for the same name.
+    """Return the addresses of a host within some seconds. One thread serves all callers that wait for the same name.
 
     Raises:
-        httpcore2.ConnectError: there is no such host.
-        httpcore2.ConnectTimeout: the lookup is not done yet.
+        httpcore2.ConnectError: the host does not exist.
+        httpcore2.ConnectTimeout: the lookup did not finish in time.
     """
     try:
         return [str(ip_address(host))]

@@ -1,4 +1,4 @@
-"""A choice, opened: the one place that knows how each kind of provider begins."""
+"""Open the chosen provider. This is the only place that knows how each kind of provider is created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class KeyValueStore(Protocol):
-    """Where a service's provider keeps what the next process must know."""
+    """Storage for what a remote provider must remember between processes."""
 
     def get(self, name: str) -> str | None: ...
     def set(self, name: str, value: str) -> None: ...
@@ -34,7 +34,7 @@ class KeyValueStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderContext:
-    """What providers need of the world."""
+    """The clocks, storage and callbacks that providers need."""
 
     wall: Callable[[], float]
     """Seconds since 1970."""
@@ -44,16 +44,16 @@ class ProviderContext:
     """A number in 0..1."""
     store: KeyValueStore
     left: Callable[[], float] | None = None
-    """Seconds that whoever asks now will wait."""
+    """Returns the seconds that the current caller will still wait."""
     downloading: Callable[[int, int | None], None] | None = None
-    """Bytes of a model that are here, and of all of it where that is known."""
+    """Called with the bytes of a model received so far and the total, if known."""
 
 
 def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderContext) -> ModelSpec | None:
-    """The model of a choice, if it can be known without asking or loading anything.
+    """Return the model of a choice, or None if finding out needs a request or a loaded model.
 
     Raises:
-        EmbeddingError: the provider cannot be used; the message says why.
+        EmbeddingError: the provider cannot be used; the message gives the reason.
     """
     match choice.kind:
         case "none":
@@ -72,7 +72,7 @@ def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderCo
 
 
 def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | None:
-    """Why a service is not asked for a while; None where it would be. Nothing is sent."""
+    """Return why no request to the service is allowed for now, or None if one is. This sends nothing."""
     return _remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
 
 
@@ -92,13 +92,14 @@ def open_choice(
     *,
     anew: bool = False,
 ) -> EmbeddingProvider:
-    """The provider, ready to embed; a service whose model nobody knows is asked once, a model of the hub downloaded.
+    """Return the provider, ready to embed.
 
-    `anew`: what the service has told of its model before does not count.
+    A service with an unknown model gets one request; a model of the hub is downloaded. `anew` ignores what is stored
+    about a service's model.
 
     Raises:
-        EmbeddingError: it cannot be used now; the message says why, the remedy what to do.
-        ConfigError: what is said of it does not fit.
+        EmbeddingError: the provider cannot be used now; the message gives the reason, the remedy the next step.
+        ConfigError: the settings do not fit together.
     """
     match choice.kind:
         case "none":
@@ -139,7 +140,7 @@ def batch_of(
     rules: BatchRules,
     account: UsageRecorder | None = None,
 ) -> BatchRun | None:
-    """The batch interface of an opened provider; None where its service has none."""
+    """Return the batch interface of an opened provider, or None if its service has none."""
     from memoriter.embed.remote._batch_run import BatchRun, batch_vendors
     from memoriter.embed.remote._remote import RemoteProvider
 
@@ -172,7 +173,7 @@ def _name(settings: RemoteSettings, endpoint: str) -> str:
 
 
 def _remembered(settings: RemoteSettings, endpoint: str, notebook: KeyValueStore) -> RemoteSettings:
-    """The settings with what the service has told of the model before."""
+    """Return the settings, completed with the stored properties of the model."""
     kept = notebook.get(_name(settings, endpoint))
     try:
         told: Any = json.loads(kept) if kept else {}
@@ -183,7 +184,7 @@ def _remembered(settings: RemoteSettings, endpoint: str, notebook: KeyValueStore
 
 
 def _remember(provider: RemoteProvider, notebook: KeyValueStore) -> None:
-    """Ask a model that nobody knows for its dimensions, and keep them: the next process asks nothing."""
+    """Probe an unknown model and store its properties, so that the next process sends no request."""
     if provider.settings.dimensions or provider.known:
         return
     told, asked = provider.resolve(), provider.asked
@@ -194,7 +195,7 @@ def _remember(provider: RemoteProvider, notebook: KeyValueStore) -> None:
 
 
 class _Breakers:
-    """A breaker, kept in a notebook."""
+    """Stores a circuit breaker in a `KeyValueStore`."""
 
     def __init__(self, name: str, notebook: KeyValueStore) -> None:
         self._name, self._notebook = name, notebook

@@ -1,4 +1,4 @@
-"""Things that are made once and kept: a file that ends in the hash of its content, so that a broken one is noticed."""
+"""Cached files that end in the hash of their content, so that damage is detected."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DIGEST_BYTES = 32
 
 
 def kept(file: Path, make: Callable[[], bytes]) -> bytes:
-    """The content of the file; made and kept first if it is not there, cut short or damaged.
+    """Return the content of the file; create it first if it is missing, truncated or damaged.
 
-    Two processes may do so at once: each puts a whole file in place.
+    Two processes may do so at once: each puts a complete file in place.
     """
     content = _intact(file)
     if content is None:
@@ -37,7 +37,10 @@ def _intact(file: Path) -> bytes | None:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Put a file in place at once or not at all. A disk that cannot be written is no error: this is for caches."""
+    """Put a file in place completely or not at all.
+
+    This is for caches, so it is no error if the disk cannot be written.
+    """
     import tempfile
 
     part: Path | None = None

@@ -1,9 +1,9 @@
-"""The bundled model's transformer as an ONNX graph, re-packed from the weight file.
+"""Build the bundled model's transformer as an ONNX graph from the weight file.
 
-The graph reads embedded tokens `tokens` (1, n, hidden) and gives `states` (1, n, hidden). What was chosen, measured
-on x86 with 182 tokens a text: one text a run, not padded batches (as fast, and no vector depends on others);
-weights as 8 bits in blocks of 64 instead of 4 bits in blocks of 32 (26 % faster, cosine with the C engine still .9997);
-addition and `LayerNormalization` apart instead of `SkipLayerNormalization` (10 % faster).
+The graph reads embedded tokens `tokens` (1, n, hidden) and returns `states` (1, n, hidden). The design was measured on
+x86 with 182 tokens per text. It runs one text at a time rather than padded batches (as fast, and no vector depends on
+others); it stores weights as 8 bits in blocks of 64 instead of 4 bits in blocks of 32 (26 % faster, cosine with the C
+engine still .9997); it uses addition and `LayerNormalization` instead of `SkipLayerNormalization` (10 % faster).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INT8_ARITHMETIC = 4
 
 
 def build_graph(weights: WeightFile) -> bytes:
-    """The serialised model (21 MB); takes about a second and the `onnx` package."""
+    """Return the serialised model (21 MB). This takes about a second and needs the `onnx` package."""
     import onnx
     from onnx import helper
 
@@ -42,7 +42,7 @@ def build_graph(weights: WeightFile) -> bytes:
 
 
 class _Graph:
-    """Nodes and constants as they come; each method adds a part and names its output."""
+    """Collects nodes and constants; each method adds a part and returns the name of its output."""
 
     def __init__(self, weights: WeightFile) -> None:
         self._weights = weights
@@ -88,7 +88,7 @@ class _Graph:
         )
 
     def _product(self, state: str, matrices: list[str], columns: int) -> str:
-        """The state times one or more matrices stacked."""
+        """Multiply the state by one matrix, or by several stacked ones."""
         rows = np.concatenate([unpack(self._weights.blocks(name, columns)) for name in matrices])
         name = matrices[0]
         values, scales = _eight_bit(rows)
@@ -119,7 +119,10 @@ class _Graph:
 
 
 def _eight_bit(rows: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The matrix as `MatMulNBits` wants it: (rows, blocks, 64) bytes offset by 128, and a scale for each block."""
+    """Return the matrix in the format of `MatMulNBits`.
+
+    That is bytes of shape (rows, blocks, 64) offset by 128, and a scale for each block.
+    """
     blocks = rows.reshape(len(rows), -1, _EIGHT_BIT_BLOCK)
     scales = np.abs(blocks).max(axis=-1) / 127
     scales[scales == 0] = 1

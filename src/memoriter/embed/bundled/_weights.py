@@ -1,4 +1,4 @@
-"""The weight file of the bundled model: where it is, whether it is the right one, and whether its engine runs here."""
+"""Find the bundled model's weight file, and check that it is the released one and that its engine runs here."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _KEYWORDS_SERVE = "keyword search works without it"
 
 
 def usable_weights(cache_dir: Path) -> Path:
-    """The weight file, after everything that could make its engine fail or crash has been looked at.
+    """Return the weight file, after ruling out everything that could make its engine fail or crash.
 
-    What costs time (the hash, a trial in a process of its own) is remembered in `cache_dir`.
+    The results of slow checks (the hash, a trial in a separate process) are stored in `cache_dir`.
 
     Raises:
-        ProviderUnavailable: with the reason.
+        ProviderUnavailable: a check failed; the message gives the reason.
     """
     weights = _installed_weights()
     remembered = _recall(cache_dir)
@@ -45,7 +45,7 @@ def usable_weights(cache_dir: Path) -> Path:
 
 
 def sha256_of(file: Path) -> str:
-    """SHA-256 of a file's content, in hex."""
+    """Return the SHA-256 of a file's content, in hex."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -62,7 +62,10 @@ def _installed_weights() -> Path:
 
 
 def _needs_trial() -> bool:
-    """Whether only running the engine can tell. On x86 Linux the processor's flags do: without AVX2 it would crash."""
+    """Return whether only a trial run can show that the engine works.
+
+    On x86 Linux the processor's flags are enough: without AVX2 the engine would crash.
+    """
     flags = processor_flags()
     if flags is not None and not {"avx2", "fma"} <= flags:
         raise ProviderUnavailable(
@@ -73,7 +76,7 @@ def _needs_trial() -> bool:
 
 
 def processor_flags() -> frozenset[str] | None:
-    """The flags of the first processor, or None where they cannot be read or mean something else."""
+    """Return the flags of the first processor, or None if they cannot be read or this is no x86 processor."""
     if platform.machine().lower() not in {"x86_64", "amd64"}:
         return None
     try:
@@ -85,7 +88,7 @@ def processor_flags() -> frozenset[str] | None:
 
 
 def _try_engine() -> None:
-    """Run the engine once in a process that may crash in our stead; without an interpreter to start, trust it."""
+    """Run the engine once in a separate process, which may crash. If no interpreter can be started, skip the trial."""
     import subprocess
 
     if not sys.executable or getattr(sys, "frozen", False):

@@ -1,4 +1,4 @@
-"""A model file from the hub: in one piece or not at all, however often the connection breaks."""
+"""Download a model file from the hub: completely or not at all, resuming after broken connections."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Progress = Callable[[int, int | None], object]
-    """Called with the bytes that are there and those of the whole file, if known."""
+    """Called with the number of bytes received and the total, if known."""
 
 _TRIES = 5
-"""In a row that bring nothing."""
+"""Number of consecutive attempts without progress before giving up."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _SPARE_BYTES = 64 << 20
-"""Left free on the disk."""
+"""Disk space to leave free."""
 _MOST_LISTING_BYTES = 16 << 20
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _AGAIN = "run it again: what has come is kept"
@@ -48,14 +48,22 @@ def download_model(
     silence: float = 30.0,
     patience: float = 3600.0,
 ) -> Path:
-    """The file that an `hf:` address names, downloaded if it is not there yet.
+    """Return the file that an `hf:` address names; download it if it is missing.
 
-    `token` is for models whose owners ask who downloads them, and is sent to the hub alone. `silence` is the longest
-    wait for a byte, `patience` for another process that downloads the same file, both in seconds.
+    Args:
+        uri: the `hf:` address.
+        model_cache_dir: the folder for downloaded models.
+        hub: the base URL of the hub.
+        token: an access token for models with restricted access. It is sent to the hub only.
+        offline: refuse to download.
+        progress: called with the number of bytes received and the total, if known.
+        sleep: waits for a number of seconds.
+        silence: the longest wait for a byte, in seconds.
+        patience: the longest wait for another process that downloads the same file, in seconds.
 
     Raises:
-        ConfigError: the address is not one of the hub's.
-        ProviderUnavailable: it is not here and cannot be had, with the reason and what to do.
+        ConfigError: the address is not an `hf:` address.
+        ProviderUnavailable: the file is missing and cannot be downloaded; the message and the remedy explain it.
     """
     model = parse_model_uri(uri)
     link = _Link({"authorization": f"Bearer {token}"} if token else {}, offline, sleep, silence)
@@ -74,7 +82,7 @@ def download_model(
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """How the hub is spoken to."""
+    """How to contact the hub."""
 
     headers: Mapping[str, str]
     offline: bool
@@ -89,7 +97,11 @@ class _Link:
             )
 
     def patiently(self, attempt: Callable[[], bool]) -> None:
-        """Try until it is done; an attempt says whether it brought something before it was interrupted."""
+        """Repeat `attempt` until it returns True.
+
+        An attempt returns False if it made progress before the connection broke, and raises Interrupted if it made
+        none.
+        """
         vain = 0
         while True:
             try:
@@ -104,7 +116,10 @@ class _Link:
 
 
 def _known_choice(model: HubModel, model_cache_dir: Path, ask: Callable[[], str]) -> HubModel:
-    """Which file a size means: as the hub said the first time, so that it needs no network again."""
+    """Return the model with the file that its size stands for.
+
+    The first choice is stored in a file, so that later calls need no network.
+    """
     named = f"{model.quant or 'default'}@{model.revision.replace('/', '_')}.choice"
     note = model_cache_dir / model.owner / model.repo / named
     try:
@@ -139,15 +154,18 @@ def _choice(model: HubModel, hub: str, link: _Link) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What the server says of the file."""
+    """Properties of the file, as the server reports them."""
 
     sha256: str = ""
     size: int | None = None
     etag: str = ""
-    """Of the server that sends the content; only a strong one."""
+    """ETag of the server that sends the content; empty unless it is a strong one."""
 
     def same_file(self, other: _Facts) -> bool:
-        """Whether nothing speaks against it and something speaks for it."""
+        """Return whether both describe the same file.
+
+        Known sizes must not differ, and the hashes, or the ETags if a hash is unknown, must be equal.
+        """
         if self.size is not None and other.size is not None and self.size != other.size:
             return False
         if self.sha256 and other.sha256:
@@ -156,7 +174,7 @@ class _Facts:
 
 
 class _Download:
-    """One file on its way: `<name>.part` and, beside it, what is known of the whole."""
+    """The download of one file. It writes `<name>.part` and, beside it, the properties of the complete file."""
 
     def __init__(self, model: HubModel, file: Path, url: str, link: _Link, progress: Progress | None) -> None:
         self._model = model
@@ -182,7 +200,7 @@ class _Download:
             ) from error
 
     def _attempt(self) -> bool:
-        """Whether the file is there now; False when something came before the connection broke."""
+        """Return True once the file is complete, or False if data arrived before the connection broke."""
         known, before = self._known()
         with opened(self._url, self._headers(known, before), seconds=self._link.silence) as reply:
             if reply.status == 416:
@@ -205,7 +223,7 @@ class _Download:
         return True
 
     def _received(self, reply: HttpReply, start: int, facts: _Facts, most: int) -> tuple[int, str]:
-        """How long the part is at the end of the answer, and what broke it, if anything."""
+        """Return the length of the part when the response ends, and the reason if it ended early."""
         have = start
         try:
             for size in self._written(reply, start):
@@ -229,13 +247,13 @@ class _Download:
             )
 
     def _written(self, reply: HttpReply, start: int) -> Iterator[int]:
-        """Append the pieces to the part, each with its size once it is written."""
+        """Append each piece to the part, and yield its size once it is written."""
         with open(self._part, "r+b" if start else "wb", opener=open_private) as stream:
             stream.seek(start)
             stream.truncate()
             for number, piece in enumerate(reply.pieces):
                 if not start and not number and len(piece) >= 4 and not piece.startswith(b"GGUF"):
-                    parse_gguf(piece, self._model.name)  # says what it is instead
+                    parse_gguf(piece, self._model.name)  # raises an error that names the actual format
                 stream.write(piece)
                 yield len(piece)
             stream.flush()
@@ -264,7 +282,7 @@ class _Download:
         self._note.unlink(missing_ok=True)
 
     def _known(self) -> tuple[_Facts, int]:
-        """What was learnt of the file when its part was written, and how long the part is."""
+        """Return the stored properties of the file, and the length of its part."""
         try:
             facts = _Facts(**cast("dict[str, Any]", json.loads(self._note.read_bytes())))
             return facts, self._part.stat().st_size
@@ -273,7 +291,7 @@ class _Download:
 
     def _headers(self, known: _Facts, have: int) -> dict[str, str]:
         headers = dict(self._link.headers)
-        # Without a hash or a mark of the version nobody could tell whether the rest belongs to the part.
+        # Without a hash or an ETag, the rest might belong to another version of the file.
         if have and (known.etag or known.sha256):
             headers["range"] = f"bytes={have}-"
             if known.etag:
@@ -281,7 +299,7 @@ class _Download:
         return headers
 
     def _check_room(self, facts: _Facts, have: int) -> int:
-        """Return the most bytes that the whole file may have: those that are announced, or there is room for."""
+        """Return the maximum size of the complete file: the announced size, or what fits on the disk."""
         free = shutil.disk_usage(self._file.parent).free
         if facts.size is not None and facts.size - have + _SPARE_BYTES > free:
             raise ProviderUnavailable(
@@ -296,7 +314,7 @@ class _Download:
 
 
 def _refuse(reply: HttpReply, model: HubModel) -> None:
-    """Raise what an answer means that is not the file."""
+    """Raise the error that a response without the file stands for."""
     status = reply.status
     if status in {200, 206}:
         return
@@ -327,7 +345,7 @@ def _facts(reply: HttpReply) -> _Facts:
 
 
 def _start(reply: HttpReply) -> int:
-    """At which byte of the file the content begins."""
+    """Return the offset in the file at which the content begins."""
     found = re.match(r"bytes ([0-9]{1,18})-", reply.headers.get("content-range", ""))
     return int(found[1]) if reply.status == 206 and found else 0
 

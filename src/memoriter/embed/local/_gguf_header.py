@@ -1,7 +1,7 @@
-"""What a GGUF file says about itself, read without llama.cpp: which model it holds, and whether the file is whole.
+"""Read the header of a GGUF file without llama.cpp: which model it holds, and whether the file is complete.
 
-All numbers are little-endian. The magic, a version and two counts; then keys with typed values; then one line for each
-tensor (name, shape, type, offset); then the tensors, from the next multiple of the alignment on.
+All numbers are little-endian. A file holds, in this order: the magic, a version and two counts; keys with typed values;
+one entry for each tensor (name, shape, type, offset); the tensors, from the next multiple of the alignment on.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _AGAIN = "download the file again"
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _LIST = 8, 9
 _DEEPEST = 4
-"""Lists within lists that are followed; no writer makes any."""
+"""Maximum nesting of lists. No known writer nests lists at all."""
 _LONGEST_TEXT = 1 << 20
-"""Bytes of a value that is kept; what is longer (a chat template, a licence) is of no use here."""
+"""Bytes of a text that are kept. Longer texts (a chat template, a licence) are not needed here."""
 _MOST_DIMENSIONS = 8
 
-# Elements and bytes of one block of each type of tensor. A type that is not listed counts as one byte.
+# Elements and bytes of one block of each tensor type. An unlisted type counts as one byte.
 _BLOCKS = {
     0: (1, 4),
     1: (1, 2),
@@ -72,17 +72,17 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What is known of a model before it is loaded. Empty or 0 where the file does not say."""
+    """The properties of a model, known before it is loaded. Empty or 0 if the file does not state them."""
 
     architecture: str
     name: str
-    """What the model calls itself."""
+    """The model's own name."""
     base_model: str
-    """The other names in the file: of what it is based on, and what it was tuned for."""
+    """Further names in the file: the base model, and the purpose of the fine-tuning."""
     context_length: int
-    """Tokens that the model was trained to read."""
+    """Number of tokens in the model's training context."""
     embedding_length: int
-    """Dimensions of its vectors."""
+    """Dimensions of the vectors."""
     pooling: str
     """`none`, `mean`, `cls`, `last`, `rank`, or empty."""
     tokenizer: str
@@ -90,10 +90,10 @@ class GgufHeader:
 
 
 def read_gguf(file: Path) -> GgufHeader:
-    """The header of a GGUF file, after the file has been found whole.
+    """Return the header of a GGUF file, after checking that the file is complete.
 
     Raises:
-        ProviderUnavailable: the file cannot be read, is something else, or ends too early.
+        ProviderUnavailable: the file cannot be read, has another format, or is too short.
     """
     try:
         with file.open("rb") as stream:
@@ -109,10 +109,10 @@ def read_gguf(file: Path) -> GgufHeader:
 
 
 def parse_gguf(content: bytes | mmap.mmap, name: str) -> GgufHeader:
-    """The header of a whole file's content; `name` is for messages. Pure.
+    """Return the header of a file's content; `name` is used in messages. This function is pure.
 
     Raises:
-        ProviderUnavailable: the content is something else, or ends too early.
+        ProviderUnavailable: the content has another format, or is too short.
     """
     if content[:4] != _MAGIC:
         raise _not_gguf(bytes(content[:512]), name)
@@ -124,11 +124,11 @@ def parse_gguf(content: bytes | mmap.mmap, name: str) -> GgufHeader:
 
 
 class _Broken(Exception):
-    """The file ends too early."""
+    """The file is too short."""
 
 
 class _Odd(_Broken):
-    """The file is not written as the format says."""
+    """The file does not follow the format."""
 
 
 def _not_gguf(start: bytes, name: str) -> ProviderUnavailable:
@@ -149,7 +149,7 @@ def _not_gguf(start: bytes, name: str) -> ProviderUnavailable:
 
 
 class _Reader:
-    """Walks through the content; every step is checked against its end, so that no number in it is believed."""
+    """Reads the content from the start. Each step is checked against the end, so no number in the file is trusted."""
 
     def __init__(self, content: bytes | mmap.mmap) -> None:
         self._content = content
@@ -190,7 +190,7 @@ class _Reader:
         return start + end if tensors else self._at
 
     def _value(self, kind: int, depth: int) -> Scalar | None:
-        """The next value; None for what is only passed over."""
+        """Return the next value, or None for a list, which is skipped."""
         if kind == _TEXT:
             return self._text()
         if kind == _LIST:

@@ -1,8 +1,7 @@
-"""llama.cpp's server inside this process, by `xllamacpp`.
+"""llama.cpp's server inside this process, provided by `xllamacpp`.
 
-It embeds by a call, but it counts tokens only for those who ask over HTTP. So it listens, where the system can do that
-on a socket in a folder that nobody else may enter, elsewhere on 127.0.0.1; and always only for those who know a key
-that is drawn at random.
+Embedding is a function call, but llama.cpp counts tokens over HTTP only, so the server must listen. Where the system
+supports it, it listens on a socket in a private folder, elsewhere on 127.0.0.1. In both cases it requires a random key.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ _ANSWER_SECONDS = 60
 _QUIET = -1
 _SOCKET = "s.sock"
 _LONGEST_FOLDER = 75
-"""Bytes. The name of a socket has 103 at most on macOS, and `/llama-12345678/s.sock` is added."""
+"""Bytes. The path of a socket has at most 103 on macOS, and `/llama-12345678/s.sock` is added."""
 _POOLINGS = {
     "mean": "LLAMA_POOLING_TYPE_MEAN",
     "cls": "LLAMA_POOLING_TYPE_CLS",
     "last": "LLAMA_POOLING_TYPE_LAST",
 }
 _NOTHING_TO_READ = "."
-"""Stands in for a text that leaves no token at all."""
+"""Replaces a text without any token."""
 
 
 class LlamaServer:
-    """One text at a time: a text's vector never depends on others, and llama.cpp shares the work among its threads."""
+    """Embeds one text at a time, so that no vector depends on other texts. llama.cpp uses several threads for each."""
 
     def __init__(self, path: str, *, pooling: str, most_tokens: int, threads: int, tcp: bool = False) -> None:
-        """Load the model, in about a second for each gigabyte.
+        """Load the model. This takes about one second per gigabyte.
 
         Raises:
-            ProviderUnavailable: llama.cpp does not take it.
+            ProviderUnavailable: llama.cpp rejects the model.
         """
         self._most_tokens = most_tokens
         self._key = secrets.token_urlsafe()
@@ -58,7 +57,7 @@ class LlamaServer:
 
             xllamacpp = cast("Any", library)
             self._server: Any = xllamacpp.Server(self._settings(xllamacpp, path, pooling, threads))
-            # A server that ends before its queue has begun waits for the queue for ever, and holds the GIL meanwhile.
+            # If the server ends before its queue starts, it waits for the queue forever and holds the GIL.
             self._server.handle_embeddings({"input": _NOTHING_TO_READ})
         except Exception as error:
             self._remove_folder()
@@ -74,12 +73,12 @@ class LlamaServer:
     def embed(self, text: str) -> NDArray[np.float32]:
         import numpy as np
 
-        # Held while it answers: another thread may close.
+        # Keep a reference during the call: another thread may close the server.
         if (server := self._server) is None:
             raise _gone("it was closed")
         tokens = self._tokens(text) or self._tokens(_NOTHING_TO_READ)
         if len(tokens) > self._most_tokens:
-            # The last one may be the mark of the end, from which some models take their vector.
+            # The last token may be the end marker, from which some models take their vector.
             tokens = [*tokens[: self._most_tokens - 1], tokens[-1]]
         answer: dict[str, Any] = server.handle_embeddings({"input": [tokens]})
         if "error" in answer:
@@ -98,8 +97,8 @@ class LlamaServer:
         wanted.model.path = path
         wanted.embedding = True
         wanted.pooling_type = getattr(xllamacpp.llama_pooling_type, _POOLINGS[pooling])
-        # An input longer than one physical batch is refused, and one that fills the context as well; a context of its
-        # own for each of several texts would cost memory.
+        # llama.cpp refuses an input that is longer than one physical batch or that fills the context. One context per
+        # text would cost memory.
         wanted.n_batch = wanted.n_ubatch = self._most_tokens
         wanted.n_ctx = self._most_tokens + 1
         wanted.n_parallel = 1
@@ -114,7 +113,7 @@ class LlamaServer:
         return wanted
 
     def _tokens(self, text: str) -> list[int]:
-        """With the marks of start and end; a mark that is spelled out in the text is only text."""
+        """Return the tokens of a text with start and end markers. A marker written in the text is plain text."""
         connection = self._connection()
         try:
             if self._folder is not None:
@@ -146,7 +145,7 @@ class LlamaServer:
 
 
 def _may_listen_in_folders() -> bool:
-    """Whether the system has such sockets, and the name of one in the folder for temporary files is not too long."""
+    """Return whether the system has Unix sockets and the path of one in the temporary folder is short enough."""
     short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER
     return short and sys.platform != "win32" and hasattr(socket, "AF_UNIX")
 

@@ -1,4 +1,4 @@
-"""A trial of a model in a process of its own: where llama.cpp finds a fault in a model, it ends the whole process."""
+"""Try a model in a separate process, because llama.cpp ends the whole process on some faulty models."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ except ProviderUnavailable:
 engine.embed("ready")
 engine.close()
 """
-"""A model that does not load is no crash: it will be refused here with its reason."""
+"""The program of the trial. A model that fails to load is no crash: `LlamaServer` reports it later, with the reason."""
 
 
 def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> None:
-    """See once that a model answers; without an interpreter to start, trust it.
+    """Check once that a model works. If no interpreter can be started, skip the check.
 
-    A file in the folder `passed` remembers it for each version of llama.cpp.
+    A file in the folder `passed` records success for each version of llama.cpp.
 
     Raises:
         ProviderUnavailable: the process crashed or did not end.
@@ -48,7 +48,7 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
         return
     given = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
     try:
-        # What a process leaves behind that crashes goes with the folder.
+        # If the process crashes, its temporary files are deleted with the folder.
         with tempfile.TemporaryDirectory(prefix="llama-", ignore_cleanup_errors=True) as folder:
             done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
                 [sys.executable, "-c", _TRIAL, json.dumps({**given, "folder": folder})],

@@ -1,4 +1,4 @@
-"""What `memorySearch.local.modelPath` names, made ready: a GGUF file of this machine, or one of the hub."""
+"""Find or download the model that `memorySearch.local.modelPath` names: a local GGUF file, or one of the hub."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def file_at_hand(model: str, model_cache_dir: Path) -> Path | None:
-    """The file that `open_local` would open, without asking the hub; None where only the hub can tell.
+    """Return the file that `open_local` would open, or None if finding it needs the hub.
 
     Raises:
-        ConfigError: the address is not one of the hub's.
+        ConfigError: the `hf:` address is invalid.
     """
     if not is_model_uri(model):
         return Path(model)
@@ -39,11 +39,11 @@ def open_local(
     offline: bool = False,
     progress: Progress | None = None,
 ) -> LocalProvider:
-    """The provider `local` for a path or an `hf:` address; a model of the hub is downloaded if it is not there yet.
+    """Return the provider `local` for a path or an `hf:` address; download a model of the hub if it is missing.
 
     Raises:
-        ConfigError: the address is not one of the hub's.
-        ProviderUnavailable: llama.cpp is not installed, or there is no whole model; the remedy says what to do.
+        ConfigError: the `hf:` address is invalid.
+        ProviderUnavailable: llama.cpp is not installed, or there is no complete model; the remedy gives the next step.
     """
     usable_package()  # before anything large is downloaded
     file = (

@@ -1,4 +1,4 @@
-"""A model file of the user's: its hash, which costs a second for each gigabyte and is therefore remembered."""
+"""The hash of a local model file. Hashing takes a second per gigabyte, so the hash is cached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _REVISION_DIGITS = 16
 
 
 def revision_of(files: list[Path], cache_dir: Path) -> str:
-    """16 hex digits over the content of the files; a file of unchanged path, size and time is not read again.
+    """Return 16 hex digits that identify the content of the files.
+
+    A file is not read again if its path, size, time and inode are unchanged.
 
     Raises:
         ProviderUnavailable: a file cannot be read.

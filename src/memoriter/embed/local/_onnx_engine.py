@@ -1,4 +1,4 @@
-"""An exported model at work: its tokenizer, its graph in onnxruntime, and the pooling that not every graph does."""
+"""Run an exported model: its tokenizer, its graph in onnxruntime, and the pooling that some graphs leave out."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _KINDS: dict[str, Any] = {
 _POOLED, _STATES = ("sentence_embedding", "embeddings"), ("last_hidden_state", "token_embeddings", "hidden_states")
 _ANOTHER = "export the model again, with the task feature-extraction"
 _NOTHING_TO_READ = "."
-"""Stands in for a text that leaves no token at all."""
+"""Replaces a text without any token."""
 
 
 class OnnxEngine:
-    """One text a run: padding would cost more than it saves, and could change a vector by its company."""
+    """Embeds one text per run: padding would cost more than it saves, and other texts could change a vector."""
 
     def __init__(self, model: OnnxFolder, threads: int) -> None:
         """Load tokenizer and graph.
 
         Raises:
-            ProviderUnavailable: one does not load, or the graph asks for or gives something that is not known here.
+            ProviderUnavailable: the tokenizer or graph does not load, or the graph has unknown inputs or outputs.
         """
         self._model = model
         self._tokenizer = _tokenizer(model)
@@ -67,10 +67,10 @@ class OnnxEngine:
         return states if self._pool is None else self._pool(states)
 
     def close(self) -> None:
-        """Its memory goes with the last reference to it."""
+        """Do nothing. The memory is freed with the last reference to the engine."""
 
     def _fitted(self, encoded: Any) -> tuple[list[int], list[int]]:
-        """Ids and their types, at most as many as the model reads; the mark of the end stays at the end."""
+        """Return ids and type ids, cut to the model's limit. An end marker stays at the end."""
         ids, kinds, most = encoded.ids, encoded.type_ids, self._model.max_tokens
         if len(ids) <= most:
             return ids, kinds
@@ -98,7 +98,7 @@ def _tokenizer(model: OnnxFolder) -> Any:
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # a mark that is spelled out in a note is only text
+    tokenizer.encode_special_tokens = True  # a marker written in a note is plain text
     return tokenizer
 
 
@@ -120,7 +120,7 @@ def _session(model: OnnxFolder, threads: int) -> Any:
 
 
 def _filler(put: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
-    """What an input is given for one text's ids and their types."""
+    """Return a function that computes an input from the ids and type ids of one text."""
     kind = _KINDS.get(put.type)
     if kind is not None:
         match put.name:
@@ -133,7 +133,7 @@ def _filler(put: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any
             case "position_ids":
                 return lambda ids, _: np.arange(len(ids), dtype=kind)[None]
             case str(name) if name.startswith("past_key_values"):
-                # Nothing came before the text.
+                # No tokens precede the text.
                 shape = [1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(put.shape)]
                 empty: Any = np.zeros(shape, kind)
                 return lambda _, __: empty
@@ -143,7 +143,7 @@ def _filler(put: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any
 
 
 def _wanted_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
-    """The name and the rank of the output to use: the pooled one by preference."""
+    """Return the name and rank of the output to use, preferably the pooled one."""
     ranks = {put.name: len(put.shape) for put in outputs if put.type in _KINDS}
     for names, rank in ((_POOLED, 2), (_STATES, 3)):
         if found := next((name for name in names if ranks.get(name) == rank), None):

@@ -1,7 +1,7 @@
-"""An embedding model exported to ONNX: which files it has, and what its configuration says of its use.
+"""Read the folder of an embedding model exported to ONNX: its files, and how its configuration says to use it.
 
 The layout is that of sentence-transformers and of the hub: `model.onnx` or `onnx/model.onnx`, `tokenizer.json`, and
-beside them files of JSON, each of which may be missing.
+further JSON files, each of which may be missing.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ _POOLINGS = {
     "pooling_mode_max_tokens": "max",
 }
 _PLACES_TAKEN = {"roberta": 2, "xlm-roberta": 2, "camembert": 2, "mpnet": 2}
-"""Positions that these kinds of model never use."""
+"""Number of positions that these kinds of model never use."""
 _UNKNOWN_LIMIT = 512
 _EXPORT = "export it with its tokenizer: optimum-cli export onnx --task feature-extraction"
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxFolder:
-    """What is known of an exported model before it is loaded."""
+    """The properties of an exported model, known before it is loaded."""
 
     graph: Path
     tokenizer: Path
     files: tuple[Path, ...]
-    """All that shape the vectors."""
+    """All files that influence the vectors."""
     name: str
     dimensions: int | None
     max_tokens: int
     pooling: str
-    """`mean`, `cls`, `last` or `max`; of no use to a graph that pools by itself."""
+    """`mean`, `cls`, `last` or `max`. It is ignored if the graph itself pools."""
     dense: bool
-    """Whether layers follow the pooling, which only a graph that pools by itself can contain."""
+    """Whether layers follow the pooling. Only a graph that pools can contain them."""
     query_template: str
     document_template: str
     background: tuple[float, float]
 
 
 def read_onnx_folder(path: Path) -> OnnxFolder:
-    """The model in a folder, or the one whose graph is named.
+    """Return the model in a folder, or the model of an `.onnx` file.
 
     Raises:
         ProviderUnavailable: a file is missing or cannot be read.
@@ -99,13 +99,13 @@ def _graph_in(folder: Path) -> Path:
 
 
 def _shaping(graph: Path, tokenizer: Path, root: Path) -> tuple[Path, ...]:
-    weights = sorted(graph.parent.glob(f"{graph.name}?data*"))  # `model.onnx_data`, where a graph is over 2 GB
+    weights = sorted(graph.parent.glob(f"{graph.name}?data*"))  # `model.onnx_data`, for a graph over 2 GB
     names = (*_CONFIGURATION, "1_Pooling/config.json")
     return (graph, *weights, tokenizer, *(root / name for name in names if (root / name).is_file()))
 
 
 def _family(config: dict[str, Any], root: Path) -> Family:
-    # In the hub's own cache the repository's name is a folder further up.
+    # In the hub's own cache, a parent folder holds the repository's name.
     cached = next((part for part in reversed(root.parts) if part.startswith("models--")), "")
     architecture = "nomic-bert" if config.get("model_type") == "nomic_bert" else ""
     return family_of(architecture, _name(config, root), cached or root.name)
@@ -132,7 +132,10 @@ def _pooling(config: dict[str, Any], family: Family, root: Path) -> str:
 
 
 def _templates(config: dict[str, Any], family: Family) -> tuple[str, str]:
-    """As the model's own prompts say, where it has any; an empty one in every place says nothing."""
+    """Return the query and document templates.
+
+    They come from the model's own prompts, or from the family if all prompts are empty.
+    """
     stated: Any = config.get("prompts")
     prompts = cast("dict[str, Any]", stated) if isinstance(stated, dict) else {}
     default = prompts.get(config.get("default_prompt_name") or "", "")
@@ -163,13 +166,13 @@ def _max_tokens(config: dict[str, Any], root: Path) -> int:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    """The object in a file; nothing where the file is missing or holds something else."""
+    """Return the JSON object in a file, or an empty one if the file is missing or holds something else."""
     content = _read(file)
     return cast("dict[str, Any]", content) if isinstance(content, dict) else {}
 
 
 def _entries(content: Any) -> list[dict[str, Any]]:
-    """The objects in a list."""
+    """Return the objects in a list."""
     whole = cast("list[Any]", content) if isinstance(content, list) else []
     return [cast("dict[str, Any]", entry) for entry in whole if isinstance(entry, dict)]
 

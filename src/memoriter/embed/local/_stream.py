@@ -1,4 +1,4 @@
-"""A large answer of a server, piece by piece."""
+"""Stream a large HTTP response piece by piece."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 5
 _KEPT_OF_REDIRECTS = "x-linked-"
-"""What the hub says of a file, it says before it sends the client elsewhere for the content."""
+"""Prefix of the headers to keep from redirects: the hub describes a file before it redirects to the content."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LEAST_BYTES_A_SECOND = 1024
-"""A server that sends less has stalled."""
+"""A server that sends fewer bytes per second is treated as stalled."""
 _HUB = "check HF_ENDPOINT, or set local.modelPath to a GGUF file"
 _PROXY = "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY"
 
 
 class Interrupted(Exception):
-    """The connection could not be opened, or broke: what came is good, and another try may bring the rest."""
+    """The connection could not be opened, or broke. The data received is valid, and a retry may get the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """What a server answers."""
+    """A response of a server."""
 
     status: int
     headers: Mapping[str, str]
     """Names in lower case."""
     pieces: Iterator[bytes]
-    """The content as it comes, never decoded. Raises Interrupted."""
+    """The content in pieces as they arrive, never decoded. Iterating may raise Interrupted."""
 
 
 class _Pace:
-    """How long is waited for a server: so many seconds for each part that is worth the name, in all."""
+    """Limits the time spent waiting for a server: `seconds` in total for each part of a minimum size."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
@@ -50,16 +50,16 @@ class _Pace:
         self._since: float | None = None
 
     def left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the seconds left."""
         waiting = 0.0 if self._since is None else self._clock() - self._since
         return self._seconds - self._waited - waiting
 
     def begin(self) -> None:
-        """Begin to wait."""
+        """Start to count waiting time."""
         self._since = self._clock()
 
     def end(self, count: int) -> None:
-        """Stop waiting, since so many bytes came. What is done with them does not count."""
+        """Stop counting waiting time after `count` bytes arrived. Time spent on processing them does not count."""
         if self._since is not None:
             self._waited += self._clock() - self._since
             self._since = None
@@ -72,20 +72,20 @@ class _Pace:
 def opened(
     url: str, headers: Mapping[str, str], *, seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> Generator[HttpReply]:
-    """GET an address and follow where it leads.
+    """GET an address and follow redirects.
 
-    What authorises at the first address is sent nowhere else.
+    The authorization header is sent to the first origin only.
 
     Args:
         url: the address.
         headers: sent with the request.
-        seconds: the longest wait for the headers, from the lookup of the name on, and then for each part of the
-            content that has `LEAST_BYTES_A_SECOND`. A server that sends a byte now and then has stalled.
+        seconds: the longest wait for the headers, including the name lookup, and then for each part of the content that
+            has `LEAST_BYTES_A_SECOND`. A server that sends a byte now and then counts as stalled.
         clock: monotonic seconds.
 
     Raises:
-        Interrupted: no connection, or none that lasts.
-        ProviderUnavailable: it leads in a circle, to no address, or from an encrypted to an open connection.
+        Interrupted: the connection cannot be opened, or breaks.
+        ProviderUnavailable: the redirects form a loop, lead to no address, or switch between https and http.
     """
     said: dict[str, str] = {}
     sent = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
@@ -104,12 +104,12 @@ def opened(
 
 @contextmanager
 def _answer(url: str, headers: Mapping[str, str], pace: _Pace) -> Generator[httpx2.Response]:
-    """The answer of one server, whose connection lasts as long as the context."""
+    """Yield the response of one server. The connection closes with the context."""
     import memoriter.embed._network as network
 
     host, limits = urlsplit(url).hostname, network.ExchangeLimits()
     try:
-        # No proxy may come between this machine and itself.
+        # Connections to this machine use no proxy.
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))
     except (ImportError, ValueError, *network.BROKEN) as error:
         raise ProviderUnavailable(f"the proxy for {host} cannot be used: {error}", remedy=_PROXY) from error
@@ -131,7 +131,7 @@ def _answer(url: str, headers: Mapping[str, str], pace: _Pace) -> Generator[http
 def _pieces(answer: httpx2.Response, pace: _Pace) -> Iterator[bytes]:
     import memoriter.embed._network as network
 
-    # Not in pieces of one size: the beginning of the last one would be lost with the connection.
+    # Pieces of one size would lose the beginning of the last one if the connection broke.
     content = answer.iter_raw()
     while True:
         pace.begin()

@@ -1,4 +1,4 @@
-"""What every batch interface gives: pure functions between jobs and bytes, and what those of OpenAI's kind share."""
+"""The batch interface that each vendor implements with pure functions, and the parts that OpenAI's kind shares."""
 
 from __future__ import annotations
 
@@ -31,51 +31,51 @@ if TYPE_CHECKING:
     Items = Sequence[tuple[str, str]]
 
 MARK = "memoriter"
-"""Name of our entry in the metadata of a job."""
+"""Our key in the metadata of a job."""
 _MOST_FILE_BYTES = 150_000_000
 _ENDED = {"completed", "failed", "expired", "cancelled", "canceled"}
 
 
 @dataclass(frozen=True, slots=True)
 class BatchApi:
-    """A vendor's batch interface. Items are pairs of key (64 characters at most) and text, ready to be sent."""
+    """A vendor's batch interface. Items are pairs of key (up to 64 characters) and text, ready to send."""
 
     vendor: Vendor
     most_inputs: int
-    """Of one job; fewer than the vendor takes, so that its results fit into memory."""
+    """Maximum texts of one job; below the vendor's limit, so that the results fit into memory."""
     most_bytes: int
-    """Of the texts of one job."""
+    """Maximum size of the texts of one job."""
     upload: Callable[[Items, RemoteSettings, str], Request] | None
-    """The texts as a file, by name; None where they go into the job itself."""
+    """Builds the request that uploads the texts as a file with a name; None if the job itself contains the texts."""
     create: Callable[[Items, RemoteSettings, str, str], Request]
-    """The job, by name and uploaded file."""
+    """Builds the request that creates a job from its name and the uploaded file."""
     id_field: str
-    """Where the answer has the job's number."""
+    """Field of the response that holds the job's id."""
     poll: Callable[[RemoteSettings, str], Request]
     progress: Callable[[bytes, str], BatchProgress]
-    """Of an answer, and who gave it (see `Vendor.called`)."""
+    """Parses a response body; the second argument names the sender (see `Vendor.called`)."""
     results: Callable[[RemoteSettings, BatchJob, str], Request]
-    """One of a job's outputs."""
+    """Builds the request for one of a job's outputs."""
     rows: Callable[[bytes, BatchJob], list[BatchRow]]
     cancel: Callable[[RemoteSettings, str], Request]
     find: Callable[[RemoteSettings], Request]
-    """The latest jobs."""
+    """Builds the request for the latest jobs."""
     found: Callable[[bytes, str, str], str | None]
-    """The number of the job with this name among them; the last is who answered."""
+    """Returns the id of the job with a given name in the list of jobs, or None; the last argument names the sender."""
     tidy: Callable[[RemoteSettings, BatchJob], list[Request]]
-    """Deletes what the vendor would keep of our texts."""
+    """Builds the requests that delete the vendor's copies of our texts."""
 
 
 def job_name(keys: Sequence[str], now: float) -> str:
-    """A name for a job, another one each time."""
+    """Return a name for a job. Each call with another time gives another name."""
     return hashlib.sha256(json.dumps([now, *keys]).encode()).hexdigest()[:24]
 
 
 def id_of(body: bytes, who: str, name: str = "id") -> str:
-    """The number that a service gave to a file or a job.
+    """Return the id that a service assigned to a file or a job.
 
     Raises:
-        TransientFailure: it gave none.
+        TransientFailure: the response has no id.
     """
     value = json_object(body, who).get(name)
     if not isinstance(value, str) or not value:
@@ -84,7 +84,7 @@ def id_of(body: bytes, who: str, name: str = "id") -> str:
 
 
 def upload_request(url: str, headers: Mapping[str, str], lines: Sequence[object], name: str) -> Request:
-    """`POST /files` with purpose `batch`: a multipart form with one JSON object a line."""
+    """Return the request `POST /files` with purpose `batch`: a multipart form with one JSON object per line."""
     content = b"".join(json_body(line) + b"\n" for line in lines)
     mark = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
     form = (
@@ -103,9 +103,13 @@ def of_files(
     line: Callable[[str, str, RemoteSettings], object],
     job: Callable[[str, RemoteSettings], dict[str, object]],
 ) -> BatchApi:
-    """The interface of a vendor that takes a file of requests and gives a file of answers, as OpenAI does.
+    """Return the interface of a vendor that takes a file of requests and returns a file of responses, as OpenAI does.
 
-    `line` makes one line of key and text, `job` the job of the uploaded file's number.
+    Args:
+        vendor: the vendor.
+        most_inputs: the maximum number of texts of one job.
+        line: returns one line of the file for a key, a text and the settings.
+        job: returns the job's body for the id of the uploaded file and the settings.
     """
 
     def url(settings: RemoteSettings, path: str) -> str:
@@ -153,7 +157,7 @@ def get_request(url: str, headers: Mapping[str, str]) -> Request:
 
 
 def progress_of(body: bytes, who: str) -> BatchProgress:
-    """How far a job of OpenAI's kind is: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
+    """Parse the state of a job: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
     job = json_object(body, who)
     status = word_of(job.get("status"))
     files = tuple(filter(None, (word_of(job.get(name)) for name in ("output_file_id", "error_file_id"))))
@@ -166,7 +170,7 @@ def progress_of(body: bytes, who: str) -> BatchProgress:
 
 
 def rows_of(body: bytes) -> list[BatchRow]:
-    """Lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; what is no such line says nothing."""
+    """Parse lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; skip other lines."""
     rows: list[BatchRow] = []
     for line in body.splitlines():
         try:
@@ -194,7 +198,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def found_in(body: bytes, name: str, who: str) -> str | None:
-    """The job with our name in a list of OpenAI's kind."""
+    """Return the id of the job with our name in a list of OpenAI's kind, or None."""
     jobs = json_object(body, who).get("data")
     for job in cast("list[Any]", jobs) if isinstance(jobs, list) else []:
         entry = _object(job)

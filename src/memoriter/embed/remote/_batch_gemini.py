@@ -1,4 +1,4 @@
-"""Gemini's batch interface: `:asyncBatchEmbedContent` with the requests in it, an operation to ask, answers in it."""
+"""Gemini's batch interface: `:asyncBatchEmbedContent` takes the requests and starts an operation with the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._remote_settings import RemoteSettings
 
 _INLINE = "inline"
-"""Stands for the answers within the operation."""
+"""Stands for results within the operation itself."""
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
 
 
@@ -62,7 +62,10 @@ def _results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
 
 
 def _rows(body: bytes, job: BatchJob) -> list[BatchRow]:
-    """Answers in the order of the requests, in the operation or one a line; each may carry its key."""
+    """Parse the results, in the order of the requests.
+
+    They are in the operation or one per line, with or without a key.
+    """
     try:
         whole = _object(json.loads(body))
     except (ValueError, RecursionError):
@@ -86,7 +89,10 @@ def _output(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _responses(output: dict[str, Any]) -> list[Any]:
-    """Both names are in use, and a list within an object of the same name as well as the list alone."""
+    """Return the list of responses.
+
+    The API uses both field names, and wraps the list in an object of the same name or not.
+    """
     value = output.get("inlinedResponses") or output.get("inlinedEmbedContentResponses")
     if isinstance(value, dict):
         value = cast("dict[str, Any]", value).get("inlinedResponses")
@@ -99,7 +105,7 @@ def _lines(body: bytes) -> list[Any]:
         try:
             entries.append(json.loads(line))
         except (ValueError, RecursionError):
-            entries.append(None)  # keeps the places of those after it
+            entries.append(None)  # keep the positions of later entries
     return entries
 
 
@@ -128,7 +134,7 @@ def _tidy(settings: RemoteSettings, job: BatchJob) -> list[Request]:
     return [Request(f"{_base(settings)}/{job.job_id}", headers_of(settings), method="DELETE")] if job.job_id else []
 
 
-# ai.google.dev/gemini-api/docs/batch-api: 20 MB for requests that are sent inline.
+# ai.google.dev/gemini-api/docs/batch-api: the limit for inline requests is 20 MB.
 API = BatchApi(
     vendor=VENDOR,
     most_inputs=1_000,

@@ -1,4 +1,4 @@
-"""OpenAI's batch interface: a file of requests, `POST /batches`, a file of answers. Half the price, within a day."""
+"""OpenAI's batch interface: a file of requests, `POST /batches`, a file of results. Half the price, within a day."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def _job(file: str, settings: RemoteSettings) -> dict[str, object]:
     return {"input_file_id": file, "endpoint": _ENDPOINT, "completion_window": "24h"}
 
 
-# developers.openai.com/api/docs/guides/batch: 50,000 texts and 200 MB a file.
+# developers.openai.com/api/docs/guides/batch: the limits are 50,000 texts and 200 MB per file.
 API = of_files(VENDOR, most_inputs=10_000, line=_line, job=_job)

@@ -1,4 +1,4 @@
-"""Batch jobs at work: submits texts, asks, collects, and goes on where another process stopped."""
+"""Run batch jobs: submit texts, poll, collect vectors, and resume jobs of an earlier process."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _APIS = {api.vendor.name: api for api in (_batch_gemini.API, _batch_openai.API, 
 _SECONDS, _FILE_SECONDS = 120.0, 600.0
 _LONGEST_KEY = 64
 _MOST_LISTING_BYTES = 64 << 20
-"""Of an answer that is not about one job; a list of jobs may have some of their results."""
+"""Limit for a response that is not about one job; a list of jobs may include some of their results."""
 
 
 class BatchStore(Protocol):
-    """Where jobs are kept, by name, until their vectors are stored."""
+    """Storage for jobs, by name, until their vectors are stored."""
 
     def load(self) -> Sequence[BatchJob]: ...
     def save(self, job: BatchJob) -> None: ...
@@ -54,28 +54,28 @@ class BatchStore(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """What came of some texts. Each key is in one of the three."""
+    """The outcome of some texts. Each key is in exactly one of `keys`, `failures` and `again`."""
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32]
     """Shape (keys, dimensions); rows of unit length."""
     failures: Mapping[str, EmbeddingError]
-    """Texts that the service refuses."""
+    """Errors of the texts that the service rejected, by key."""
     again: tuple[str, ...]
-    """Texts to embed in the plain way: too long for one vector, or without an answer after several jobs."""
+    """Keys of texts to embed without a job: too long for one vector, or without a result after several jobs."""
 
 
 class _Gone(EmbeddingError):
-    """The service does not know the job or the file any more."""
+    """The service no longer has the job or the file."""
 
 
 def batch_vendors() -> tuple[str, ...]:
-    """The vendors with a batch interface, in alphabetical order."""
+    """Return the names of the vendors with a batch interface, in alphabetical order."""
     return tuple(sorted(_APIS))
 
 
 class BatchRun:
-    """The jobs of one provider. One process at a time may run them."""
+    """The batch jobs of one provider. Only one process at a time may run them."""
 
     def __init__(
         self,
@@ -88,7 +88,16 @@ class BatchRun:
         rules: BatchRules = BatchRules(),  # noqa: B008 - frozen
         account: UsageRecorder | None = None,
     ) -> None:
-        """`wall` gives seconds since 1970. `account` is asked before each job, and hears of it when it is sent.
+        """Prepare to run the jobs in `store`.
+
+        Args:
+            provider: counts tokens, applies templates and names the vendor.
+            http: sends the requests.
+            store: holds the jobs.
+            wall: returns seconds since 1970.
+            sleep: waits for a number of seconds.
+            rules: how long to wait and how often to try.
+            account: checks the tokens of each job before it is sent, and records them once the service has the job.
 
         Raises:
             ConfigError: the vendor has no batch interface.
@@ -108,13 +117,14 @@ class BatchRun:
         self._account = account
 
     def run(self, texts: Mapping[str, str]) -> Iterator[Collected]:
-        """Vectors of documents by key, as jobs end, also of jobs of earlier processes.
+        """Yield the vectors of documents, by key, as jobs end. This includes jobs of earlier processes.
 
-        Texts under way are not sent twice. A job is forgotten when the next result is asked for, so what was given must
-        be stored by then. With `wait` off it submits and collects what there is and ends; a later run goes on.
+        Texts of a running job are not sent again. A job is dropped from the store when the next result is requested, so
+        the caller must have stored the previous result by then. With `wait` off, the method submits jobs, collects
+        finished ones and returns; a later run resumes the rest.
 
         Raises:
-            EmbeddingError: nothing more can be done now; what was submitted stays under way.
+            EmbeddingError: no progress is possible now; submitted jobs keep running.
             ValueError: a key is longer than 64 characters.
         """
         jobs = list(self._store.load())
@@ -150,7 +160,7 @@ class BatchRun:
             while queue and len(jobs) < max(self._rules.concurrency, 1):
                 try:
                     jobs.append(self._submitted(*queue.popleft(), texts))
-                except OverBudget as error:  # what is under way is paid for: it is collected all the same
+                except OverBudget as error:  # running jobs are paid for, so collect them first
                     refused = error
                     queue.clear()
             if jobs and not ended:
@@ -161,16 +171,16 @@ class BatchRun:
             raise refused
 
     def _goes_alone(self, text: str) -> bool:
-        """Whether a text cannot be part of a job: it is too long for one vector, or a secret was taken out of it.
+        """Return whether a text cannot be part of a job: it is too long for one vector, or a secret was removed.
 
-        A job names its texts by keys, which are hashes of the whole texts. Whoever has a text without its password
-        and the hash of the text with it can try passwords.
+        A job names its texts by keys, which are hashes of the complete texts. Anyone who has a text without its
+        password and the hash of the text with it can test passwords against the hash.
         """
         provider = self._provider
         return provider.count_tokens(text) > provider.spec.max_tokens or provider.outgoing(text) is not text
 
     def _groups(self, keys: Sequence[str], texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-        """Keys in order, as many as fit into one job."""
+        """Yield groups of keys, in order, each as large as one job allows."""
         group: list[str] = []
         used = 0
         for key in keys:
@@ -200,7 +210,7 @@ class BatchRun:
             request = api.create(items, settings, job.name, "".join(job.files))
             read: Callable[[bytes], str] = lambda body: id_of(body, who, api.id_field)  # noqa: E731
             job = job.submitted(self._sent(request, read, seconds=_FILE_SECONDS, once=True))
-        except TransientFailure:  # it may have been created: the next look at it will tell
+        except TransientFailure:  # the job may exist: the next step looks for it
             return job
         except EmbeddingError:
             self._forget(job)
@@ -208,14 +218,14 @@ class BatchRun:
         return self._sold(job)
 
     def _sold(self, job: BatchJob) -> BatchJob:
-        """The job, kept, after it is known that the service has it."""
+        """Save a job that the service is known to have, record its tokens, and return it."""
         self._store.save(job)
         if self._account is not None:
             self._account.add(job.tokens, batch=True)
         return job
 
     def _moved(self, job: BatchJob) -> BatchJob:
-        """The job after the step that is due, kept."""
+        """Take the next step of a job, save the job and return it."""
         now = self._wall()
         match job.step(now, self._rules):
             case "wait" | "collect":
@@ -234,7 +244,7 @@ class BatchRun:
         return moved
 
     def _found(self, job: BatchJob, now: float) -> BatchJob:
-        """A job of which nobody knows whether it was created."""
+        """Look for a job that may or may not have been created."""
         try:
             number = self._sent(
                 self._api.find(self._provider.settings),
@@ -258,7 +268,7 @@ class BatchRun:
         return job.after_poll(progress, now)
 
     def _collected(self, job: BatchJob) -> tuple[Collected, tuple[str, ...]]:
-        """What a job gave, and the keys that it gave nothing for."""
+        """Return the results of a job, and the keys without a result."""
         rows: list[BatchRow] = []
         for output in job.outputs:
             request = self._api.results(self._provider.settings, job, output)
@@ -277,7 +287,7 @@ class BatchRun:
         return Collected(keys, whole, failures, ()), outcome.again
 
     def _vectors(self, rows: Sequence[BatchRow], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
-        """The unit vector of each row; what has none goes to the failures."""
+        """Return the unit vector of each row, by key; add rows without a usable vector to `failures`."""
         who, dimensions = self._provider.who, self._provider.spec.dimensions
         vectors: dict[str, NDArray[np.float32]] = {}
         for row in rows:
@@ -304,7 +314,7 @@ class BatchRun:
         return Collected(collected.keys, collected.vectors, collected.failures, again)
 
     def _forget(self, job: BatchJob) -> None:
-        """Let go of a job, and have the service delete what it keeps of the texts."""
+        """Drop a job, and delete the copies of its texts that the service keeps."""
         self._store.drop(job)
         for request in self._api.tidy(self._provider.settings, job):
             with suppress(EmbeddingError):
@@ -319,7 +329,10 @@ class BatchRun:
         once: bool = False,
         job: BatchJob | None = None,
     ) -> T:
-        """Send a request; `job` is the one whose results may be in the answer."""
+        """Send a request and return the parsed response.
+
+        `job` is the job whose results the response may hold; the size limit of the response depends on it.
+        """
         most = self._provider.most_bytes(len(job.keys)) if job is not None else _MOST_LISTING_BYTES
 
         def error_of(response: Response) -> EmbeddingError:

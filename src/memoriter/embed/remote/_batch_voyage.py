@@ -1,4 +1,4 @@
-"""Voyage AI's batch interface: a file of texts, `POST /batches` with the parameters, a file of answers in 12 hours."""
+"""Voyage AI's batch interface: a file of texts, `POST /batches` with the parameters, a file of results in 12 hours."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def _job(file: str, settings: RemoteSettings) -> dict[str, object]:
     }
 
 
-# docs.voyageai.com/docs/batch-inference: 100,000 texts and 1 GB a file.
+# docs.voyageai.com/docs/batch-inference: the limits are 100,000 texts and 1 GB per file.
 API = of_files(VENDOR, most_inputs=5_000, line=_line, job=_job)

@@ -1,4 +1,4 @@
-"""A breaker at work: asked before every call, told after it, kept where the next process finds it."""
+"""A circuit breaker around calls. It checks before each call, records the outcome, and stores its state."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 class BreakerStore(Protocol):
-    """Where a breaker is kept between calls and processes."""
+    """Storage for the breaker's state between calls and processes."""
 
     def load(self) -> BreakerState: ...
     def save(self, breaker: BreakerState) -> None: ...
     def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        """Save the new one if the old one is still what is kept; whether it was."""
+        """Save `new` if the stored state is still `old`; return whether it was."""
         ...
 
 
 class _Memory:
-    """A breaker for this process alone."""
+    """Keeps the state for this process only."""
 
     def __init__(self) -> None:
         self._breaker = BreakerState()
@@ -44,12 +44,12 @@ class _Memory:
 
 
 def owner_of(identity: tuple[str, ...]) -> str:
-    """Stands for a service and a key: a hash of all of it, from which no key can be found."""
+    """Return an id for a service and a key: a hash of all parts, from which the key cannot be recovered."""
     return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
 
 
 class CircuitBreaker:
-    """Lets calls through while that makes sense. Threads may share it."""
+    """Allows or refuses calls to one service. Threads may share it."""
 
     def __init__(
         self,
@@ -59,9 +59,13 @@ class CircuitBreaker:
         wall: Callable[[], float],
         store: BreakerStore | None = None,
     ) -> None:
-        """`place` is service and address: with another one, or another key, all starts anew; `wall` since 1970.
+        """Create the breaker for a service and its keys.
 
-        No error of a call holds one of the `secrets`, whatever the service repeats.
+        Args:
+            place: service and address. Another place or another key starts with a closed breaker.
+            secrets: removed from the messages of all errors, in case the service repeats them.
+            wall: returns seconds since 1970.
+            store: holds the state; by default this process only.
         """
         self._owner = owner_of((*place, *secrets))
         self._secrets = secrets
@@ -70,10 +74,10 @@ class CircuitBreaker:
         self._gate = threading.RLock()
 
     def call(self, call: Callable[[], T]) -> T:
-        """What the call gives; one trial at a time while the breaker is open.
+        """Run `call` unless the circuit is open; when it is half-open, allow one probe at a time.
 
         Raises:
-            EmbeddingError: that of the call, or `OutOfQuota` or `Unauthorised` in its stead.
+            EmbeddingError: the error of the call, or `OutOfQuota` or `Unauthorised` if the call is not made.
         """
         with self._gate:
             breaker = self._store.load().of(self._owner)
@@ -88,7 +92,7 @@ class CircuitBreaker:
         return self._noted(call, trial=False)
 
     def refusal(self) -> EmbeddingError | None:
-        """Why a call would not be made now, if it would not."""
+        """Return the error if no call is allowed now, or None."""
         breaker, now = self._store.load().of(self._owner), self._wall()
         return None if breaker.allows(now) else breaker.refusal(now)
 

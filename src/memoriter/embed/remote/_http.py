@@ -1,4 +1,4 @@
-"""The one place that opens connections: time-outs, repetitions, and what must not leave this machine."""
+"""The HTTP client for remote services: time limits, retries, redirects, and rules for what may leave this machine."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ T = TypeVar("T")
 
 TRIES = 3
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
-"""Seconds before the second try, doubled for each further one."""
+"""Seconds before the second try. The wait doubles with each further try, up to `LONGEST_WAIT`."""
 JITTER = 0.2
-"""Part of a wait that is added at random, so that many clients do not come back together."""
+"""Random share added to each wait, so that many clients do not retry at the same time."""
 _CONNECT_SECONDS = 10.0
 MOST_BYTES = 256 << 20
-"""Of any answer, decompressed."""
+"""Limit for any response body, decompressed."""
 _MOST_REFUSAL_BYTES = 64 << 10
 _MOST_HEADER_BYTES = 96 << 10
-"""Less than the parser of headers allows, whatever the sizes of the pieces in which they come."""
+"""Less than the header parser accepts, however the headers are split into pieces."""
 _MOST_HEADERS = 200
 _CODINGS = frozenset({"gzip", "deflate"})
 _ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class HttpClient:
-    """Calls to services. Safe to share between threads; close it when done."""
+    """An HTTP client for remote services. It is safe to share between threads; close it when done."""
 
     def __init__(
         self,
@@ -56,9 +56,14 @@ class HttpClient:
         offline: bool = False,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        """`clock` gives monotonic seconds, `random` a number in 0..1; `offline` allows this machine only.
+        """Create a client without connections.
 
-        No answer may be larger than `most_bytes`, whatever a call allows.
+        Args:
+            clock: returns monotonic seconds.
+            sleep: waits for a number of seconds.
+            random: returns a number in 0..1.
+            offline: allow addresses of this machine only.
+            most_bytes: the limit for every response, whatever limit a call sets.
         """
         self._clock = clock
         self._sleep = sleep
@@ -80,16 +85,25 @@ class HttpClient:
         once: bool = False,
         most_bytes: int | None = None,
     ) -> T:
-        """What `read` makes of a success. Throttled calls and those that failed on the way are repeated.
+        """Send a request and return what `read` makes of a successful response.
 
-        `once` is for what must not happen twice: then only calls that were surely refused are repeated.
+        Throttled calls and calls that failed on the way are repeated.
 
-        `timeout` is for the whole of it, in seconds: lookup of the name, connection, tries, waits and the last byte. A
-        wait that would not end in time is not begun. `most_bytes` is the largest success that is plausible.
+        Args:
+            request: what to send.
+            timeout: seconds for everything: name lookup, connection, tries, waits and the last byte. The client does
+                not start a wait that would end too late.
+            read: converts a successful response.
+            error_of: converts any other response to an error.
+            tries: the maximum number of tries.
+            once: for calls that must not take effect twice. Only throttled calls, which surely had no effect, are
+                repeated.
+            most_bytes: the largest plausible successful response.
 
         Raises:
-            EmbeddingError: of `error_of` or `read`; `ProviderUnavailable` when the address is refused, answers too much
-                or points elsewhere; `TransientFailure` when nothing or only half an answer came.
+            EmbeddingError: an error of `error_of` or `read`; `ProviderUnavailable` if the address is refused, the
+                response is too large or redirects elsewhere; `TransientFailure` if the response is missing or
+                incomplete.
         """
         deadline, most = self._clock() + timeout, min(most_bytes or self._most_bytes, self._most_bytes)
         for number in range(1, tries + 1):
@@ -108,14 +122,14 @@ class HttpClient:
         raise AssertionError("a last try returns or raises")
 
     def close(self) -> None:
-        """Let go of the connections. Closing twice is harmless."""
+        """Close all connections. Closing twice is harmless."""
         with self._lock:
             clients, self._clients = self._clients, {}
         for client in clients.values():
             client.close()
 
     def _wait(self, number: int, said: float | None) -> float:
-        """Seconds before the next try: as the service says, or doubling."""
+        """Return the seconds before the next try: the service's own value, or exponential backoff."""
         wait = min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT) if said is None else said
         return wait * (1 + JITTER * self._random())
 
@@ -129,7 +143,7 @@ class HttpClient:
             return self._own_limits
 
     def _followed(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
-        """The answer, after redirects that are safe to follow."""
+        """Return the response after following safe redirects."""
         for _ in range(_MOST_REDIRECTS + 1):
             response = self._attempt(request, deadline, timeout, most)
             target = response.headers.get("location") if response.status in _REDIRECTS else None
@@ -167,7 +181,7 @@ class HttpClient:
             ) from error
 
     def _exchange(self, request: Request, deadline: float, most: int) -> Response:
-        """Send a request and receive the answer, all of it before the deadline."""
+        """Send a request and receive the complete response before the deadline."""
 
         def left() -> float:
             return deadline - self._clock()
@@ -193,9 +207,9 @@ class HttpClient:
             return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body)
 
     def _body(self, answer: httpx2.Response, url: str, most: int) -> bytes:
-        """Receive the body of an answer; of a refusal only the beginning, which has its words.
+        """Return the body of a response; for an error response, only its beginning, which contains the message.
 
-        A quarter more than `most` may be received, since each piece of a body can have a line before it.
+        Up to a quarter more than `most` may be received, because each piece of a body can have a line before it.
         """
         if len(answer.headers) > _MOST_HEADERS:
             raise ProviderUnavailable(f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_ADDRESS)
@@ -225,7 +239,10 @@ class HttpClient:
         )
 
     def _client(self, url: str) -> httpx2.Client:
-        """Return the pool for an address. No proxy may see what is for this machine; else the usual variables hold."""
+        """Return the connection pool for an address.
+
+        Requests to this machine use no proxy. For others the usual environment variables apply.
+        """
         import memoriter.embed._network as network
 
         proxy, limits = None if is_loopback(url) else network.proxy_for(url), self._limits
@@ -243,10 +260,10 @@ class HttpClient:
 
 
 def _target(url: str, location: str) -> str:
-    """Return where a redirect leads.
+    """Return the address that a redirect leads to.
 
     Raises:
-        ProviderUnavailable: it leads to nothing that can be asked.
+        ProviderUnavailable: the target is not a usable address.
     """
     try:
         target = urljoin(url, location)
@@ -260,7 +277,7 @@ def _target(url: str, location: str) -> str:
 
 
 def _judged(response: Response, judge: Callable[[Response], T], url: str) -> T:
-    """Return what `judge` makes of an answer. Raises BadVector where the answer is such that it cannot be read."""
+    """Return what `judge` makes of a response. Raises BadVector if the response cannot be parsed."""
     try:
         return judge(response)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -271,10 +288,12 @@ def _judged(response: Response, judge: Callable[[Response], T], url: str) -> T:
 
 
 def _redirected(request: Request, url: str, status: int) -> Request:
-    """The request at another address of the same service; or, for what only fetches, elsewhere without the key.
+    """Return the request for the redirect target.
+
+    The target is an address of the same service. A GET may also go to another host over https, without the key.
 
     Raises:
-        ProviderUnavailable: the redirect would carry the key or the notes to another host.
+        ProviderUnavailable: the redirect would send the key or the notes to another host.
     """
     same = _origin(url) == _origin(request.url)
     match request.method:
@@ -295,7 +314,11 @@ def _redirected(request: Request, url: str, status: int) -> Request:
 
 
 def _unreachable(url: str, error: Exception) -> EmbeddingError:
-    """No connection: for good when nothing listens on this machine, for now when it is the network."""
+    """Return the error for a failed connection.
+
+    It is permanent for a refused certificate and for this machine, where no server is listening. It is transient for
+    other hosts.
+    """
     if "CERTIFICATE" in str(error):
         return ProviderUnavailable(
             f"{_host(url)} shows a certificate that is not trusted here: {error}",
@@ -312,6 +335,6 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _host(url: str) -> str:
-    """What of an address may be shown."""
+    """Return the part of an address that is safe to show."""
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or "?"
