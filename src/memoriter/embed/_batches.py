@@ -78,18 +78,18 @@ def embed_in_batches(
         texts = [provider.outgoing(text) for text in texts]
     sizes = [provider.count_tokens(text) for text in texts]
     for group in group_by_budget(sizes, budget):
-        items = [_item(provider, position, texts[position], sizes[position]) for position in group]
-        yield _gathered(provider, _outcomes(provider, items, role))
+        items = [_make_item(provider, position, texts[position], sizes[position]) for position in group]
+        yield _collect(provider, _embed_items(provider, items, role))
 
 
-def _item(provider: EmbeddingProvider, position: int, text: str, size: int) -> _Item:
+def _make_item(provider: EmbeddingProvider, position: int, text: str, size: int) -> _Item:
     limit = provider.spec.max_tokens
     if size <= limit:
         return _Item(position, (text,))
     return _Item(position, tuple(islice(split_within(text, limit, size=provider.count_tokens), _MOST_PARTS)))
 
 
-def _outcomes(
+def _embed_items(
     provider: EmbeddingProvider, items: Sequence[_Item], role: Role
 ) -> Iterator[tuple[int, NDArray[np.float32] | EmbeddingError]]:
     """Yield a vector or an error for each item, in order."""
@@ -98,14 +98,14 @@ def _outcomes(
     except (InputTooLarge, InputRejected) as error:
         if len(items) > 1:
             middle = len(items) // 2
-            yield from _outcomes(provider, items[:middle], role)
-            yield from _outcomes(provider, items[middle:], role)
+            yield from _embed_items(provider, items[:middle], role)
+            yield from _embed_items(provider, items[middle:], role)
         elif isinstance(error, InputTooLarge) and (shorter := items[0].halved()) is not None:
-            yield from _outcomes(provider, [shorter], role)
+            yield from _embed_items(provider, [shorter], role)
         else:
             yield items[0].position, error
         return
-    vectors, faults = _checked(rows, sum(len(item.parts) for item in items), provider.spec.dimensions)
+    vectors, faults = _check_rows(rows, sum(len(item.parts) for item in items), provider.spec.dimensions)
     start = 0
     for item in items:
         end = start + len(item.parts)
@@ -114,7 +114,7 @@ def _outcomes(
         start = end
 
 
-def _checked(
+def _check_rows(
     rows: Sequence[Sequence[float]] | NDArray[np.float32], count: int, dimensions: int
 ) -> tuple[NDArray[np.float32], list[str]]:
     """Return unit vectors, and for each row its fault or an empty string.
@@ -127,15 +127,15 @@ def _checked(
     if len(rows) != count:
         return vectors.astype(np.float32), [f"{count} texts gave {len(rows)} vectors"] * count
     faults = [""] * count
-    for number, row in enumerate(rows):
+    for position, row in enumerate(rows):
         if np.shape(row) == (dimensions,):
-            vectors[number] = row
+            vectors[position] = row
         else:
-            faults[number] = f"the vector has the shape {np.shape(row)} instead of ({dimensions},)"
+            faults[position] = f"the vector has the shape {np.shape(row)} instead of ({dimensions},)"
     unit, usable = normalise(vectors)
     return unit, [
-        fault or ("" if good else "the vector is zero or not finite")
-        for fault, good in zip(faults, usable, strict=True)
+        fault or ("" if is_usable else "the vector is zero or not finite")
+        for fault, is_usable in zip(faults, usable, strict=True)
     ]
 
 
@@ -150,7 +150,7 @@ def _average(vectors: NDArray[np.float32], parts: Sequence[str]) -> NDArray[np.f
     return mean if usable else BadVector("the vectors of the parts cancel each other out")
 
 
-def _gathered(
+def _collect(
     provider: EmbeddingProvider, outcomes: Iterator[tuple[int, NDArray[np.float32] | EmbeddingError]]
 ) -> Embedded:
     import numpy as np
@@ -164,5 +164,5 @@ def _gathered(
         else:
             positions.append(position)
             vectors.append(outcome)
-    whole = np.array(vectors, np.float32).reshape(len(vectors), provider.spec.dimensions)
-    return Embedded(tuple(positions), whole, tuple(failures))
+    matrix = np.array(vectors, np.float32).reshape(len(vectors), provider.spec.dimensions)
+    return Embedded(tuple(positions), matrix, tuple(failures))

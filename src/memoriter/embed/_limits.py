@@ -61,12 +61,12 @@ def split_within(text: str, limit: int, *, size: Callable[[str], int] = utf8_siz
         return
     start = 0
     while start < len(text):
-        end = start + _fitting(text, start, limit, size)
+        end = start + _fitting_length(text, start, limit, size)
         yield text[start:end]
         start = end
 
 
-def _fitting(text: str, start: int, limit: int, size: Callable[[str], int]) -> int:
+def _fitting_length(text: str, start: int, limit: int, size: Callable[[str], int]) -> int:
     """Return how many characters from `start` fit, at least one.
 
     The search doubles before it halves, so that the cost depends on the part and not on the whole text.

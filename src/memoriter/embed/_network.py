@@ -40,7 +40,7 @@ _KEEP_SECONDS = 5.0
 """Seconds that an idle connection is kept."""
 
 
-class TooMuch(Exception):
+class ResponseTooLarge(Exception):
     """The server has sent more bytes than the exchange allows."""
 
 
@@ -48,23 +48,23 @@ class ExchangeLimits(threading.local):
     """The time and bytes that the current thread's exchange may still use."""
 
     def __init__(self) -> None:
-        self._left: Callable[[], float] = lambda: inf
-        self._bytes = inf
+        self._time_left: Callable[[], float] = lambda: inf
+        self._bytes_left = inf
 
     @contextmanager
-    def of(self, left: Callable[[], float], *, most_bytes: float = inf) -> Generator[None]:
+    def enforce(self, time_left: Callable[[], float], *, most_bytes: float = inf) -> Generator[None]:
         """Apply limits to all connections of this thread.
 
         Args:
-            left: returns the seconds left.
+            time_left: returns the seconds left.
             most_bytes: maximum bytes received in total: headers, framing and body, before decompression.
         """
-        before = self._left, self._bytes
-        self._left, self._bytes = left, most_bytes
+        previous = self._time_left, self._bytes_left
+        self._time_left, self._bytes_left = time_left, most_bytes
         try:
             yield
         finally:
-            self._left, self._bytes = before
+            self._time_left, self._bytes_left = previous
 
     def seconds(self, timeout: float | None = None) -> float | None:
         """Return the seconds that the next operation may take, or None for no limit.
@@ -72,21 +72,21 @@ class ExchangeLimits(threading.local):
         Raises:
             TimeoutError: no time is left.
         """
-        left = self._left()
-        if left <= 0:
+        time_left = self._time_left()
+        if time_left <= 0:
             raise TimeoutError("the time for the whole exchange is over")
-        least = left if timeout is None else min(left, timeout)
-        return None if least == inf else least
+        limit = time_left if timeout is None else min(time_left, timeout)
+        return None if limit == inf else limit
 
     def allow(self, count: int) -> None:
         """Allow `count` more bytes to be received."""
-        self._bytes += count
+        self._bytes_left += count
 
     def take(self, count: int) -> None:
         """Count received bytes. Raises TooMuch if there are more than allowed."""
-        self._bytes -= count
-        if self._bytes < 0:
-            raise TooMuch
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise ResponseTooLarge
 
 
 def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Client:
@@ -112,8 +112,8 @@ def proxy_for(url: str) -> str | None:
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None
-    named = getproxies()
-    address = named.get(parts.scheme) or named.get("all")
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all")
     return address if not address or "://" in address else f"http://{address}"
 
 
@@ -130,7 +130,7 @@ class _Transport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         url = request.url
-        answer = self._pool.handle_request(
+        response = self._pool.handle_request(
             httpcore2.Request(
                 method=request.method,
                 url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
@@ -139,22 +139,22 @@ class _Transport(httpx2.BaseTransport):
                 extensions=request.extensions,
             )
         )
-        content = _Content(cast("Iterable[bytes]", answer.stream))
-        extensions = cast("dict[str, Any]", answer.extensions)  # pyright: ignore[reportUnknownMemberType]
-        return httpx2.Response(answer.status, headers=answer.headers, stream=content, extensions=extensions)
+        content = _Content(cast("Iterable[bytes]", response.stream))
+        extensions = cast("dict[str, Any]", response.extensions)  # pyright: ignore[reportUnknownMemberType]
+        return httpx2.Response(response.status, headers=response.headers, stream=content, extensions=extensions)
 
     def close(self) -> None:
         self._pool.close()
 
 
 def _proxy(address: str) -> httpcore2.Proxy:
-    named = httpx2.Proxy(address)
-    if named.url.scheme.startswith("socks") and find_spec("socksio") is None:
+    proxy = httpx2.Proxy(address)
+    if proxy.url.scheme.startswith("socks") and find_spec("socksio") is None:
         raise ImportError("a SOCKS proxy needs the package socksio")
     url = httpcore2.URL(
-        scheme=named.url.raw_scheme, host=named.url.raw_host, port=named.url.port, target=named.url.raw_path
+        scheme=proxy.url.raw_scheme, host=proxy.url.raw_host, port=proxy.url.port, target=proxy.url.raw_path
     )
-    return httpcore2.Proxy(url, auth=named.raw_auth, headers=named.headers.raw)
+    return httpcore2.Proxy(url, auth=proxy.raw_auth, headers=proxy.headers.raw)
 
 
 class _Content(httpx2.SyncByteStream):
@@ -189,8 +189,8 @@ class _Backend:
         addresses = _addresses(host, port, self._limits.seconds(timeout))
         failed: Exception = httpcore2.ConnectError(f"{host} has no address")
         for number, address in enumerate(addresses):
-            left = self._limits.seconds(timeout)
-            share = None if left is None else left / (len(addresses) - number)
+            time_left = self._limits.seconds(timeout)
+            share = None if time_left is None else time_left / (len(addresses) - number)
             try:
                 stream = self._inner.connect_tcp(address, port, share, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
@@ -250,14 +250,14 @@ class _Lookup(threading.Thread):
 
     def run(self) -> None:
         try:
-            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-            self.addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+            entries = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            self.addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         except (OSError, UnicodeError) as error:
             self.error = error
 
 
 _lookups: dict[tuple[str, int], _Lookup] = {}
-_turn = threading.Lock()
+_lookups_lock = threading.Lock()
 
 
 def _addresses(host: str, port: int, seconds: float | None) -> list[str]:
@@ -271,7 +271,7 @@ def _addresses(host: str, port: int, seconds: float | None) -> list[str]:
         return [str(ip_address(host))]
     except ValueError:
         pass
-    with _turn:
+    with _lookups_lock:
         lookup = _lookups.get((host, port))
         if lookup is None or not lookup.is_alive():
             lookup = _lookups[host, port] = _Lookup(host, port)
@@ -279,7 +279,7 @@ def _addresses(host: str, port: int, seconds: float | None) -> list[str]:
     lookup.join(seconds)
     if lookup.is_alive():
         raise httpcore2.ConnectTimeout(f"the name {host!r} could not be looked up in time")
-    with _turn:
+    with _lookups_lock:
         if _lookups.get((host, port)) is lookup:
             del _lookups[host, port]
     if lookup.error is not None:

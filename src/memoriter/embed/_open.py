@@ -78,9 +78,9 @@ def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | Non
 
 def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
     from memoriter.embed.local._gguf import gguf_spec
-    from memoriter.embed.local._local_model import file_at_hand
+    from memoriter.embed.local._local_model import local_file
 
-    file = file_at_hand(settings.local_model, settings.downloads)
+    file = local_file(settings.local_model, settings.downloads)
     return gguf_spec(file, cache_dir=settings.cache_dir) if file else None
 
 
@@ -126,7 +126,7 @@ def open_choice(
         case "remote":
             provider = _remote(choice, outside, account, anew=anew)
             try:
-                _remember(provider, outside.store)
+                _store_model(provider, outside.store)
             except BaseException:
                 provider.close()
                 raise
@@ -162,51 +162,51 @@ def _remote(
     http = HttpClient(
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
-    told = choice.remote if anew else _remembered(choice.remote, choice.endpoint, outside.store)
+    settings = choice.remote if anew else _with_stored_model(choice.remote, choice.endpoint, outside.store)
     owner = owner_of((choice.endpoint, *choice.remote.secrets))
-    keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
-    return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account, left=outside.left)
+    breaker_store = _StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
+    return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account, left=outside.left)
 
 
-def _name(settings: RemoteSettings, endpoint: str) -> str:
+def _model_key(settings: RemoteSettings, endpoint: str) -> str:
     return f"model:{settings.vendor}:{endpoint}:{settings.model}"
 
 
-def _remembered(settings: RemoteSettings, endpoint: str, notebook: KeyValueStore) -> RemoteSettings:
+def _with_stored_model(settings: RemoteSettings, endpoint: str, store: KeyValueStore) -> RemoteSettings:
     """Return the settings, completed with the stored properties of the model."""
-    kept = notebook.get(_name(settings, endpoint))
+    text = store.get(_model_key(settings, endpoint))
     try:
-        told: Any = json.loads(kept) if kept else {}
-        dimensions, (mean, deviation) = int(told["dimensions"]), told["background"]
+        stored: Any = json.loads(text) if text else {}
+        dimensions, (mean, deviation) = int(stored["dimensions"]), stored["background"]
         return replace(settings, dimensions=dimensions, background=(float(mean), float(deviation)))
     except (ValueError, TypeError, KeyError):
         return settings
 
 
-def _remember(provider: RemoteProvider, notebook: KeyValueStore) -> None:
+def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
     """Probe an unknown model and store its properties, so that the next process sends no request."""
     if provider.settings.dimensions or provider.known:
         return
-    told, asked = provider.resolve(), provider.asked
-    notebook.set(
-        _name(asked, provider.spec.endpoint),
-        json.dumps({"dimensions": told.dimensions, "background": told.background}),
+    spec, settings = provider.resolve(), provider.asked
+    store.set(
+        _model_key(settings, provider.spec.endpoint),
+        json.dumps({"dimensions": spec.dimensions, "background": spec.background}),
     )
 
 
-class _Breakers:
+class _StoredBreaker:
     """Stores a circuit breaker in a `KeyValueStore`."""
 
-    def __init__(self, name: str, notebook: KeyValueStore) -> None:
-        self._name, self._notebook = name, notebook
+    def __init__(self, name: str, store: KeyValueStore) -> None:
+        self._name, self._store = name, store
 
     def load(self) -> BreakerState:
         from memoriter.embed.remote._breaker import BreakerState
 
-        return BreakerState.from_json(self._notebook.get(self._name) or "")
+        return BreakerState.from_json(self._store.get(self._name) or "")
 
     def save(self, breaker: BreakerState) -> None:
-        self._notebook.set(self._name, breaker.to_json())
+        self._store.set(self._name, breaker.to_json())
 
     def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        return self._notebook.swap(self._name, old.to_json(), new.to_json())
+        return self._store.swap(self._name, old.to_json(), new.to_json())

@@ -60,6 +60,6 @@ def open_provider(name: str, *, cache_dir: Path, threads: int | None = None) -> 
 
 def _row(name: str) -> _Row:
     if name not in _PROVIDERS:
-        known = ", ".join(provider_names())
-        raise ConfigError(f"there is no embedding provider {name!r}", remedy=f"choose one of: {known}")
+        names = ", ".join(provider_names())
+        raise ConfigError(f"there is no embedding provider {name!r}", remedy=f"choose one of: {names}")
     return _PROVIDERS[name]

@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 _DIGEST_BYTES = 32
 
 
-def kept(file: Path, make: Callable[[], bytes]) -> bytes:
+def load_or_create(file: Path, make: Callable[[], bytes]) -> bytes:
     """Return the content of the file; create it first if it is missing, truncated or damaged.
 
     Two processes may do so at once: each puts a complete file in place.
     """
-    content = _intact(file)
+    content = _read_intact(file)
     if content is None:
         content = make()
         write_whole(file, content + hashlib.sha256(content).digest())
     return content
 
 
-def _intact(file: Path) -> bytes | None:
+def _read_intact(file: Path) -> bytes | None:
     try:
-        whole = file.read_bytes()
+        stored = file.read_bytes()
     except OSError:
         return None
-    content, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
+    content, digest = stored[:-_DIGEST_BYTES], stored[-_DIGEST_BYTES:]
     return content if hashlib.sha256(content).digest() == digest else None
 
 

@@ -79,7 +79,7 @@ class BundledProvider:
         self._lock = threading.Lock()
         self._native: NativeEngine | None = None
         self._graph: GraphEngine | None = None
-        self._many = False
+        self._use_bulk = False
         self._graph_failed = False
         self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
@@ -90,7 +90,7 @@ class BundledProvider:
         vectors = np.empty((len(texts), SPEC.dimensions), np.float32)
         if not texts:
             return vectors
-        engine, native = self._engines(role)
+        engine, native = self._choose_engines(role)
         try:
             self._fill(vectors, engine, texts, role)
         except Exception:
@@ -105,7 +105,7 @@ class BundledProvider:
         if len(text) < _EXACT_FROM:
             return len(text.encode("utf-8", "surrogatepass")) // 3 + 4
         head = clean(text)
-        engine, _ = self._engines("document")
+        engine, _ = self._choose_engines("document")
         tokens = engine.count(head, "document")
         # Extrapolate beyond the characters that cleaning keeps.
         return tokens if len(text) <= MOST_CHARACTERS else max(tokens, tokens * len(text) // MOST_CHARACTERS)
@@ -113,7 +113,7 @@ class BundledProvider:
     def hint_batch_size(self, chunks: int) -> None:
         """Use the bulk engine for 40 documents or more; 0 releases it (it holds about 150 MB)."""
         with self._lock:
-            self._many = chunks >= _BULK_PAYS_FROM or (self._many and chunks > 0)
+            self._use_bulk = chunks >= _BULK_PAYS_FROM or (self._use_bulk and chunks > 0)
             if not chunks:
                 self._graph = None
 
@@ -134,9 +134,9 @@ class BundledProvider:
             for position in order:
                 embed_one(position)
         else:
-            list(self._threads_at_work().map(embed_one, order))
+            list(self._thread_pool().map(embed_one, order))
 
-    def _threads_at_work(self) -> ThreadPoolExecutor:
+    def _thread_pool(self) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor
 
         with self._lock:
@@ -144,14 +144,14 @@ class BundledProvider:
                 self._pool = ThreadPoolExecutor(self._threads, "memoriter-embed")
             return self._pool
 
-    def _engines(self, role: Role) -> tuple[_Engine, NativeEngine]:
+    def _choose_engines(self, role: Role) -> tuple[_Engine, NativeEngine]:
         """Return the engine to use now, and the C engine, which always works."""
         # No lock here: a query must not wait for the bulk engine to start.
         if role == "query" and (ready := self._native) is not None:
             return ready, ready
         with self._lock:
             native = self._native_engine()
-            bulk = role == "document" and self._many and not self._graph_failed
+            bulk = role == "document" and self._use_bulk and not self._graph_failed
             return (bulk and self._graph_engine(native)) or native, native
 
     def _native_engine(self) -> NativeEngine:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from memoriter.embed._vectors import cosine
-from memoriter.embed.bundled._artefact import kept
+from memoriter.embed.bundled._artefact import load_or_create
 from memoriter.embed.bundled._graph_build import build_graph
-from memoriter.embed.bundled._native import MOST_TOKENS, fitted
+from memoriter.embed.bundled._native import MOST_TOKENS, fit_to_limit
 from memoriter.embed.bundled._tokens import Tokenizer, tokenizer_model
 from memoriter.embed.bundled._weightfile import open_weights, unpack
 from memoriter.embed.bundled._weights import WEIGHTS_SHA256
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BUILD = 1
 """Version of the built graph and tokenizer. Increase it when either changes, so that older caches are not used."""
-_AGREE = 0.999
+_LEAST_COSINE = 0.999
 _SAMPLE = "Ada wrote: the 2 gateways answer within 40 ms. 회의는 3월 15일로 결정했다. 獴鸲鹟"
 """Ends in characters outside the vocabulary, which the two tokenizers treat differently by default."""
 
@@ -40,18 +40,20 @@ class GraphEngine:
         """
         self._weights = open_weights(weights)
         folder = cache_dir / f"e5-{WEIGHTS_SHA256[:16]}-{BUILD}"
-        self._tokenizer = Tokenizer(kept(folder / "tokenizer.model", lambda: tokenizer_model(self._weights)))
-        self._session = _session(kept(folder / "transformer.onnx", lambda: build_graph(self._weights)))
+        self._tokenizer = Tokenizer(load_or_create(folder / "tokenizer.model", lambda: tokenizer_model(self._weights)))
+        self._session = _session(load_or_create(folder / "transformer.onnx", lambda: build_graph(self._weights)))
         hidden = self._weights.shape.hidden
         self._words = self._weights.blocks("emb.word", hidden)
-        self._places = self._weights.floats("emb.pos").reshape(-1, hidden) + self._weights.floats("emb.type")[:hidden]
+        self._positions = (
+            self._weights.floats("emb.pos").reshape(-1, hidden) + self._weights.floats("emb.type")[:hidden]
+        )
 
     def embed(self, text: str, role: Role) -> NDArray[np.float32]:
         """Return the unit vector of a clean text. Text over the limit is ignored."""
         ids = self._ids(text, role)
         if len(ids) > MOST_TOKENS:
-            ids = self._ids(fitted(self, text, role), role)
-        tokens = unpack(self._words[ids]) + self._places[: len(ids)]
+            ids = self._ids(fit_to_limit(self, text, role), role)
+        tokens = unpack(self._words[ids]) + self._positions[: len(ids)]
         (states,) = self._session.run(None, {"tokens": tokens[None]})
         pooled = states[0].mean(axis=0)
         return cast("NDArray[np.float32]", pooled / np.linalg.norm(pooled))
@@ -62,7 +64,7 @@ class GraphEngine:
 
     def agrees_with(self, other: NativeEngine) -> bool:
         """Return whether both engines give the same vector for a sample. On some processors a library may be faulty."""
-        return cosine(self.embed(_SAMPLE, "document"), other.embed(_SAMPLE, "document")) > _AGREE
+        return cosine(self.embed(_SAMPLE, "document"), other.embed(_SAMPLE, "document")) > _LEAST_COSINE
 
     def _ids(self, text: str, role: Role) -> list[int]:
         return self._tokenizer.ids(f"{'query' if role == 'query' else 'passage'}: {text}")

@@ -35,9 +35,9 @@ def build_graph(weights: WeightFile) -> bytes:
     ends = [
         helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, "n", hidden]) for name in ("tokens", "states")
     ]
-    whole = helper.make_graph(graph.nodes, "e5", ends[:1], ends[1:], graph.constants)
+    onnx_graph = helper.make_graph(graph.nodes, "e5", ends[:1], ends[1:], graph.constants)
     versions = [helper.make_opsetid("", 20), helper.make_opsetid(_MICROSOFT, 1)]
-    model = helper.make_model(whole, opset_imports=versions, ir_version=9)
+    model = helper.make_model(onnx_graph, opset_imports=versions, ir_version=9)
     return model.SerializeToString(deterministic=True)
 
 
@@ -51,8 +51,8 @@ class _Graph:
 
     def transformer(self) -> None:
         state = self._layer_norm("tokens", "emb.ln", "embedded")
-        for number in range(self._weights.shape.layers):
-            state = self._layer(state, f"l{number}")
+        for index in range(self._weights.shape.layers):
+            state = self._layer(state, f"l{index}")
         self._node("Identity", [state], "states")
 
     def _layer(self, state: str, layer: str) -> str:
@@ -72,14 +72,14 @@ class _Graph:
         heads = self._weights.shape.heads
         return self._node("MultiHeadAttention", [*parts, bias], f"{layer}.context", domain=_MICROSOFT, num_heads=heads)
 
-    def _residual(self, state: str, matrix: str, before: str, norm: str) -> str:
-        """LayerNorm(matrix · state + bias + before)."""
+    def _residual(self, state: str, matrix: str, residual: str, norm: str) -> str:
+        """Return LayerNorm(matrix · state + bias + residual)."""
         columns = self._weights.shape.inner if matrix.endswith("fo") else self._weights.shape.hidden
-        moved = self._product(state, [f"{matrix}.w"], columns)
+        output = self._product(state, [f"{matrix}.w"], columns)
         bias = self._constant(f"{matrix}.b", self._weights.floats(f"{matrix}.b"))
-        moved = self._node("Add", [moved, bias], f"{matrix}.biased")
-        moved = self._node("Add", [moved, before], f"{matrix}.sum")
-        return self._layer_norm(moved, norm, f"{norm}.out")
+        output = self._node("Add", [output, bias], f"{matrix}.biased")
+        output = self._node("Add", [output, residual], f"{matrix}.sum")
+        return self._layer_norm(output, norm, f"{norm}.out")
 
     def _layer_norm(self, state: str, norm: str, output: str) -> str:
         scale, shift = (self._constant(f"{norm}.{part}", self._weights.floats(f"{norm}.{part}")) for part in "wb")

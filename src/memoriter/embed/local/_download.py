@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.embed.bundled._artefact import write_whole
 from memoriter.embed.bundled._weights import sha256_of
 from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
-from memoriter.embed.local._hub import HUB, HubModel, chosen_from, file_url, listing_url, parse_model_uri, place_of
-from memoriter.embed.local._stream import HttpReply, Interrupted, opened
+from memoriter.embed.local._hub import HUB, HubModel, choose_file, file_url, listing_url, parse_model_uri, stored_path
+from memoriter.embed.local._stream import HttpReply, Interrupted, open_stream
 from memoriter.errors import ProviderUnavailable
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
 
@@ -32,8 +32,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _SPARE_BYTES = 64 << 20
 """Disk space to leave free."""
 _MOST_LISTING_BYTES = 16 << 20
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_AGAIN = "run it again: what has come is kept"
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_RETRY = "run it again: what has come is kept"
 
 
 def download_model(
@@ -68,15 +68,15 @@ def download_model(
     model = parse_model_uri(uri)
     link = _Link({"authorization": f"Bearer {token}"} if token else {}, offline, sleep, silence)
     if not model.file:
-        model = _known_choice(model, model_cache_dir, lambda: _choice(model, hub, link))
-    file = place_of(model, model_cache_dir)
+        model = _resolve_choice(model, model_cache_dir, lambda: _choose_on_hub(model, hub, link))
+    file = stored_path(model, model_cache_dir)
     if file.is_file():
         return file
     try:
         make_private_folder(file.parent)
         _Download(model, file, file_url(model, hub), link, progress).run(patience)
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise _write_error(file, error) from error
     return file
 
 
@@ -96,51 +96,51 @@ class _Link:
                 remedy="turn memorySearch.offline off once, or set local.modelPath to a GGUF file",
             )
 
-    def patiently(self, attempt: Callable[[], bool]) -> None:
+    def retry(self, attempt: Callable[[], bool]) -> None:
         """Repeat `attempt` until it returns True.
 
         An attempt returns False if it made progress before the connection broke, and raises Interrupted if it made
         none.
         """
-        vain = 0
+        failures = 0
         while True:
             try:
                 if attempt():
                     return
-                vain = 0
+                failures = 0
             except Interrupted as error:
-                vain += 1
-                if vain == _TRIES:
-                    raise ProviderUnavailable(f"the model cannot be downloaded: {error}", remedy=_AGAIN) from error
-            self.sleep(min(_FIRST_WAIT * 2**vain, _LONGEST_WAIT))
+                failures += 1
+                if failures == _TRIES:
+                    raise ProviderUnavailable(f"the model cannot be downloaded: {error}", remedy=_RETRY) from error
+            self.sleep(min(_FIRST_WAIT * 2**failures, _LONGEST_WAIT))
 
 
-def _known_choice(model: HubModel, model_cache_dir: Path, ask: Callable[[], str]) -> HubModel:
+def _resolve_choice(model: HubModel, model_cache_dir: Path, choose: Callable[[], str]) -> HubModel:
     """Return the model with the file that its size stands for.
 
     The first choice is stored in a file, so that later calls need no network.
     """
-    named = f"{model.quant or 'default'}@{model.revision.replace('/', '_')}.choice"
-    note = model_cache_dir / model.owner / model.repo / named
+    file_name = f"{model.quant or 'default'}@{model.revision.replace('/', '_')}.choice"
+    choice_file = model_cache_dir / model.owner / model.repo / file_name
     try:
-        known = replace(model, file=note.read_text("utf-8"))
-        if place_of(known, model_cache_dir).is_file():
-            return known
+        stored = replace(model, file=choice_file.read_text("utf-8"))
+        if stored_path(stored, model_cache_dir).is_file():
+            return stored
     except (OSError, ValueError):
         pass
-    chosen = replace(model, file=ask())
-    write_whole(note, chosen.file.encode())
+    chosen = replace(model, file=choose())
+    write_whole(choice_file, chosen.file.encode())
     return chosen
 
 
-def _choice(model: HubModel, hub: str, link: _Link) -> str:
+def _choose_on_hub(model: HubModel, hub: str, link: _Link) -> str:
     link.require(model)
     listing = b""
 
     def attempt() -> bool:
         nonlocal listing
-        with opened(listing_url(model, hub), link.headers, seconds=link.silence) as reply:
-            _refuse(reply, model)
+        with open_stream(listing_url(model, hub), link.headers, seconds=link.silence) as reply:
+            _check_status(reply, model)
             listing = b""
             for piece in reply.pieces:
                 listing += piece
@@ -148,8 +148,8 @@ def _choice(model: HubModel, hub: str, link: _Link) -> str:
                     break
         return True
 
-    link.patiently(attempt)
-    return chosen_from(model, listing).file
+    link.retry(attempt)
+    return choose_file(model, listing).file
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class _Download:
         self._link = link
         self._progress = progress
         self._part = file.with_name(f"{file.name}.part")
-        self._note = file.with_name(f"{file.name}.part.json")
+        self._facts_file = file.with_name(f"{file.name}.part.json")
 
     def run(self, patience: float) -> None:
         import filelock
@@ -192,7 +192,7 @@ class _Download:
             with filelock.FileLock(f"{self._file}.lock", timeout=patience, mode=PRIVATE_FILE):
                 if not self._file.is_file():
                     self._link.require(self._model)
-                    self._link.patiently(self._attempt)
+                    self._link.retry(self._attempt)
         except filelock.Timeout as error:
             raise ProviderUnavailable(
                 f"another process has been downloading {self._model.name} for {patience:g} s",
@@ -201,76 +201,76 @@ class _Download:
 
     def _attempt(self) -> bool:
         """Return True once the file is complete, or False if data arrived before the connection broke."""
-        known, before = self._known()
-        with opened(self._url, self._headers(known, before), seconds=self._link.silence) as reply:
+        previous, previous_size = self._stored_facts()
+        with open_stream(self._url, self._headers(previous, previous_size), seconds=self._link.silence) as reply:
             if reply.status == 416:
                 self._discard()
                 raise Interrupted("the server does not know the part that is wanted")
-            _refuse(reply, self._model)
-            facts, start = _facts(reply), _start(reply)
-            if start and not (start == before and facts.same_file(known)):
+            _check_status(reply, self._model)
+            facts, start = _parse_facts(reply), _content_start(reply)
+            if start and not (start == previous_size and facts.same_file(previous)):
                 self._discard()
                 raise Interrupted("the file has changed on the server")
-            most = self._check_room(facts, start)
-            with open(self._note, "w", encoding="utf-8", opener=open_private) as note:
-                json.dump(asdict(facts), note)
-            have, broken = self._received(reply, start, facts, most)
-        if broken:
-            if have > before:
+            most_bytes = self._check_room(facts, start)
+            with open(self._facts_file, "w", encoding="utf-8", opener=open_private) as stream:
+                json.dump(asdict(facts), stream)
+            part_size, fault = self._receive(reply, start, facts, most_bytes)
+        if fault:
+            if part_size > previous_size:
                 return False
-            raise Interrupted(broken)
-        self._finish(facts, have, resumed=start > 0)
+            raise Interrupted(fault)
+        self._finish(facts, part_size, resumed=start > 0)
         return True
 
-    def _received(self, reply: HttpReply, start: int, facts: _Facts, most: int) -> tuple[int, str]:
+    def _receive(self, reply: HttpReply, start: int, facts: _Facts, most_bytes: int) -> tuple[int, str]:
         """Return the length of the part when the response ends, and the reason if it ended early."""
-        have = start
+        part_size = start
         try:
-            for size in self._written(reply, start):
-                have += size
-                self._check_size(have, most)
+            for size in self._write_pieces(reply, start):
+                part_size += size
+                self._check_size(part_size, most_bytes)
                 if self._progress is not None:
-                    self._progress(have, facts.size)
+                    self._progress(part_size, facts.size)
         except Interrupted as error:
-            return have, str(error)
+            return part_size, str(error)
         except ProviderUnavailable:
             self._discard()
             raise
-        short = facts.size is not None and have < facts.size
-        return have, f"the server sent {have:,} of {facts.size:,} bytes" if short else ""
+        is_short = facts.size is not None and part_size < facts.size
+        return part_size, f"the server sent {part_size:,} of {facts.size:,} bytes" if is_short else ""
 
-    def _check_size(self, have: int, most: int) -> None:
-        if have > most:
+    def _check_size(self, part_size: int, most_bytes: int) -> None:
+        if part_size > most_bytes:
             raise ProviderUnavailable(
-                f"the hub sends more than the {most:,} bytes that {self._model.name} has or there is room for",
+                f"the hub sends more than the {most_bytes:,} bytes that {self._model.name} has or there is room for",
                 remedy="try again; if it stays so, set local.modelPath to a GGUF file",
             )
 
-    def _written(self, reply: HttpReply, start: int) -> Iterator[int]:
+    def _write_pieces(self, reply: HttpReply, start: int) -> Iterator[int]:
         """Append each piece to the part, and yield its size once it is written."""
         with open(self._part, "r+b" if start else "wb", opener=open_private) as stream:
             stream.seek(start)
             stream.truncate()
-            for number, piece in enumerate(reply.pieces):
-                if not start and not number and len(piece) >= 4 and not piece.startswith(b"GGUF"):
+            for index, piece in enumerate(reply.pieces):
+                if not start and not index and len(piece) >= 4 and not piece.startswith(b"GGUF"):
                     parse_gguf(piece, self._model.name)  # raises an error that names the actual format
                 stream.write(piece)
                 yield len(piece)
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _finish(self, facts: _Facts, have: int, *, resumed: bool) -> None:
-        wrong = ""
-        if facts.size is not None and have != facts.size:
-            wrong = f"it has {have:,} bytes in place of {facts.size:,}"
-        elif facts.sha256 and (found := sha256_of(self._part)) != facts.sha256:
-            wrong = f"its SHA-256 is {found[:16]}… in place of {facts.sha256[:16]}…"
-        if wrong:
+    def _finish(self, facts: _Facts, part_size: int, *, resumed: bool) -> None:
+        fault = ""
+        if facts.size is not None and part_size != facts.size:
+            fault = f"it has {part_size:,} bytes in place of {facts.size:,}"
+        elif facts.sha256 and (sha256 := sha256_of(self._part)) != facts.sha256:
+            fault = f"its SHA-256 is {sha256[:16]}… in place of {facts.sha256[:16]}…"
+        if fault:
             self._discard()
             if resumed:
-                raise Interrupted(wrong)
+                raise Interrupted(fault)
             raise ProviderUnavailable(
-                f"the download of {self._model.name} is not the file that the hub names: {wrong}",
+                f"the download of {self._model.name} is not the file that the hub names: {fault}",
                 remedy="try again; if it stays so, something between here and the hub changes files",
             )
         try:
@@ -279,41 +279,41 @@ class _Download:
             self._discard()
             raise
         self._part.replace(self._file)
-        self._note.unlink(missing_ok=True)
+        self._facts_file.unlink(missing_ok=True)
 
-    def _known(self) -> tuple[_Facts, int]:
+    def _stored_facts(self) -> tuple[_Facts, int]:
         """Return the stored properties of the file, and the length of its part."""
         try:
-            facts = _Facts(**cast("dict[str, Any]", json.loads(self._note.read_bytes())))
+            facts = _Facts(**cast("dict[str, Any]", json.loads(self._facts_file.read_bytes())))
             return facts, self._part.stat().st_size
         except (OSError, ValueError, TypeError):
             return _Facts(), 0
 
-    def _headers(self, known: _Facts, have: int) -> dict[str, str]:
+    def _headers(self, previous: _Facts, part_size: int) -> dict[str, str]:
         headers = dict(self._link.headers)
         # Without a hash or an ETag, the rest might belong to another version of the file.
-        if have and (known.etag or known.sha256):
-            headers["range"] = f"bytes={have}-"
-            if known.etag:
-                headers["if-range"] = known.etag
+        if part_size and (previous.etag or previous.sha256):
+            headers["range"] = f"bytes={part_size}-"
+            if previous.etag:
+                headers["if-range"] = previous.etag
         return headers
 
-    def _check_room(self, facts: _Facts, have: int) -> int:
+    def _check_room(self, facts: _Facts, size: int) -> int:
         """Return the maximum size of the complete file: the announced size, or what fits on the disk."""
         free = shutil.disk_usage(self._file.parent).free
-        if facts.size is not None and facts.size - have + _SPARE_BYTES > free:
+        if facts.size is not None and facts.size - size + _SPARE_BYTES > free:
             raise ProviderUnavailable(
-                f"the model needs {(facts.size - have) >> 20:,} MB, and {self._file.parent} has {free >> 20:,} MB free",
+                f"the model needs {(facts.size - size) >> 20:,} MB, and {self._file.parent} has {free >> 20:,} MB free",
                 remedy="make room, or set memorySearch.local.modelCacheDir to a folder on another disk",
             )
-        return facts.size if facts.size is not None else have + max(free - _SPARE_BYTES, 0)
+        return facts.size if facts.size is not None else size + max(free - _SPARE_BYTES, 0)
 
     def _discard(self) -> None:
         self._part.unlink(missing_ok=True)
-        self._note.unlink(missing_ok=True)
+        self._facts_file.unlink(missing_ok=True)
 
 
-def _refuse(reply: HttpReply, model: HubModel) -> None:
+def _check_status(reply: HttpReply, model: HubModel) -> None:
     """Raise the error that a response without the file stands for."""
     status = reply.status
     if status in {200, 206}:
@@ -330,7 +330,7 @@ def _refuse(reply: HttpReply, model: HubModel) -> None:
     )
 
 
-def _facts(reply: HttpReply) -> _Facts:
+def _parse_facts(reply: HttpReply) -> _Facts:
     headers = reply.headers
     linked, etag = (headers.get(name, "").strip() for name in ("x-linked-etag", "etag"))
     hashes = [text.strip('"').lower() for text in (linked, etag)]
@@ -344,14 +344,14 @@ def _facts(reply: HttpReply) -> _Facts:
     )
 
 
-def _start(reply: HttpReply) -> int:
+def _content_start(reply: HttpReply) -> int:
     """Return the offset in the file at which the content begins."""
-    found = re.match(r"bytes ([0-9]{1,18})-", reply.headers.get("content-range", ""))
-    return int(found[1]) if reply.status == 206 and found else 0
+    match = re.match(r"bytes ([0-9]{1,18})-", reply.headers.get("content-range", ""))
+    return int(match[1]) if reply.status == 206 and match else 0
 
 
-def _unwritable(file: Path, error: OSError) -> ProviderUnavailable:
-    if error.errno in _NO_ROOM:
+def _write_error(file: Path, error: OSError) -> ProviderUnavailable:
+    if error.errno in _DISK_FULL:
         return ProviderUnavailable(
             f"there is no room for the model in {file.parent}: {error.strerror}",
             remedy="make room, or set memorySearch.local.modelCacheDir to a folder on another disk; what came is kept",

@@ -62,7 +62,7 @@ def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
     family = family_of(header.architecture, header.name, header.base_model, path.stem)
     pooling = header.pooling if header.pooling in _POOLINGS else family.pooling
     # llama.cpp needs one more position when it reads a text piece by piece.
-    most = (header.context_length or _UNKNOWN_CONTEXT) - (pooling == "last")
+    max_tokens = (header.context_length or _UNKNOWN_CONTEXT) - (pooling == "last")
     return ModelSpec(
         provider="local",
         # Not the file's name: renaming the file must not invalidate all vectors.
@@ -74,6 +74,6 @@ def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
         pooling=pooling,
         # Unigram models were trained on NFKC, and not every file contains its table; other models distinguish forms.
         normaliser="nfkc" if header.tokenizer == "t5" else "nfc",
-        max_tokens=min(most, MOST_TOKENS),
+        max_tokens=min(max_tokens, MOST_TOKENS),
         background=family.background,
     )

@@ -118,16 +118,16 @@ def parse_gguf(content: bytes | mmap.mmap, name: str) -> GgufHeader:
         raise _not_gguf(bytes(content[:512]), name)
     try:
         return _Reader(content).header()
-    except _Broken as error:
-        remedy = "convert the model again" if isinstance(error, _Odd) else _AGAIN
+    except _Damaged as error:
+        remedy = "convert the model again" if isinstance(error, _Malformed) else _AGAIN
         raise ProviderUnavailable(f"the model file is damaged: {name}: {error}", remedy=remedy) from error
 
 
-class _Broken(Exception):
+class _Damaged(Exception):
     """The file is too short."""
 
 
-class _Odd(_Broken):
+class _Malformed(_Damaged):
     """The file does not follow the format."""
 
 
@@ -154,12 +154,12 @@ class _Reader:
     def __init__(self, content: bytes | mmap.mmap) -> None:
         self._content = content
         self._size = len(content)
-        self._at = len(_MAGIC)
+        self._position = len(_MAGIC)
 
     def header(self) -> GgufHeader:
         version = self._number("I")
         if version not in _VERSIONS:
-            raise _Odd(f"version {version} of the format is not known")
+            raise _Malformed(f"version {version} of the format is not known")
         tensors, keys = self._number("Q"), self._number("Q")
         values: dict[str, Scalar] = {}
         for _ in range(keys):
@@ -167,11 +167,11 @@ class _Reader:
             value = self._value(self._number("I"), 0)
             if value is not None:
                 values[key] = value
-        if _whole(values, "split.count") > 1:
-            raise _Odd("the model is split into several files; join them with llama-gguf-split --merge")
-        end = self._end_of_tensors(tensors, _whole(values, "general.alignment") or 32)
+        if _integer(values, "split.count") > 1:
+            raise _Malformed("the model is split into several files; join them with llama-gguf-split --merge")
+        end = self._end_of_tensors(tensors, _integer(values, "general.alignment") or 32)
         if end > self._size:
-            raise _Broken(f"it has {self._size:,} bytes of at least {end:,}")
+            raise _Damaged(f"it has {self._size:,} bytes of at least {end:,}")
         return _header(values)
 
     def _end_of_tensors(self, tensors: int, alignment: int) -> int:
@@ -180,79 +180,79 @@ class _Reader:
             self._text()
             dimensions = self._number("I")
             if dimensions > _MOST_DIMENSIONS:
-                raise _Odd(f"a tensor of {dimensions} dimensions")
+                raise _Malformed(f"a tensor of {dimensions} dimensions")
             elements = 1
             for _ in range(dimensions):
                 elements *= self._number("Q")
             block, size = _BLOCKS.get(self._number("I"), (max(elements, 1), 1))
             end = max(end, self._number("Q") + elements // block * size)
-        start = -(-self._at // alignment) * alignment
-        return start + end if tensors else self._at
+        start = -(-self._position // alignment) * alignment
+        return start + end if tensors else self._position
 
     def _value(self, kind: int, depth: int) -> Scalar | None:
         """Return the next value, or None for a list, which is skipped."""
         if kind == _TEXT:
             return self._text()
         if kind == _LIST:
-            return self._pass_list(depth)
+            return self._skip_list(depth)
         return self._number(_scalar(kind))
 
-    def _pass_list(self, depth: int) -> None:
+    def _skip_list(self, depth: int) -> None:
         kind, count = self._number("I"), self._number("Q")
         if kind in {_TEXT, _LIST}:
             if depth == _DEEPEST:
-                raise _Odd("lists within lists within lists")
+                raise _Malformed("lists within lists within lists")
             for _ in range(count):
                 if kind == _TEXT:
                     self._skip(self._number("Q"))
                 else:
-                    self._pass_list(depth + 1)
+                    self._skip_list(depth + 1)
         else:
             self._skip(count * struct.calcsize(_scalar(kind)))
 
     def _text(self) -> str:
         length = self._number("Q")
-        start = self._at
+        start = self._position
         self._skip(length)
         return self._content[start : start + min(length, _LONGEST_TEXT)].decode("utf-8", "replace")
 
     def _number(self, form: str) -> int:
-        start = self._at
+        start = self._position
         self._skip(struct.calcsize(form))
         return cast("int", struct.unpack_from("<" + form, self._content, start)[0])
 
     def _skip(self, length: int) -> None:
-        if length > self._size - self._at:
-            raise _Broken("it ends in the middle of its header")
-        self._at += length
+        if length > self._size - self._position:
+            raise _Damaged("it ends in the middle of its header")
+        self._position += length
 
 
 def _scalar(kind: int) -> str:
     if kind not in _SCALARS:
-        raise _Odd(f"a value of the unknown type {kind}")
+        raise _Malformed(f"a value of the unknown type {kind}")
     return _SCALARS[kind]
 
 
 def _header(values: dict[str, Scalar]) -> GgufHeader:
-    architecture = _word(values, "general.architecture")
-    stated = _whole(values, f"{architecture}.pooling_type", -1)
+    architecture = _string(values, "general.architecture")
+    pooling = _integer(values, f"{architecture}.pooling_type", -1)
     return GgufHeader(
         architecture=architecture,
-        name=_word(values, "general.name"),
-        base_model=" ".join(_word(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
-        context_length=_whole(values, f"{architecture}.context_length"),
-        embedding_length=_whole(values, f"{architecture}.embedding_length_out")
-        or _whole(values, f"{architecture}.embedding_length"),
-        pooling=_POOLINGS.get(stated, ""),
-        tokenizer=_word(values, "tokenizer.ggml.model"),
+        name=_string(values, "general.name"),
+        base_model=" ".join(_string(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
+        context_length=_integer(values, f"{architecture}.context_length"),
+        embedding_length=_integer(values, f"{architecture}.embedding_length_out")
+        or _integer(values, f"{architecture}.embedding_length"),
+        pooling=_POOLINGS.get(pooling, ""),
+        tokenizer=_string(values, "tokenizer.ggml.model"),
     )
 
 
-def _word(values: dict[str, Scalar], key: str) -> str:
+def _string(values: dict[str, Scalar], key: str) -> str:
     value = values.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _whole(values: dict[str, Scalar], key: str, default: int = 0) -> int:
+def _integer(values: dict[str, Scalar], key: str, default: int = 0) -> int:
     value = values.get(key)
     return value if isinstance(value, int) and value >= 0 else default

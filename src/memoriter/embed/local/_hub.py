@@ -59,7 +59,7 @@ def parse_model_uri(uri: str) -> HubModel:
     owner, _, rest = path.partition("/")
     repo, _, file = rest.partition("/")
     model = HubModel(owner, repo, file, quant, revision or "main")
-    if scheme is None or not _is_sound(model) or (file and quant):
+    if scheme is None or not _is_valid(model) or (file and quant):
         raise ConfigError(
             f"{uri!r} does not name a model of the hub",
             remedy="write hf:owner/repo/file.gguf, or hf:owner/repo:Q8_0 for one of its sizes",
@@ -78,7 +78,7 @@ def listing_url(model: HubModel, hub: str = HUB) -> str:
     return f"{hub.rstrip('/')}/api/models/{model.owner}/{model.repo}/tree/{revision}?recursive=true"
 
 
-def chosen_from(model: HubModel, listing: bytes) -> HubModel:
+def choose_file(model: HubModel, listing: bytes) -> HubModel:
     """Return the model with its file: the one of the given size; by default the only file, or the one of 8 bits.
 
     Raises:
@@ -93,13 +93,13 @@ def chosen_from(model: HubModel, listing: bytes) -> HubModel:
     models = [
         file for file in files if file.lower().endswith(".gguf") and "mmproj" not in file and _is_path_below(file)
     ]
-    wanted = models if len(models) == 1 and not model.quant else [f for f in models if _has_size(f, model.quant)]
-    if not wanted:
-        shown = ", ".join(models[:12]) or "none"
+    matches = models if len(models) == 1 and not model.quant else [f for f in models if _has_size(f, model.quant)]
+    if not matches:
+        names = ", ".join(models[:12]) or "none"
         raise ProviderUnavailable(
-            f"no file of {model.name} is the one that is meant", remedy=f"name one of its GGUF files: {shown}"
+            f"no file of {model.name} is the one that is meant", remedy=f"name one of its GGUF files: {names}"
         )
-    file = min(wanted, key=lambda file: (len(file), file))
+    file = min(matches, key=lambda file: (len(file), file))
     if _PART_OF_SEVERAL.search(file):
         raise ProviderUnavailable(
             f"{model.name} is split into several files", remedy="choose a size that is one file, or join them yourself"
@@ -107,11 +107,11 @@ def chosen_from(model: HubModel, listing: bytes) -> HubModel:
     return replace(model, file=file)
 
 
-def place_of(model: HubModel, model_cache_dir: Path) -> Path:
+def stored_path(model: HubModel, model_cache_dir: Path) -> Path:
     """Return where the file is stored; if OpenClaw has downloaded it, its copy."""
-    theirs = model_cache_dir / f"hf_{model.owner}_{model.file.rpartition('/')[2]}"
-    if model.revision == "main" and theirs.is_file():
-        return theirs
+    openclaw_file = model_cache_dir / f"hf_{model.owner}_{model.file.rpartition('/')[2]}"
+    if model.revision == "main" and openclaw_file.is_file():
+        return openclaw_file
     folder = model_cache_dir / model.owner / model.repo
     if model.revision != "main":
         folder = folder / f"@{model.revision.replace('/', '_')}"
@@ -125,7 +125,7 @@ def is_downloaded(uri: str, model_cache_dir: Path) -> bool:
     except ConfigError:
         return False
     if model.file:
-        return place_of(model, model_cache_dir).is_file()
+        return stored_path(model, model_cache_dir).is_file()
     return any((model_cache_dir / model.owner / model.repo).rglob("*.gguf"))
 
 
@@ -133,7 +133,7 @@ def _has_size(file: str, quant: str) -> bool:
     return re.search(rf"(^|[-._/]){re.escape(quant or _PREFERRED)}([-._/]|$)", file, re.IGNORECASE) is not None
 
 
-def _is_sound(model: HubModel) -> bool:
+def _is_valid(model: HubModel) -> bool:
     names = _NAME.fullmatch(model.owner) and _NAME.fullmatch(model.repo)
     file = not model.file or (model.file.lower().endswith(".gguf") and _is_path_below(model.file))
     quant = not model.quant or _NAME.fullmatch(model.quant)

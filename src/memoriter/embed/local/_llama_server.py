@@ -49,7 +49,7 @@ class LlamaServer:
         """
         self._most_tokens = most_tokens
         self._key = secrets.token_urlsafe()
-        self._folder = None if tcp or not _may_listen_in_folders() else _own_folder()
+        self._folder = None if tcp or not _can_use_socket() else _private_folder()
         if self._folder is not None:
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
@@ -75,16 +75,16 @@ class LlamaServer:
 
         # Keep a reference during the call: another thread may close the server.
         if (server := self._server) is None:
-            raise _gone("it was closed")
+            raise _stopped_error("it was closed")
         tokens = self._tokens(text) or self._tokens(_NOTHING_TO_READ)
         if len(tokens) > self._most_tokens:
             # The last token may be the end marker, from which some models take their vector.
             tokens = [*tokens[: self._most_tokens - 1], tokens[-1]]
-        answer: dict[str, Any] = server.handle_embeddings({"input": [tokens]})
-        if "error" in answer:
-            raise _refusal(answer["error"])
+        response: dict[str, Any] = server.handle_embeddings({"input": [tokens]})
+        if "error" in response:
+            raise _rejection(response["error"])
         try:
-            return np.asarray(answer["data"][0]["embedding"], np.float32)
+            return np.asarray(response["data"][0]["embedding"], np.float32)
         except (LookupError, TypeError, ValueError) as error:
             raise BadVector("llama.cpp answered without a vector") from error
 
@@ -93,24 +93,24 @@ class LlamaServer:
         self._remove_folder()
 
     def _settings(self, xllamacpp: Any, path: str, pooling: str, threads: int) -> Any:
-        wanted = xllamacpp.CommonParams()
-        wanted.model.path = path
-        wanted.embedding = True
-        wanted.pooling_type = getattr(xllamacpp.llama_pooling_type, _POOLINGS[pooling])
+        params = xllamacpp.CommonParams()
+        params.model.path = path
+        params.embedding = True
+        params.pooling_type = getattr(xllamacpp.llama_pooling_type, _POOLINGS[pooling])
         # llama.cpp refuses an input that is longer than one physical batch or that fills the context. One context per
         # text would cost memory.
-        wanted.n_batch = wanted.n_ubatch = self._most_tokens
-        wanted.n_ctx = self._most_tokens + 1
-        wanted.n_parallel = 1
-        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
-        wanted.cache_ram_mib = 0
-        wanted.warmup = wanted.fit_params = wanted.ui = wanted.endpoint_slots = False
-        wanted.offline = True
-        wanted.verbosity = _QUIET
-        wanted.api_keys = [self._key]
+        params.n_batch = params.n_ubatch = self._most_tokens
+        params.n_ctx = self._most_tokens + 1
+        params.n_parallel = 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+        params.cache_ram_mib = 0
+        params.warmup = params.fit_params = params.ui = params.endpoint_slots = False
+        params.offline = True
+        params.verbosity = _QUIET
+        params.api_keys = [self._key]
         if self._folder is not None:
-            wanted.hostnames = [str(self._folder / _SOCKET)]
-        return wanted
+            params.hostnames = [str(self._folder / _SOCKET)]
+        return params
 
     def _tokens(self, text: str) -> list[int]:
         """Return the tokens of a text with start and end markers. A marker written in the text is plain text."""
@@ -127,7 +127,7 @@ class LlamaServer:
             connection.request("POST", "/tokenize", body, headers)
             return cast("list[int]", json.loads(connection.getresponse().read())["tokens"])
         except (OSError, http.client.HTTPException, ValueError, LookupError) as error:
-            raise _gone(str(error)) from error
+            raise _stopped_error(str(error)) from error
         finally:
             connection.close()
 
@@ -144,13 +144,13 @@ class LlamaServer:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _may_listen_in_folders() -> bool:
+def _can_use_socket() -> bool:
     """Return whether the system has Unix sockets and the path of one in the temporary folder is short enough."""
     short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER
     return short and sys.platform != "win32" and hasattr(socket, "AF_UNIX")
 
 
-def _own_folder() -> Path:
+def _private_folder() -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix="llama-"))
     except OSError as error:
@@ -160,11 +160,11 @@ def _own_folder() -> Path:
         ) from error
 
 
-def _gone(why: str) -> ProviderUnavailable:
-    return ProviderUnavailable(f"llama.cpp does not answer any more: {why}", remedy="start the program again")
+def _stopped_error(reason: str) -> ProviderUnavailable:
+    return ProviderUnavailable(f"llama.cpp does not answer any more: {reason}", remedy="start the program again")
 
 
-def _refusal(error: Any) -> InputTooLarge | InputRejected:
+def _rejection(error: Any) -> InputTooLarge | InputRejected:
     message = str(cast("dict[str, Any]", error).get("message", error) if isinstance(error, dict) else error)
     if "too large" in message or "larger than" in message:
         return InputTooLarge(f"llama.cpp: {message}")

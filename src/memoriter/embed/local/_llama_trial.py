@@ -43,15 +43,15 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
     import subprocess
     import tempfile
 
-    memory = passed / metadata.version("xllamacpp")
-    if memory.exists() or not sys.executable or getattr(sys, "frozen", False):
+    record = passed / metadata.version("xllamacpp")
+    if record.exists() or not sys.executable or getattr(sys, "frozen", False):
         return
-    given = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
+    arguments = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
     try:
         # If the process crashes, its temporary files are deleted with the folder.
         with tempfile.TemporaryDirectory(prefix="llama-", ignore_cleanup_errors=True) as folder:
             done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
-                [sys.executable, "-c", _TRIAL, json.dumps({**given, "folder": folder})],
+                [sys.executable, "-c", _TRIAL, json.dumps({**arguments, "folder": folder})],
                 capture_output=True,
                 check=False,
                 timeout=_TRIAL_SECONDS,
@@ -63,4 +63,4 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
         raise ProviderUnavailable(
             f"llama.cpp crashes on the model {path}: {failed}", remedy="try another file or a newer xllamacpp"
         )
-    write_whole(memory, b"")
+    write_whole(record, b"")

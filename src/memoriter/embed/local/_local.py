@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.embed._limits import utf8_size
 from memoriter.embed._vectors import normalise
-from memoriter.embed.local._readable import counted, readable
+from memoriter.embed.local._readable import extrapolate_tokens, prepare_text
 from memoriter.errors import BadVector, InputRejected
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class LocalProvider:
         rows = np.empty((len(texts), self.spec.dimensions), np.float32)
         if not texts:
             return rows
-        engine = self._loaded()
+        engine = self._loaded_engine()
         for position, text in enumerate(texts):
-            vector = engine.embed(self._as_read(text, role))
+            vector = engine.embed(self._model_input(text, role))
             if vector.shape != rows.shape[1:]:
                 raise BadVector(f"the model gave {vector.size} dimensions in place of {self.spec.dimensions}")
             rows[position] = vector
@@ -88,8 +88,8 @@ class LocalProvider:
         if size + utf8_size(template) + _MARKS <= self.spec.max_tokens:
             # No tokenizer makes more tokens than there are bytes, so an estimate is enough.
             return size // 3 + len(template) // 4 + 2
-        tokens = self._loaded().count(self._as_read(text, "document"))
-        return counted(tokens, text, self.spec.max_tokens)
+        tokens = self._loaded_engine().count(self._model_input(text, "document"))
+        return extrapolate_tokens(tokens, text, self.spec.max_tokens)
 
     def hint_batch_size(self, chunks: int) -> None:
         """Do nothing: the model is the same for one text and for many."""
@@ -100,11 +100,11 @@ class LocalProvider:
         if engine is not None:
             engine.close()
 
-    def _as_read(self, text: str, role: Role) -> str:
+    def _model_input(self, text: str, role: Role) -> str:
         template = self.spec.query_template if role == "query" else self.spec.document_template
-        return template.replace("{text}", readable(text, self._form, self.spec.max_tokens))
+        return template.replace("{text}", prepare_text(text, self._form, self.spec.max_tokens))
 
-    def _loaded(self) -> LocalEngine:
+    def _loaded_engine(self) -> LocalEngine:
         with self._lock:
             if self._engine is None:
                 self._engine = self._load()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.embed.local._download import download_model
 from memoriter.embed.local._gguf import open_gguf
-from memoriter.embed.local._hub import HUB, is_model_uri, parse_model_uri, place_of
+from memoriter.embed.local._hub import HUB, is_model_uri, parse_model_uri, stored_path
 from memoriter.embed.local._llama import usable_package
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memoriter.embed.local._local import LocalProvider
 
 
-def file_at_hand(model: str, model_cache_dir: Path) -> Path | None:
+def local_file(model: str, model_cache_dir: Path) -> Path | None:
     """Return the file that `open_local` would open, or None if finding it needs the hub.
 
     Raises:
@@ -23,8 +23,8 @@ def file_at_hand(model: str, model_cache_dir: Path) -> Path | None:
     """
     if not is_model_uri(model):
         return Path(model)
-    named = parse_model_uri(model)
-    file = place_of(named, model_cache_dir) if named.file else None
+    hub_model = parse_model_uri(model)
+    file = stored_path(hub_model, model_cache_dir) if hub_model.file else None
     return file if file is not None and file.is_file() else None
 
 

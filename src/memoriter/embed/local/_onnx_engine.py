@@ -23,7 +23,7 @@ _KINDS: dict[str, Any] = {
     "tensor(bool)": np.bool_,
 }
 _POOLED, _STATES = ("sentence_embedding", "embeddings"), ("last_hidden_state", "token_embeddings", "hidden_states")
-_ANOTHER = "export the model again, with the task feature-extraction"
+_EXPORT_AGAIN = "export the model again, with the task feature-extraction"
 _NOTHING_TO_READ = "."
 """Replaces a text without any token."""
 
@@ -41,8 +41,8 @@ class OnnxEngine:
         self._tokenizer = _tokenizer(model)
         session = _session(model, threads)
         self._session = session
-        self._inputs = {put.name: _filler(put, model) for put in session.get_inputs()}
-        self._output, rank = _wanted_output(session.get_outputs(), model)
+        self._inputs = {node.name: _input_builder(node, model) for node in session.get_inputs()}
+        self._output, rank = _choose_output(session.get_outputs(), model)
         self._pool: Callable[[Any], NDArray[np.float32]] | None = None if rank == 2 else _POOLINGS[model.pooling]
         if self._pool is not None and model.dense:
             raise ProviderUnavailable(
@@ -57,7 +57,7 @@ class OnnxEngine:
         encoded = self._tokenizer.encode(text)
         if not encoded.ids:
             encoded = self._tokenizer.encode(_NOTHING_TO_READ)
-        ids, kinds = self._fitted(encoded)
+        ids, kinds = self._truncate(encoded)
         inputs = {name: fill(ids, kinds) for name, fill in self._inputs.items()}
         try:
             (output,) = self._session.run([self._output], inputs)
@@ -69,14 +69,14 @@ class OnnxEngine:
     def close(self) -> None:
         """Do nothing. The memory is freed with the last reference to the engine."""
 
-    def _fitted(self, encoded: Any) -> tuple[list[int], list[int]]:
+    def _truncate(self, encoded: Any) -> tuple[list[int], list[int]]:
         """Return ids and type ids, cut to the model's limit. An end marker stays at the end."""
-        ids, kinds, most = encoded.ids, encoded.type_ids, self._model.max_tokens
-        if len(ids) <= most:
+        ids, kinds, limit = encoded.ids, encoded.type_ids, self._model.max_tokens
+        if len(ids) <= limit:
             return ids, kinds
         end = -1 if encoded.special_tokens_mask[-1] else len(ids)
-        kept = most - len(ids[end:])
-        return [*ids[:kept], *ids[end:]], [*kinds[:kept], *kinds[end:]]
+        head_length = limit - len(ids[end:])
+        return [*ids[:head_length], *ids[end:]], [*kinds[:head_length], *kinds[end:]]
 
 
 _POOLINGS: dict[str, Callable[[Any], NDArray[np.float32]]] = {
@@ -119,11 +119,11 @@ def _session(model: OnnxFolder, threads: int) -> Any:
         ) from error
 
 
-def _filler(put: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
+def _input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
     """Return a function that computes an input from the ids and type ids of one text."""
-    kind = _KINDS.get(put.type)
+    kind = _KINDS.get(node.type)
     if kind is not None:
-        match put.name:
+        match node.name:
             case "input_ids":
                 return lambda ids, _: np.asarray([ids], kind)
             case "attention_mask":
@@ -134,21 +134,25 @@ def _filler(put: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any
                 return lambda ids, _: np.arange(len(ids), dtype=kind)[None]
             case str(name) if name.startswith("past_key_values"):
                 # No tokens precede the text.
-                shape = [1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(put.shape)]
+                shape = [
+                    1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(node.shape)
+                ]
                 empty: Any = np.zeros(shape, kind)
                 return lambda _, __: empty
             case _:
                 pass
-    raise ProviderUnavailable(f"the graph asks for {put.name!r} ({put.type}): {model.graph}", remedy=_ANOTHER)
+    raise ProviderUnavailable(f"the graph asks for {node.name!r} ({node.type}): {model.graph}", remedy=_EXPORT_AGAIN)
 
 
-def _wanted_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
+def _choose_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
     """Return the name and rank of the output to use, preferably the pooled one."""
-    ranks = {put.name: len(put.shape) for put in outputs if put.type in _KINDS}
+    ranks = {node.name: len(node.shape) for node in outputs if node.type in _KINDS}
     for names, rank in ((_POOLED, 2), (_STATES, 3)):
-        if found := next((name for name in names if ranks.get(name) == rank), None):
-            return found, rank
+        if output := next((name for name in names if ranks.get(name) == rank), None):
+            return output, rank
     if len(ranks) == 1 and (only := next(iter(ranks.items())))[1] in {2, 3}:
         return only
-    shown = ", ".join(sorted(ranks)) or "nothing"
-    raise ProviderUnavailable(f"the graph gives {shown}, and no vector of a text: {model.graph}", remedy=_ANOTHER)
+    listing = ", ".join(sorted(ranks)) or "nothing"
+    raise ProviderUnavailable(
+        f"the graph gives {listing}, and no vector of a text: {model.graph}", remedy=_EXPORT_AGAIN
+    )

@@ -12,7 +12,7 @@ _MOST_CHARACTERS_PER_TOKEN = 16
 """Few pieces in any vocabulary are longer."""
 
 
-def readable(text: str, form: Form, most_tokens: int) -> str:
+def prepare_text(text: str, form: Form, most_tokens: int) -> str:
     """Return the beginning of the text, normalised and no longer than the model could read.
 
     NUL becomes a space, lone surrogates become U+FFFD. With NFKC, runs of white space become one space, because models
@@ -29,7 +29,7 @@ def most_characters(most_tokens: int) -> int:
     return most_tokens * _MOST_CHARACTERS_PER_TOKEN
 
 
-def counted(tokens: int, text: str, most_tokens: int) -> int:
+def extrapolate_tokens(tokens: int, text: str, most_tokens: int) -> int:
     """Estimate the tokens of the whole text from the count for its readable beginning."""
-    looked_at = most_characters(most_tokens)
-    return tokens if len(text) <= looked_at else max(tokens, tokens * len(text) // looked_at)
+    limit = most_characters(most_tokens)
+    return tokens if len(text) <= limit else max(tokens, tokens * len(text) // limit)

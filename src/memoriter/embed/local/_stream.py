@@ -41,7 +41,7 @@ class HttpReply:
     """The content in pieces as they arrive, never decoded. Iterating may raise Interrupted."""
 
 
-class _Pace:
+class _WaitLimit:
     """Limits the time spent waiting for a server: `seconds` in total for each part of a minimum size."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
@@ -51,8 +51,8 @@ class _Pace:
 
     def left(self) -> float:
         """Return the seconds left."""
-        waiting = 0.0 if self._since is None else self._clock() - self._since
-        return self._seconds - self._waited - waiting
+        current = 0.0 if self._since is None else self._clock() - self._since
+        return self._seconds - self._waited - current
 
     def begin(self) -> None:
         """Start to count waiting time."""
@@ -69,7 +69,7 @@ class _Pace:
 
 
 @contextmanager
-def opened(
+def open_stream(
     url: str, headers: Mapping[str, str], *, seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> Generator[HttpReply]:
     """GET an address and follow redirects.
@@ -87,23 +87,25 @@ def opened(
         Interrupted: the connection cannot be opened, or breaks.
         ProviderUnavailable: the redirects form a loop, lead to no address, or switch between https and http.
     """
-    said: dict[str, str] = {}
-    sent = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
+    hub_headers: dict[str, str] = {}
+    request_headers = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
     for _ in range(_MOST_REDIRECTS + 1):
-        with _answer(url, sent, pace := _Pace(seconds, clock)) as answer:
-            said |= {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)}
-            target = answer.headers.get("location") if answer.status_code in _REDIRECTS else None
+        with _request(url, request_headers, pace := _WaitLimit(seconds, clock)) as response:
+            hub_headers |= {
+                name: text for name, text in response.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)
+            }
+            target = response.headers.get("location") if response.status_code in _REDIRECTS else None
             if target is None:
-                yield HttpReply(answer.status_code, {**answer.headers, **said}, _pieces(answer, pace))
+                yield HttpReply(response.status_code, {**response.headers, **hub_headers}, _read_pieces(response, pace))
                 return
-        url, before = _target(url, target), url
-        if _origin(url) != _origin(before):
-            sent = {name: text for name, text in sent.items() if name.lower() != "authorization"}
+        url, previous_url = _redirect_target(url, target), url
+        if _origin(url) != _origin(previous_url):
+            request_headers = {name: text for name, text in request_headers.items() if name.lower() != "authorization"}
     raise ProviderUnavailable(f"{_origin(url)[1]} redirects in a circle", remedy="try again later")
 
 
 @contextmanager
-def _answer(url: str, headers: Mapping[str, str], pace: _Pace) -> Generator[httpx2.Response]:
+def _request(url: str, headers: Mapping[str, str], pace: _WaitLimit) -> Generator[httpx2.Response]:
     """Yield the response of one server. The connection closes with the context."""
     import memoriter.embed._network as network
 
@@ -113,26 +115,26 @@ def _answer(url: str, headers: Mapping[str, str], pace: _Pace) -> Generator[http
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))
     except (ImportError, ValueError, *network.BROKEN) as error:
         raise ProviderUnavailable(f"the proxy for {host} cannot be used: {error}", remedy=_PROXY) from error
-    with client, limits.of(pace.left):
+    with client, limits.enforce(pace.left):
         pace.begin()
         try:
-            answer = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
+            response = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
         except network.UNUSABLE as error:
             raise ProviderUnavailable(f"{host} is not an address that can be asked", remedy=_HUB) from error
         except (*network.TIMED_OUT, *network.BROKEN, *network.NOT_CONNECTED) as error:
             raise Interrupted(f"{host} does not answer: {error or type(error).__name__}") from error
         pace.end(0)
         try:
-            yield answer
+            yield response
         finally:
-            answer.close()
+            response.close()
 
 
-def _pieces(answer: httpx2.Response, pace: _Pace) -> Iterator[bytes]:
+def _read_pieces(response: httpx2.Response, pace: _WaitLimit) -> Iterator[bytes]:
     import memoriter.embed._network as network
 
     # Pieces of one size would lose the beginning of the last one if the connection broke.
-    content = answer.iter_raw()
+    content = response.iter_raw()
     while True:
         pace.begin()
         try:
@@ -147,13 +149,13 @@ def _pieces(answer: httpx2.Response, pace: _Pace) -> Iterator[bytes]:
         yield piece
 
 
-def _target(url: str, location: str) -> str:
+def _redirect_target(url: str, location: str) -> str:
     try:
         target = urljoin(url, location)
-        known = urlsplit(target).scheme in {"http", "https"} and bool(_origin(target)[1])
+        is_http = urlsplit(target).scheme in {"http", "https"} and bool(_origin(target)[1])
     except ValueError:
-        target, known = "", False
-    if not known:
+        target, is_http = "", False
+    if not is_http:
         raise ProviderUnavailable(f"{urlsplit(url).hostname} redirects to an address that is none", remedy=_HUB)
     if urlsplit(url).scheme == "https" != urlsplit(target).scheme:
         raise ProviderUnavailable(

@@ -60,18 +60,18 @@ class BatchApi:
     cancel: Callable[[RemoteSettings, str], Request]
     find: Callable[[RemoteSettings], Request]
     """Builds the request for the latest jobs."""
-    found: Callable[[bytes, str, str], str | None]
+    parse_job_id: Callable[[bytes, str, str], str | None]
     """Returns the id of the job with a given name in the list of jobs, or None; the last argument names the sender."""
     tidy: Callable[[RemoteSettings, BatchJob], list[Request]]
     """Builds the requests that delete the vendor's copies of our texts."""
 
 
-def job_name(keys: Sequence[str], now: float) -> str:
+def new_job_name(keys: Sequence[str], now: float) -> str:
     """Return a name for a job. Each call with another time gives another name."""
     return hashlib.sha256(json.dumps([now, *keys]).encode()).hexdigest()[:24]
 
 
-def id_of(body: bytes, who: str, name: str = "id") -> str:
+def parse_id(body: bytes, who: str, name: str = "id") -> str:
     """Return the id that a service assigned to a file or a job.
 
     Raises:
@@ -96,7 +96,7 @@ def upload_request(url: str, headers: Mapping[str, str], lines: Sequence[object]
     return Request(url, {**headers, "content-type": f"multipart/form-data; boundary={mark}", "accept": JSON_TYPE}, body)
 
 
-def of_files(
+def file_batch_api(
     vendor: Vendor,
     *,
     most_inputs: int,
@@ -140,14 +140,14 @@ def of_files(
         create=create,
         id_field="id",
         poll=lambda settings, job_id: get_request(url(settings, f"/batches/{job_id}"), headers_for(settings)),
-        progress=progress_of,
+        progress=parse_progress,
         results=results,
-        rows=lambda body, _: rows_of(body),
+        rows=lambda body, _: parse_rows(body),
         cancel=lambda settings, job_id: json_post(
             url(settings, f"/batches/{job_id}/cancel"), headers_for(settings), {}
         ),
         find=lambda settings: get_request(url(settings, "/batches?limit=100"), headers_for(settings)),
-        found=found_in,
+        parse_job_id=find_job_id,
         tidy=tidy,
     )
 
@@ -156,7 +156,7 @@ def get_request(url: str, headers: Mapping[str, str]) -> Request:
     return Request(url, headers, method="GET")
 
 
-def progress_of(body: bytes, who: str) -> BatchProgress:
+def parse_progress(body: bytes, who: str) -> BatchProgress:
     """Parse the state of a job: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
     job = json_object(body, who)
     status = word_of(job.get("status"))
@@ -169,7 +169,7 @@ def progress_of(body: bytes, who: str) -> BatchProgress:
     return BatchProgress(status in _ENDED, files, reason if status in _ENDED else "")
 
 
-def rows_of(body: bytes) -> list[BatchRow]:
+def parse_rows(body: bytes) -> list[BatchRow]:
     """Parse lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; skip other lines."""
     rows: list[BatchRow] = []
     for line in body.splitlines():
@@ -178,30 +178,30 @@ def rows_of(body: bytes) -> list[BatchRow]:
         except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and isinstance(key := cast("dict[str, Any]", entry).get("custom_id"), str):
-            rows.append(_row(key, cast("dict[str, Any]", entry)))
+            rows.append(_parse_row(key, cast("dict[str, Any]", entry)))
     return rows
 
 
-def _row(key: str, entry: dict[str, Any]) -> BatchRow:
-    response = _object(entry.get("response"))
-    body = _object(response.get("body"))
+def _parse_row(key: str, entry: dict[str, Any]) -> BatchRow:
+    response = _as_object(entry.get("response"))
+    body = _as_object(response.get("body"))
     entries = body.get("data")
-    first = _object(cast("list[Any]", entries)[0]) if isinstance(entries, list) and entries else {}
+    first = _as_object(cast("list[Any]", entries)[0]) if isinstance(entries, list) and entries else {}
     status = response.get("status_code", 200 if first else 500)
     if first.get("embedding") and status == 200:
         return BatchRow(key, first["embedding"])
     return BatchRow(key, None, status if isinstance(status, int) else 500, error_value_text(entry.get("error") or body))
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _as_object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def found_in(body: bytes, name: str, who: str) -> str | None:
+def find_job_id(body: bytes, name: str, who: str) -> str | None:
     """Return the id of the job with our name in a list of OpenAI's kind, or None."""
     jobs = json_object(body, who).get("data")
     for job in cast("list[Any]", jobs) if isinstance(jobs, list) else []:
-        entry = _object(job)
-        if _object(entry.get("metadata")).get(MARK) == name and entry.get("id"):
+        entry = _as_object(job)
+        if _as_object(entry.get("metadata")).get(MARK) == name and entry.get("id"):
             return word_of(entry["id"]) or None
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._batch_api import of_files
+from memoriter.embed.remote._batch_api import file_batch_api
 from memoriter.embed.remote._openai import VENDOR, request_body
 
 if TYPE_CHECKING:
@@ -23,4 +23,4 @@ def _job(file: str, settings: RemoteSettings) -> dict[str, object]:
 
 
 # developers.openai.com/api/docs/guides/batch: the limits are 50,000 texts and 200 MB per file.
-API = of_files(VENDOR, most_inputs=10_000, line=_line, job=_job)
+API = file_batch_api(VENDOR, most_inputs=10_000, line=_line, job=_job)

@@ -61,11 +61,11 @@ class BatchJob:
 
     def step(self, now: float, rules: BatchRules) -> Step:
         """Return the next step. A late job is polled once more before it is cancelled."""
-        asked = self.polled is not None and 0 <= now - self.polled < rules.poll_seconds
+        polled_recently = self.polled is not None and 0 <= now - self.polled < rules.poll_seconds
         deadline = self.created + rules.timeout_minutes * 60
         match self.stage:
             case "creating":
-                return "wait" if asked else "find"
+                return "wait" if polled_recently else "find"
             case "ended":
                 return "collect"
             case "cancelling" if self.polled is not None and self.polled - self.cancelled > CANCEL_SECONDS:
@@ -73,12 +73,12 @@ class BatchJob:
             case "running" if rules.wait and self.polled is not None and self.polled >= deadline:
                 return "cancel"
             case _:
-                return "wait" if asked else "poll"
+                return "wait" if polled_recently else "poll"
 
-    def uploaded(self, file: str) -> BatchJob:
+    def with_file(self, file: str) -> BatchJob:
         return replace(self, files=(*self.files, file))
 
-    def submitted(self, job_id: str) -> BatchJob:
+    def with_job_id(self, job_id: str) -> BatchJob:
         return replace(self, stage="running", job_id=job_id)
 
     def after_poll(self, progress: BatchProgress, now: float) -> BatchJob:
@@ -86,14 +86,14 @@ class BatchJob:
         stage: Stage = "ended" if progress.ended else self.stage
         return replace(self, stage=stage, outputs=progress.outputs, reason=progress.reason, polled=now)
 
-    def unanswered(self, now: float) -> BatchJob:
+    def after_failed_poll(self, now: float) -> BatchJob:
         """Return the job after a poll without a response."""
         return replace(self, polled=now)
 
     def after_cancel(self, now: float) -> BatchJob:
         return replace(self, stage="cancelling", cancelled=now)
 
-    def given_up(self, reason: str) -> BatchJob:
+    def abandoned(self, reason: str) -> BatchJob:
         """Return the job as ended without results."""
         return replace(self, stage="ended", outputs=(), reason=reason)
 
@@ -104,10 +104,10 @@ class BatchJob:
     def from_json(cls, text: str) -> BatchJob | None:
         """Return the stored job, or None if it cannot be parsed."""
         try:
-            kept = cast("dict[str, Any]", json.loads(text))
+            fields = cast("dict[str, Any]", json.loads(text))
             for name in ("keys", "files", "outputs"):
-                kept[name] = tuple(map(str, kept[name]))
-            return cls(**kept)
+                fields[name] = tuple(map(str, fields[name]))
+            return cls(**fields)
         except (ValueError, TypeError, KeyError):
             return None
 
@@ -124,7 +124,7 @@ class BatchRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class SortedResults:
     """The texts of an ended job. Each is in exactly one of the three fields."""
 
     rows: tuple[BatchRow, ...]
@@ -134,14 +134,14 @@ class Applied:
     """Keys of texts without a result, through no fault of theirs."""
 
 
-def applied(job: BatchJob, rows: list[BatchRow]) -> Applied:
+def sort_results(job: BatchJob, rows: list[BatchRow]) -> SortedResults:
     """Sort the texts of a job by their results. Rows of other jobs are ignored; of duplicates, one counts."""
-    found: dict[str, BatchRow] = {}
+    by_key: dict[str, BatchRow] = {}
     for row in rows:
-        if row.key not in found or found[row.key].embedding is None:
-            found[row.key] = row
-    mine = [found[key] for key in job.keys if key in found]
-    good = tuple(row for row in mine if row.embedding is not None)
-    bad = tuple(row for row in mine if row.embedding is None and row.status in {400, 413, 422})
-    settled = {row.key for row in (*good, *bad)}
-    return Applied(good, bad, tuple(key for key in job.keys if key not in settled))
+        if row.key not in by_key or by_key[row.key].embedding is None:
+            by_key[row.key] = row
+    own_rows = [by_key[key] for key in job.keys if key in by_key]
+    succeeded = tuple(row for row in own_rows if row.embedding is not None)
+    failed = tuple(row for row in own_rows if row.embedding is None and row.status in {400, 413, 422})
+    done_keys = {row.key for row in (*succeeded, *failed)}
+    return SortedResults(succeeded, failed, tuple(key for key in job.keys if key not in done_keys))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._batch_api import of_files
+from memoriter.embed.remote._batch_api import file_batch_api
 from memoriter.embed.remote._voyage import VENDOR, request_params
 
 if TYPE_CHECKING:
@@ -26,4 +26,4 @@ def _job(file: str, settings: RemoteSettings) -> dict[str, object]:
 
 
 # docs.voyageai.com/docs/batch-inference: the limits are 100,000 texts and 1 GB per file.
-API = of_files(VENDOR, most_inputs=5_000, line=_line, job=_job)
+API = file_batch_api(VENDOR, most_inputs=5_000, line=_line, job=_job)

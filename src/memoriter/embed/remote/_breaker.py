@@ -42,9 +42,9 @@ class BreakerState:
 
     def allows(self, now: float) -> bool:
         """Return whether a call is allowed."""
-        return self.opens_in(now) <= 0
+        return self.seconds_until_allowed(now) <= 0
 
-    def opens_in(self, now: float) -> float:
+    def seconds_until_allowed(self, now: float) -> float:
         """Return the seconds until a call is allowed, or 0."""
         recent = self._recent(now)
         if not self.is_open or not recent:
@@ -54,7 +54,7 @@ class BreakerState:
             waits.append(recent[-MOST_CALLS] + HOUR + 1 - now)
         return max(*waits, 0.0)
 
-    def begun(self, now: float) -> BreakerState:
+    def after_probe_start(self, now: float) -> BreakerState:
         """Return the state after a probe was allowed. Save it before the call, during which the process may end."""
         return replace(self, calls=(*self._recent(now), now)) if self.is_open else self
 
@@ -66,7 +66,7 @@ class BreakerState:
         Args:
             outcome: the error, or None for a success.
             now: seconds since 1970.
-            trial: whether `begun` has already counted the call.
+            trial: whether `after_probe_start` has already counted the call.
         """
         if outcome is None:
             return BreakerState(self.owner)
@@ -78,12 +78,12 @@ class BreakerState:
     def refusal(self, now: float) -> EmbeddingError:
         """Return the error for a call that is not allowed."""
         kind = _REASONS.get(self.reason, OutOfQuota)
-        minutes = max(1, round(self.opens_in(now) / 60))
+        minutes = max(1, round(self.seconds_until_allowed(now) / 60))
         error = kind(f"not asked again for {minutes} min, because {self.message}", remedy=self.remedy)
         error.attempted = False
         return error
 
-    def of(self, owner: str) -> BreakerState:
+    def for_owner(self, owner: str) -> BreakerState:
         """Return this state if it belongs to `owner`, or else a closed one."""
         return self if self.owner == owner else BreakerState(owner)
 
@@ -103,13 +103,13 @@ class BreakerState:
     def from_json(cls, text: str) -> BreakerState:
         """Return the stored state, or a closed one if the text is invalid."""
         try:
-            kept: Any = json.loads(text)
-            calls = tuple(sorted(float(call) for call in kept["calls"]))
-            reason = kept["reason"] if kept["reason"] in _REASONS else ""
-            words = {name: str(kept[name]) for name in ("owner", "message", "remedy")}
+            stored: Any = json.loads(text)
+            calls = tuple(sorted(float(call) for call in stored["calls"]))
+            reason = stored["reason"] if stored["reason"] in _REASONS else ""
+            texts = {name: str(stored[name]) for name in ("owner", "message", "remedy")}
         except (ValueError, TypeError, KeyError):
             return cls()
-        return cls(reason=reason, calls=calls, **words)
+        return cls(reason=reason, calls=calls, **texts)
 
     def _recent(self, now: float) -> tuple[float, ...]:
         """Return the calls of the last hour, and of the next hour in case the clock was set back."""

@@ -93,23 +93,27 @@ def to_exception(
     refusal: ErrorResponse, kind: Kind, *, remedy: str = "", retry_after: float | None = None
 ) -> EmbeddingError:
     """Return the error. Its message gives the service, the status and the service's own message."""
-    said = f"{refusal.who} answered {refusal.status}: {refusal.words or 'nothing'}"
+    message = f"{refusal.who} answered {refusal.status}: {refusal.words or 'nothing'}"
     wait = retry_after if retry_after is not None else retry_after_of(refusal.headers)
     match kind:
         case "throttled":
-            return Throttled(said, remedy=remedy or "wait a moment; what is missing is fetched later", retry_after=wait)
+            return Throttled(
+                message, remedy=remedy or "wait a moment; what is missing is fetched later", retry_after=wait
+            )
         case "transient":
-            return TransientFailure(said, remedy=remedy or "try again later", retry_after=wait)
+            return TransientFailure(message, remedy=remedy or "try again later", retry_after=wait)
         case "quota":
-            return OutOfQuota(said, remedy=remedy or f"look at plan and billing of your account at {refusal.who}")
+            return OutOfQuota(message, remedy=remedy or f"look at plan and billing of your account at {refusal.who}")
         case "unauthorised":
-            return Unauthorised(said, remedy=remedy or f"check the key for {refusal.who} and what it may be used for")
+            return Unauthorised(
+                message, remedy=remedy or f"check the key for {refusal.who} and what it may be used for"
+            )
         case "too_large":
-            return InputTooLarge(said, remedy=remedy or "shorter passages: memorySearch.chunking.tokens")
+            return InputTooLarge(message, remedy=remedy or "shorter passages: memorySearch.chunking.tokens")
         case "rejected":
-            return InputRejected(said, remedy=remedy)
+            return InputRejected(message, remedy=remedy)
         case "unavailable":
-            return ProviderUnavailable(said, remedy=remedy or "check memorySearch.model and remote.baseUrl")
+            return ProviderUnavailable(message, remedy=remedy or "check memorySearch.model and remote.baseUrl")
         case _:
             assert_never(kind)
 
@@ -123,15 +127,15 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    said = headers.get("retry-after")
-    seconds = _number(said)
-    if seconds is not None or said is None:
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
         return seconds
     from email.utils import parsedate_to_datetime
 
     try:
         now = parsedate_to_datetime(headers.get("date", ""))
-        return max((parsedate_to_datetime(said) - now).total_seconds(), 0.0)
+        return max((parsedate_to_datetime(value) - now).total_seconds(), 0.0)
     except (LookupError, OverflowError, TypeError, ValueError):
         return None
 

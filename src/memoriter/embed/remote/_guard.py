@@ -26,7 +26,7 @@ class BreakerStore(Protocol):
         ...
 
 
-class _Memory:
+class _InMemoryStore:
     """Keeps the state for this process only."""
 
     def __init__(self) -> None:
@@ -70,8 +70,8 @@ class CircuitBreaker:
         self._owner = owner_of((*place, *secrets))
         self._secrets = secrets
         self._wall = wall
-        self._store = store or _Memory()
-        self._gate = threading.RLock()
+        self._store = store or _InMemoryStore()
+        self._lock = threading.RLock()
 
     def call(self, call: Callable[[], T]) -> T:
         """Run `call` unless the circuit is open; when it is half-open, allow one probe at a time.
@@ -79,37 +79,37 @@ class CircuitBreaker:
         Raises:
             EmbeddingError: the error of the call, or `OutOfQuota` or `Unauthorised` if the call is not made.
         """
-        with self._gate:
-            breaker = self._store.load().of(self._owner)
+        with self._lock:
+            breaker = self._store.load().for_owner(self._owner)
             now = self._wall()
             if not breaker.allows(now):
                 raise breaker.refusal(now)
             if breaker.is_open:
-                begun = breaker.begun(now)
-                if not self._store.swap(breaker, begun):  # another process makes the trial
-                    raise begun.refusal(now)
-                return self._noted(call, trial=True)
-        return self._noted(call, trial=False)
+                started = breaker.after_probe_start(now)
+                if not self._store.swap(breaker, started):  # another process makes the trial
+                    raise started.refusal(now)
+                return self._run_and_record(call, trial=True)
+        return self._run_and_record(call, trial=False)
 
     def refusal(self) -> EmbeddingError | None:
         """Return the error if no call is allowed now, or None."""
-        breaker, now = self._store.load().of(self._owner), self._wall()
+        breaker, now = self._store.load().for_owner(self._owner), self._wall()
         return None if breaker.allows(now) else breaker.refusal(now)
 
-    def _noted(self, call: Callable[[], T], *, trial: bool) -> T:
+    def _run_and_record(self, call: Callable[[], T], *, trial: bool) -> T:
         try:
-            answer = call()
+            result = call()
         except EmbeddingError as error:
             error.message = redact(error.message, self._secrets)
             error.args = (error.message,)
-            self._note(error, trial=trial)
+            self._record(error, trial=trial)
             raise
-        self._note(None, trial=trial)
-        return answer
+        self._record(None, trial=trial)
+        return result
 
-    def _note(self, outcome: EmbeddingError | None, *, trial: bool) -> None:
-        with self._gate:
-            before = self._store.load()
-            after = before.of(self._owner).after(outcome, self._wall(), trial=trial)
-            if after != before and (before.is_open or after.is_open):
-                self._store.save(after)
+    def _record(self, outcome: EmbeddingError | None, *, trial: bool) -> None:
+        with self._lock:
+            previous = self._store.load()
+            updated = previous.for_owner(self._owner).after(outcome, self._wall(), trial=trial)
+            if updated != previous and (previous.is_open or updated.is_open):
+                self._store.save(updated)

@@ -36,7 +36,7 @@ _MOST_HEADER_BYTES = 96 << 10
 """Less than the header parser accepts, however the headers are split into pieces."""
 _MOST_HEADERS = 200
 _CODINGS = frozenset({"gzip", "deflate"})
-_ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
+_CHECK_ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_METHOD = frozenset({307, 308})
@@ -106,16 +106,16 @@ class HttpClient:
                 incomplete.
         """
         deadline, most = self._clock() + timeout, min(most_bytes or self._most_bytes, self._most_bytes)
-        for number in range(1, tries + 1):
+        for attempt in range(1, tries + 1):
             try:
-                response = self._followed(request, deadline, timeout, most)
+                response = self._follow(request, deadline, timeout, most)
                 if 200 <= response.status < 300:
-                    return _judged(response, read, request.url)
-                raise _judged(response, error_of, request.url)
+                    return _convert(response, read, request.url)
+                raise _convert(response, error_of, request.url)
             except (Throttled, TransientFailure) as error:
-                wait = self._wait(number, error.retry_after)
-                lost = once and not isinstance(error, Throttled)
-                if lost or number == tries or self._clock() + wait >= deadline:
+                wait = self._wait(attempt, error.retry_after)
+                must_not_repeat = once and not isinstance(error, Throttled)
+                if must_not_repeat or attempt == tries or self._clock() + wait >= deadline:
                     raise
                 log.info("%s; trying again in %.1f s", error.code, wait)
             self._sleep(wait)
@@ -128,9 +128,9 @@ class HttpClient:
         for client in clients.values():
             client.close()
 
-    def _wait(self, number: int, said: float | None) -> float:
+    def _wait(self, attempt: int, retry_after: float | None) -> float:
         """Return the seconds before the next try: the service's own value, or exponential backoff."""
-        wait = min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT) if said is None else said
+        wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT) if retry_after is None else retry_after
         return wait * (1 + JITTER * self._random())
 
     @property
@@ -142,14 +142,14 @@ class HttpClient:
                 self._own_limits = ExchangeLimits()
             return self._own_limits
 
-    def _followed(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
+    def _follow(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
         """Return the response after following safe redirects."""
         for _ in range(_MOST_REDIRECTS + 1):
             response = self._attempt(request, deadline, timeout, most)
             target = response.headers.get("location") if response.status in _REDIRECTS else None
             if target is None:
                 return response
-            request = _redirected(request, _target(request.url, target), response.status)
+            request = _redirect_request(request, _redirect_target(request.url, target), response.status)
         raise ProviderUnavailable(f"{_host(request.url)} redirects in a circle", remedy="check remote.baseUrl")
 
     def _attempt(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
@@ -160,20 +160,20 @@ class HttpClient:
             )
         import memoriter.embed._network as network
 
-        slow = TransientFailure(
+        timeout_error = TransientFailure(
             f"{_host(request.url)} did not answer within {timeout:g} s", remedy="try again later, or with shorter texts"
         )
         try:
             return self._exchange(request, deadline, most)
         except network.TIMED_OUT as error:
-            raise slow from error
-        except network.TooMuch as error:
-            raise self._too_much(request.url, most) from error
+            raise timeout_error from error
+        except network.ResponseTooLarge as error:
+            raise self._size_error(request.url, most) from error
         except network.UNUSABLE as error:
             message = f"{_host(request.url)} is not an address that can be asked"
-            raise ProviderUnavailable(message, remedy=_ADDRESS) from error
+            raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
         except network.NOT_CONNECTED as error:
-            raise _unreachable(request.url, error) from error
+            raise _connection_error(request.url, error) from error
         except network.BROKEN as error:
             raise TransientFailure(
                 f"the connection to {_host(request.url)} broke: {redact_line(str(error)) or type(error).__name__}",
@@ -183,55 +183,57 @@ class HttpClient:
     def _exchange(self, request: Request, deadline: float, most: int) -> Response:
         """Send a request and receive the complete response before the deadline."""
 
-        def left() -> float:
+        def time_left() -> float:
             return deadline - self._clock()
 
         import memoriter.embed._network as network
 
-        with self._limits.of(left, most_bytes=_MOST_HEADER_BYTES), ExitStack() as opened:
+        with self._limits.enforce(time_left, most_bytes=_MOST_HEADER_BYTES), ExitStack() as stack:
             connect = self._limits.seconds(_CONNECT_SECONDS)
-            answering = self._client(request.url).stream(
+            stream = self._client(request.url).stream(
                 request.method,
                 request.url,
                 headers={**request.headers, "accept-encoding": "identity"},
                 content=request.body or None,
-                extensions={"timeout": {"connect": connect, "pool": left()}},
+                extensions={"timeout": {"connect": connect, "pool": time_left()}},
             )
             try:
-                answer = opened.enter_context(answering)
-            except network.TooMuch as error:
-                what = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
-                raise ProviderUnavailable(what, remedy=_ADDRESS) from error
+                response = stack.enter_context(stream)
+            except network.ResponseTooLarge as error:
+                message = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
+                raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
             self._limits.allow(most + most // 4)
-            body = self._body(answer, request.url, most)
-            return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body)
+            body = self._body(response, request.url, most)
+            return Response(response.status_code, {k.lower(): v for k, v in response.headers.items()}, body)
 
-    def _body(self, answer: httpx2.Response, url: str, most: int) -> bytes:
+    def _body(self, response: httpx2.Response, url: str, most: int) -> bytes:
         """Return the body of a response; for an error response, only its beginning, which contains the message.
 
         Up to a quarter more than `most` may be received, because each piece of a body can have a line before it.
         """
-        if len(answer.headers) > _MOST_HEADERS:
-            raise ProviderUnavailable(f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_ADDRESS)
-        codings = [each.strip().lower() for each in answer.headers.get("content-encoding", "").split(",")]
-        codings = [each for each in codings if each not in {"", "identity"}]
+        if len(response.headers) > _MOST_HEADERS:
+            raise ProviderUnavailable(
+                f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_CHECK_ADDRESS
+            )
+        codings = [coding.strip().lower() for coding in response.headers.get("content-encoding", "").split(",")]
+        codings = [coding for coding in codings if coding not in {"", "identity"}]
         if len(codings) > 1 or not _CODINGS.issuperset(codings):
             raise TransientFailure(
                 f"{_host(url)} answered in an encoding that was not asked for: {redact_line(', '.join(codings))!r}",
                 remedy="check remote.baseUrl, or what stands between here and the service",
             )
-        most = most if answer.is_success else min(most, _MOST_REFUSAL_BYTES)
+        most = most if response.is_success else min(most, _MOST_REFUSAL_BYTES)
         body = bytearray()
-        for piece in answer.iter_bytes():
+        for piece in response.iter_bytes():
             body += piece
-            if len(body) > most and answer.is_success:
-                raise self._too_much(url, most)
+            if len(body) > most and response.is_success:
+                raise self._size_error(url, most)
             if len(body) > most:
                 break
             self._limits.seconds()
         return bytes(body[:most])
 
-    def _too_much(self, url: str, most: int) -> ProviderUnavailable:
+    def _size_error(self, url: str, most: int) -> ProviderUnavailable:
         size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most:,} bytes"
         return ProviderUnavailable(
             f"{_host(url)} answered with more than {size}",
@@ -251,15 +253,15 @@ class HttpClient:
                 try:
                     self._clients[proxy] = network.client_for(limits, proxy=proxy)
                 except (ImportError, ValueError, *network.BROKEN) as error:
-                    where = urlsplit(proxy or "").hostname
+                    host = urlsplit(proxy or "").hostname
                     raise ProviderUnavailable(
-                        f"the proxy {where!r} cannot be used: {redact_line(str(error))}",
+                        f"the proxy {host!r} cannot be used: {redact_line(str(error))}",
                         remedy="correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY",
                     ) from error
             return self._clients[proxy]
 
 
-def _target(url: str, location: str) -> str:
+def _redirect_target(url: str, location: str) -> str:
     """Return the address that a redirect leads to.
 
     Raises:
@@ -273,21 +275,21 @@ def _target(url: str, location: str) -> str:
     except ValueError:
         pass
     message = f"{_host(url)} redirects to an address that is none: {redact_line(location)!r}"
-    raise ProviderUnavailable(message, remedy=_ADDRESS)
+    raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS)
 
 
-def _judged(response: Response, judge: Callable[[Response], T], url: str) -> T:
+def _convert(response: Response, convert: Callable[[Response], T], url: str) -> T:
     """Return what `judge` makes of a response. Raises BadVector if the response cannot be parsed."""
     try:
-        return judge(response)
+        return convert(response)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadVector(
             f"{_host(url)} answered {response.status} with something that cannot be read: {type(error).__name__}",
-            remedy=_ADDRESS,
+            remedy=_CHECK_ADDRESS,
         ) from error
 
 
-def _redirected(request: Request, url: str, status: int) -> Request:
+def _redirect_request(request: Request, url: str, status: int) -> Request:
     """Return the request for the redirect target.
 
     The target is an address of the same service. A GET may also go to another host over https, without the key.
@@ -295,25 +297,25 @@ def _redirected(request: Request, url: str, status: int) -> Request:
     Raises:
         ProviderUnavailable: the redirect would send the key or the notes to another host.
     """
-    same = _origin(url) == _origin(request.url)
+    same_origin = _origin(url) == _origin(request.url)
     match request.method:
-        case "POST" if same and status in _KEEPING_METHOD:
+        case "POST" if same_origin and status in _KEEPING_METHOD:
             return replace(request, url=url)
-        case "GET" if same:
+        case "GET" if same_origin:
             return replace(request, url=url)
         case "GET" if urlsplit(url).scheme == "https":
             return replace(request, url=url, headers={})
         case "DELETE" | "GET" | "POST":
-            where = "another address of its own" if same else _host(url)
+            destination = "another address of its own" if same_origin else _host(url)
             raise ProviderUnavailable(
-                f"{_host(request.url)} redirects to {where}, where neither key nor notes are sent",
+                f"{_host(request.url)} redirects to {destination}, where neither key nor notes are sent",
                 remedy="set remote.baseUrl to the address that is meant",
             )
         case _:
             assert_never(request.method)
 
 
-def _unreachable(url: str, error: Exception) -> EmbeddingError:
+def _connection_error(url: str, error: Exception) -> EmbeddingError:
     """Return the error for a failed connection.
 
     It is permanent for a refused certificate and for this machine, where no server is listening. It is transient for

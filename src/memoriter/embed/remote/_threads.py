@@ -20,19 +20,19 @@ def in_threads(act: Callable[[_T], _R], items: Sequence[_T], most: int) -> list[
     """
     results: dict[int, _R] = {}
     errors: dict[int, BaseException] = {}
-    waiting = iter(range(len(items)))
-    gate = threading.Lock()
+    positions = iter(range(len(items)))
+    lock = threading.Lock()
 
     def work() -> None:
         while True:
-            with gate:
-                place = None if errors else next(waiting, None)
-            if place is None:
+            with lock:
+                position = None if errors else next(positions, None)
+            if position is None:
                 return
             try:
-                results[place] = act(items[place])
+                results[position] = act(items[position])
             except BaseException as error:  # noqa: BLE001 - raised below, in the caller's thread
-                errors[place] = error
+                errors[position] = error
 
     threads = [threading.Thread(target=work, name="memoriter-remote", daemon=True) for _ in range(most)]
     for thread in threads:
@@ -41,4 +41,4 @@ def in_threads(act: Callable[[_T], _R], items: Sequence[_T], most: int) -> list[
         thread.join()
     if errors:
         raise errors[min(errors)]
-    return [results[place] for place in range(len(items))]
+    return [results[position] for position in range(len(items))]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 JSON_TYPE = "application/json"
 MOST_SHOWN = 240
 """Characters of a service's message to show: enough for a sentence, too few for a note that it repeats."""
-_DEEPEST_WORDS = 8
+_MAX_DEPTH = 8
 """Maximum depth in a response at which a message is looked for."""
-_MOST_HEARD = 8_000
+_MOST_SEARCHED = 8_000
 """Characters of a response in which a message is looked for."""
 _MASK = "***"
 _KEY_LIKE = re.compile(
@@ -30,8 +30,8 @@ _KEY_LIKE = re.compile(
 )
 _MARKUP = re.compile(r"<(script|style)\b.{0,2000}?</\1\s{0,9}>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title[^<>]*>(.{0,1000}?)</title", re.IGNORECASE | re.DOTALL)
-_UNSAID = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
-_UNSENT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NOTHING = "."
 """Sent for a text without a character to embed, since several services refuse an empty one."""
 
@@ -57,7 +57,7 @@ class Response:
 
 def sanitize(text: str) -> str:
     """Return the text in a form that every service accepts: no control characters, no lone surrogates, not empty."""
-    text = _UNSENT.sub(" ", text)
+    text = _CONTROL_CHARACTERS.sub(" ", text)
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text if text.strip().strip("\u200b\ufeff") else _NOTHING
@@ -115,7 +115,7 @@ def ordered(items: Sequence[Any], count: int, who: str) -> list[Any]:
     if len(items) != count or not all(isinstance(item, dict) for item in items):
         raise BadVector(f"{who} gave {len(items)} vectors for {count} texts")
     rows = cast("Sequence[dict[str, Any]]", items)
-    positions = [row.get("index", place) for place, row in enumerate(rows)]
+    positions = [row.get("index", position) for position, row in enumerate(rows)]
     if sorted(positions, key=str) != sorted(range(count), key=str):
         raise BadVector(f"{who} numbered its {count} vectors wrongly: some index is missing or there twice")
     return [row.get("embedding") for _, row in sorted(zip(positions, rows, strict=True), key=lambda pair: pair[0])]
@@ -145,11 +145,11 @@ def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str)
     width = widths[0] if widths else dimensions
     if width is None:
         raise BadVector(f"{who} gave no vector for any of {count} texts")
-    whole = np.full((count, width), np.nan)
-    for place, vector in zip(whole, vectors, strict=True):
+    filled = np.full((count, width), np.nan)
+    for target, vector in zip(filled, vectors, strict=True):
         if vector is not None:
-            place[:] = vector
-    return whole
+            target[:] = vector
+    return filled
 
 
 def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
@@ -175,15 +175,15 @@ def _number(value: Any) -> float:
 
 def error_text(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
     """Return a service's error message as one short line that is safe to show: no markup, control characters, keys."""
-    text = body[:_MOST_HEARD].decode("utf-8", "replace")
+    text = body[:_MOST_SEARCHED].decode("utf-8", "replace")
     try:
-        spoken = _sentence(json.loads(body))
+        message = _message(json.loads(body))
     except (ValueError, RecursionError):
         import html
 
         title = _TITLE.search(text)
-        spoken = html.unescape(_MARKUP.sub(" ", title[1] if title else text))
-    return redact_line(spoken or text, secrets=secrets, most=most)
+        message = html.unescape(_MARKUP.sub(" ", title[1] if title else text))
+    return redact_line(message or text, secrets=secrets, most=most)
 
 
 def error_value_text(value: object) -> str:
@@ -202,7 +202,7 @@ def word_of(value: Any) -> str:
 def redact_line(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
     """Return one short line without anything that looks like a key, or like one of the secrets or its beginning."""
     text = text.encode("utf-8", "replace").decode()  # JSON can hold lone surrogates, which cannot be printed
-    text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, redact(text, secrets))).strip()
+    text = _UNPRINTABLE.sub(" ", _KEY_LIKE.sub(_MASK, redact(text, secrets))).strip()
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -216,7 +216,7 @@ def redact(text: str, secrets: Sequence[str]) -> str:
     return text
 
 
-def _sentence(value: Any, depth: int = _DEEPEST_WORDS) -> str:
+def _message(value: Any, depth: int = _MAX_DEPTH) -> str:
     """Return the message in an error object of any usual shape, or an empty string."""
     if isinstance(value, str):
         return value
@@ -224,9 +224,9 @@ def _sentence(value: Any, depth: int = _DEEPEST_WORDS) -> str:
         return ""
     if isinstance(value, list):
         parts = cast("list[Any]", value)[:3]
-        return "; ".join(filter(None, (_sentence(part, depth - 1) for part in parts)))
+        return "; ".join(filter(None, (_message(part, depth - 1) for part in parts)))
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         names = ("error", "message", "detail", "msg")
-        return next(filter(None, (_sentence(fields.get(name), depth - 1) for name in names)), "")
+        return next(filter(None, (_message(fields.get(name), depth - 1) for name in names)), "")
     return ""
