@@ -42,7 +42,7 @@ def test_no_hour_has_more_than_three_calls_whenever_they_are_tried(gaps: list[fl
         if breaker.allows(now):
             trial = breaker.is_open
             called.append(now)
-            breaker = breaker.after_probe_start(now).after(SPENT, now, trial=trial)
+            breaker = breaker.after_probe_start(now).after(SPENT, now, probe=trial)
         if restarts:
             breaker = BreakerState.from_json(breaker.to_json())
     assert all(sum(start <= time <= start + HOUR for time in called) <= 3 for start in called)

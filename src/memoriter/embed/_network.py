@@ -83,7 +83,7 @@ class ExchangeLimits(threading.local):
         self._bytes_left += count
 
     def take(self, count: int) -> None:
-        """Count received bytes. Raises TooMuch if there are more than allowed."""
+        """Count received bytes. Raises ResponseTooLarge if there are more than allowed."""
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise ResponseTooLarge
@@ -187,17 +187,17 @@ class _Backend:
     ) -> _Stream:
         """Try each address of the host, each with an equal share of the time left."""
         addresses = _addresses(host, port, self._limits.seconds(timeout))
-        failed: Exception = httpcore2.ConnectError(f"{host} has no address")
+        last_error: Exception = httpcore2.ConnectError(f"{host} has no address")
         for number, address in enumerate(addresses):
             time_left = self._limits.seconds(timeout)
             share = None if time_left is None else time_left / (len(addresses) - number)
             try:
                 stream = self._inner.connect_tcp(address, port, share, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
-                failed = error
+                last_error = error
             else:
                 return _Stream(stream, self._limits)
-        raise failed
+        raise last_error
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None

@@ -67,13 +67,13 @@ def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderCo
 
             return onnx_spec(Path(settings.local_model), cache_dir=settings.cache_dir)
         case "remote":
-            provider = _remote(choice, outside, None)
+            provider = _create_remote(choice, outside, None)
             return provider.spec if provider.settings.dimensions or provider.known else None
 
 
 def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | None:
     """Return why no request to the service is allowed for now, or None if one is. This sends nothing."""
-    return _remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
+    return _create_remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
 
 
 def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
@@ -124,7 +124,7 @@ def open_choice(
 
             return open_onnx(Path(settings.local_model), cache_dir=settings.cache_dir)
         case "remote":
-            provider = _remote(choice, outside, account, anew=anew)
+            provider = _create_remote(choice, outside, account, anew=anew)
             try:
                 _store_model(provider, outside.store)
             except BaseException:
@@ -151,7 +151,7 @@ def batch_of(
     )
 
 
-def _remote(
+def _create_remote(
     choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, anew: bool = False
 ) -> RemoteProvider:
     from memoriter.embed.remote._guard import owner_of

@@ -44,11 +44,11 @@ class NativeEngine:
         return self._model.token_count(text, role == "query")
 
 
-class _Counts(Protocol):
+class _TokenCounter(Protocol):
     def count(self, text: str, role: Role) -> int: ...
 
 
-def fit_to_limit(engine: _Counts, text: str, role: Role) -> str:
+def fit_to_limit(engine: _TokenCounter, text: str, role: Role) -> str:
     """Return the longest beginning that the model reads in one pass, to within one part in 30.
 
     For a longer text the C engine would average windows, silently and slowly.

@@ -94,15 +94,15 @@ def _try_engine() -> None:
     if not sys.executable or getattr(sys, "frozen", False):
         return
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
+        result = subprocess.run(  # noqa: S603 - our own interpreter on a constant
             [sys.executable, "-c", _TRIAL], capture_output=True, check=False, timeout=_TRIAL_SECONDS
         )
-        failed = f"it ended with status {done.returncode}" if done.returncode else ""
+        failure = f"it ended with status {result.returncode}" if result.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
-        failed = str(error)
-    if failed:
+        failure = str(error)
+    if failure:
         raise ProviderUnavailable(
-            f"a trial of the bundled model failed: {failed}",
+            f"a trial of the bundled model failed: {failure}",
             remedy=f"configure another embedding provider; {_KEYWORDS_SERVE}",
         )
 
@@ -118,12 +118,12 @@ def _machine() -> list[str]:
 
 def _load_checks(cache_dir: Path) -> dict[str, Any]:
     try:
-        remembered = json.loads((cache_dir / _MEMORY_NAME).read_bytes())
+        stored = json.loads((cache_dir / _MEMORY_NAME).read_bytes())
     except (OSError, ValueError):
         return {}
-    return cast("dict[str, Any]", remembered) if isinstance(remembered, dict) else {}
+    return cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
 
 
-def _save_checks(cache_dir: Path, verdict: dict[str, Any], remembered: dict[str, Any]) -> None:
-    if verdict != remembered:
+def _save_checks(cache_dir: Path, verdict: dict[str, Any], stored: dict[str, Any]) -> None:
+    if verdict != stored:
         write_whole(cache_dir / _MEMORY_NAME, json.dumps(verdict).encode())

@@ -15,7 +15,7 @@ from memoriter.embed.bundled._artefact import write_whole
 from memoriter.embed.bundled._weights import sha256_of
 from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
 from memoriter.embed.local._hub import HUB, HubModel, choose_file, file_url, listing_url, parse_model_uri, stored_path
-from memoriter.embed.local._stream import HttpReply, Interrupted, open_stream
+from memoriter.embed.local._stream import Interrupted, StreamedResponse, open_stream
 from memoriter.errors import ProviderUnavailable
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
 
@@ -66,22 +66,22 @@ def download_model(
         ProviderUnavailable: the file is missing and cannot be downloaded; the message and the remedy explain it.
     """
     model = parse_model_uri(uri)
-    link = _Link({"authorization": f"Bearer {token}"} if token else {}, offline, sleep, silence)
+    access = _HubAccess({"authorization": f"Bearer {token}"} if token else {}, offline, sleep, silence)
     if not model.file:
-        model = _resolve_choice(model, model_cache_dir, lambda: _choose_on_hub(model, hub, link))
+        model = _resolve_choice(model, model_cache_dir, lambda: _choose_on_hub(model, hub, access))
     file = stored_path(model, model_cache_dir)
     if file.is_file():
         return file
     try:
         make_private_folder(file.parent)
-        _Download(model, file, file_url(model, hub), link, progress).run(patience)
+        _Download(model, file, file_url(model, hub), access, progress).run(patience)
     except OSError as error:
         raise _write_error(file, error) from error
     return file
 
 
 @dataclass(frozen=True, slots=True)
-class _Link:
+class _HubAccess:
     """How to contact the hub."""
 
     headers: Mapping[str, str]
@@ -133,22 +133,22 @@ def _resolve_choice(model: HubModel, model_cache_dir: Path, choose: Callable[[],
     return chosen
 
 
-def _choose_on_hub(model: HubModel, hub: str, link: _Link) -> str:
-    link.require(model)
+def _choose_on_hub(model: HubModel, hub: str, access: _HubAccess) -> str:
+    access.require(model)
     listing = b""
 
     def attempt() -> bool:
         nonlocal listing
-        with open_stream(listing_url(model, hub), link.headers, seconds=link.silence) as reply:
-            _check_status(reply, model)
+        with open_stream(listing_url(model, hub), access.headers, seconds=access.silence) as response:
+            _check_status(response, model)
             listing = b""
-            for piece in reply.pieces:
+            for piece in response.pieces:
                 listing += piece
                 if len(listing) > _MOST_LISTING_BYTES:
                     break
         return True
 
-    link.retry(attempt)
+    access.retry(attempt)
     return choose_file(model, listing).file
 
 
@@ -176,11 +176,11 @@ class _Facts:
 class _Download:
     """The download of one file. It writes `<name>.part` and, beside it, the properties of the complete file."""
 
-    def __init__(self, model: HubModel, file: Path, url: str, link: _Link, progress: Progress | None) -> None:
+    def __init__(self, model: HubModel, file: Path, url: str, access: _HubAccess, progress: Progress | None) -> None:
         self._model = model
         self._file = file
         self._url = url
-        self._link = link
+        self._access = access
         self._progress = progress
         self._part = file.with_name(f"{file.name}.part")
         self._facts_file = file.with_name(f"{file.name}.part.json")
@@ -191,8 +191,8 @@ class _Download:
         try:
             with filelock.FileLock(f"{self._file}.lock", timeout=patience, mode=PRIVATE_FILE):
                 if not self._file.is_file():
-                    self._link.require(self._model)
-                    self._link.retry(self._attempt)
+                    self._access.require(self._model)
+                    self._access.retry(self._attempt)
         except filelock.Timeout as error:
             raise ProviderUnavailable(
                 f"another process has been downloading {self._model.name} for {patience:g} s",
@@ -202,19 +202,19 @@ class _Download:
     def _attempt(self) -> bool:
         """Return True once the file is complete, or False if data arrived before the connection broke."""
         previous, previous_size = self._stored_facts()
-        with open_stream(self._url, self._headers(previous, previous_size), seconds=self._link.silence) as reply:
-            if reply.status == 416:
+        with open_stream(self._url, self._headers(previous, previous_size), seconds=self._access.silence) as response:
+            if response.status == 416:
                 self._discard()
                 raise Interrupted("the server does not know the part that is wanted")
-            _check_status(reply, self._model)
-            facts, start = _parse_facts(reply), _content_start(reply)
+            _check_status(response, self._model)
+            facts, start = _parse_facts(response), _content_start(response)
             if start and not (start == previous_size and facts.same_file(previous)):
                 self._discard()
                 raise Interrupted("the file has changed on the server")
             most_bytes = self._check_room(facts, start)
             with open(self._facts_file, "w", encoding="utf-8", opener=open_private) as stream:
                 json.dump(asdict(facts), stream)
-            part_size, fault = self._receive(reply, start, facts, most_bytes)
+            part_size, fault = self._receive(response, start, facts, most_bytes)
         if fault:
             if part_size > previous_size:
                 return False
@@ -222,11 +222,11 @@ class _Download:
         self._finish(facts, part_size, resumed=start > 0)
         return True
 
-    def _receive(self, reply: HttpReply, start: int, facts: _Facts, most_bytes: int) -> tuple[int, str]:
+    def _receive(self, response: StreamedResponse, start: int, facts: _Facts, most_bytes: int) -> tuple[int, str]:
         """Return the length of the part when the response ends, and the reason if it ended early."""
         part_size = start
         try:
-            for size in self._write_pieces(reply, start):
+            for size in self._write_pieces(response, start):
                 part_size += size
                 self._check_size(part_size, most_bytes)
                 if self._progress is not None:
@@ -246,12 +246,12 @@ class _Download:
                 remedy="try again; if it stays so, set local.modelPath to a GGUF file",
             )
 
-    def _write_pieces(self, reply: HttpReply, start: int) -> Iterator[int]:
+    def _write_pieces(self, response: StreamedResponse, start: int) -> Iterator[int]:
         """Append each piece to the part, and yield its size once it is written."""
         with open(self._part, "r+b" if start else "wb", opener=open_private) as stream:
             stream.seek(start)
             stream.truncate()
-            for index, piece in enumerate(reply.pieces):
+            for index, piece in enumerate(response.pieces):
                 if not start and not index and len(piece) >= 4 and not piece.startswith(b"GGUF"):
                     parse_gguf(piece, self._model.name)  # raises an error that names the actual format
                 stream.write(piece)
@@ -290,7 +290,7 @@ class _Download:
             return _Facts(), 0
 
     def _headers(self, previous: _Facts, part_size: int) -> dict[str, str]:
-        headers = dict(self._link.headers)
+        headers = dict(self._access.headers)
         # Without a hash or an ETag, the rest might belong to another version of the file.
         if part_size and (previous.etag or previous.sha256):
             headers["range"] = f"bytes={part_size}-"
@@ -313,9 +313,9 @@ class _Download:
         self._facts_file.unlink(missing_ok=True)
 
 
-def _check_status(reply: HttpReply, model: HubModel) -> None:
+def _check_status(response: StreamedResponse, model: HubModel) -> None:
     """Raise the error that a response without the file stands for."""
-    status = reply.status
+    status = response.status
     if status in {200, 206}:
         return
     if status in {408, 425, 429} or status >= 500:
@@ -330,12 +330,12 @@ def _check_status(reply: HttpReply, model: HubModel) -> None:
     )
 
 
-def _parse_facts(reply: HttpReply) -> _Facts:
-    headers = reply.headers
+def _parse_facts(response: StreamedResponse) -> _Facts:
+    headers = response.headers
     linked, etag = (headers.get(name, "").strip() for name in ("x-linked-etag", "etag"))
     hashes = [text.strip('"').lower() for text in (linked, etag)]
     total = headers.get("content-range", "").rpartition("/")[2]
-    length = headers.get("content-length", "") if reply.status == 200 else ""
+    length = headers.get("content-length", "") if response.status == 200 else ""
     sizes = [text for text in (headers.get("x-linked-size", ""), total, length) if re.fullmatch(r"[0-9]{1,18}", text)]
     return _Facts(
         sha256=next((text for text in hashes if re.fullmatch("[0-9a-f]{64}", text)), ""),
@@ -344,10 +344,10 @@ def _parse_facts(reply: HttpReply) -> _Facts:
     )
 
 
-def _content_start(reply: HttpReply) -> int:
+def _content_start(response: StreamedResponse) -> int:
     """Return the offset in the file at which the content begins."""
-    match = re.match(r"bytes ([0-9]{1,18})-", reply.headers.get("content-range", ""))
-    return int(match[1]) if reply.status == 206 and match else 0
+    match = re.match(r"bytes ([0-9]{1,18})-", response.headers.get("content-range", ""))
+    return int(match[1]) if response.status == 206 and match else 0
 
 
 def _write_error(file: Path, error: OSError) -> ProviderUnavailable:

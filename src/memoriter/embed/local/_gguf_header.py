@@ -22,7 +22,7 @@ _AGAIN = "download the file again"
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _LIST = 8, 9
-_DEEPEST = 4
+_MAX_DEPTH = 4
 """Maximum nesting of lists. No known writer nests lists at all."""
 _LONGEST_TEXT = 1 << 20
 """Bytes of a text that are kept. Longer texts (a chat template, a licence) are not needed here."""
@@ -200,7 +200,7 @@ class _Reader:
     def _skip_list(self, depth: int) -> None:
         kind, count = self._number("I"), self._number("Q")
         if kind in {_TEXT, _LIST}:
-            if depth == _DEEPEST:
+            if depth == _MAX_DEPTH:
                 raise _Malformed("lists within lists within lists")
             for _ in range(count):
                 if kind == _TEXT:

@@ -50,17 +50,17 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
     try:
         # If the process crashes, its temporary files are deleted with the folder.
         with tempfile.TemporaryDirectory(prefix="llama-", ignore_cleanup_errors=True) as folder:
-            done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
+            result = subprocess.run(  # noqa: S603 - our own interpreter on a constant
                 [sys.executable, "-c", _TRIAL, json.dumps({**arguments, "folder": folder})],
                 capture_output=True,
                 check=False,
                 timeout=_TRIAL_SECONDS,
             )
-        failed = f"it ended with status {done.returncode}" if done.returncode else ""
+        failure = f"it ended with status {result.returncode}" if result.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
-        failed = str(error)
-    if failed:
+        failure = str(error)
+    if failure:
         raise ProviderUnavailable(
-            f"llama.cpp crashes on the model {path}: {failed}", remedy="try another file or a newer xllamacpp"
+            f"llama.cpp crashes on the model {path}: {failure}", remedy="try another file or a newer xllamacpp"
         )
     write_whole(record, b"")

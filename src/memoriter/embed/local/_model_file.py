@@ -50,7 +50,7 @@ def _cached_hash(file: Path, cache_dir: Path) -> str:
 
 def _read_cache(cache_file: Path) -> dict[str, Any]:
     try:
-        remembered = json.loads(cache_file.read_bytes())
+        content = json.loads(cache_file.read_bytes())
     except (OSError, ValueError):
         return {}
-    return cast("dict[str, Any]", remembered) if isinstance(remembered, dict) else {}
+    return cast("dict[str, Any]", content) if isinstance(content, dict) else {}

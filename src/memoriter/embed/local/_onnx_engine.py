@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from memoriter.embed.local._onnx_folder import OnnxFolder
 
-_KINDS: dict[str, Any] = {
+_DTYPES: dict[str, Any] = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
     "tensor(float)": np.float32,
@@ -57,8 +57,8 @@ class OnnxEngine:
         encoded = self._tokenizer.encode(text)
         if not encoded.ids:
             encoded = self._tokenizer.encode(_NOTHING_TO_READ)
-        ids, kinds = self._truncate(encoded)
-        inputs = {name: fill(ids, kinds) for name, fill in self._inputs.items()}
+        ids, type_ids = self._truncate(encoded)
+        inputs = {name: fill(ids, type_ids) for name, fill in self._inputs.items()}
         try:
             (output,) = self._session.run([self._output], inputs)
         except Exception as error:
@@ -71,12 +71,12 @@ class OnnxEngine:
 
     def _truncate(self, encoded: Any) -> tuple[list[int], list[int]]:
         """Return ids and type ids, cut to the model's limit. An end marker stays at the end."""
-        ids, kinds, limit = encoded.ids, encoded.type_ids, self._model.max_tokens
+        ids, type_ids, limit = encoded.ids, encoded.type_ids, self._model.max_tokens
         if len(ids) <= limit:
-            return ids, kinds
+            return ids, type_ids
         end = -1 if encoded.special_tokens_mask[-1] else len(ids)
         head_length = limit - len(ids[end:])
-        return [*ids[:head_length], *ids[end:]], [*kinds[:head_length], *kinds[end:]]
+        return [*ids[:head_length], *ids[end:]], [*type_ids[:head_length], *type_ids[end:]]
 
 
 _POOLINGS: dict[str, Callable[[Any], NDArray[np.float32]]] = {
@@ -121,23 +121,23 @@ def _session(model: OnnxFolder, threads: int) -> Any:
 
 def _input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
     """Return a function that computes an input from the ids and type ids of one text."""
-    kind = _KINDS.get(node.type)
-    if kind is not None:
+    dtype = _DTYPES.get(node.type)
+    if dtype is not None:
         match node.name:
             case "input_ids":
-                return lambda ids, _: np.asarray([ids], kind)
+                return lambda ids, _: np.asarray([ids], dtype)
             case "attention_mask":
-                return lambda ids, _: np.ones((1, len(ids)), kind)
+                return lambda ids, _: np.ones((1, len(ids)), dtype)
             case "token_type_ids":
-                return lambda _, kinds: np.asarray([kinds], kind)
+                return lambda _, type_ids: np.asarray([type_ids], dtype)
             case "position_ids":
-                return lambda ids, _: np.arange(len(ids), dtype=kind)[None]
+                return lambda ids, _: np.arange(len(ids), dtype=dtype)[None]
             case str(name) if name.startswith("past_key_values"):
                 # No tokens precede the text.
                 shape = [
                     1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(node.shape)
                 ]
-                empty: Any = np.zeros(shape, kind)
+                empty: Any = np.zeros(shape, dtype)
                 return lambda _, __: empty
             case _:
                 pass
@@ -146,7 +146,7 @@ def _input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[in
 
 def _choose_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
     """Return the name and rank of the output to use, preferably the pooled one."""
-    ranks = {node.name: len(node.shape) for node in outputs if node.type in _KINDS}
+    ranks = {node.name: len(node.shape) for node in outputs if node.type in _DTYPES}
     for names, rank in ((_POOLED, 2), (_STATES, 3)):
         if output := next((name for name in names if ranks.get(name) == rank), None):
             return output, rank

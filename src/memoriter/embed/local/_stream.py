@@ -31,7 +31,7 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class HttpReply:
+class StreamedResponse:
     """A response of a server."""
 
     status: int
@@ -47,22 +47,22 @@ class _WaitLimit:
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
         self._waited = self._bytes = 0.0
-        self._since: float | None = None
+        self._waiting_since: float | None = None
 
     def left(self) -> float:
         """Return the seconds left."""
-        current = 0.0 if self._since is None else self._clock() - self._since
+        current = 0.0 if self._waiting_since is None else self._clock() - self._waiting_since
         return self._seconds - self._waited - current
 
     def begin(self) -> None:
         """Start to count waiting time."""
-        self._since = self._clock()
+        self._waiting_since = self._clock()
 
     def end(self, count: int) -> None:
         """Stop counting waiting time after `count` bytes arrived. Time spent on processing them does not count."""
-        if self._since is not None:
-            self._waited += self._clock() - self._since
-            self._since = None
+        if self._waiting_since is not None:
+            self._waited += self._clock() - self._waiting_since
+            self._waiting_since = None
         self._bytes += count
         if self._bytes >= self._seconds * LEAST_BYTES_A_SECOND:
             self._waited = self._bytes = 0.0
@@ -71,7 +71,7 @@ class _WaitLimit:
 @contextmanager
 def open_stream(
     url: str, headers: Mapping[str, str], *, seconds: float, clock: Callable[[], float] = time.monotonic
-) -> Generator[HttpReply]:
+) -> Generator[StreamedResponse]:
     """GET an address and follow redirects.
 
     The authorization header is sent to the first origin only.
@@ -96,7 +96,9 @@ def open_stream(
             }
             target = response.headers.get("location") if response.status_code in _REDIRECTS else None
             if target is None:
-                yield HttpReply(response.status_code, {**response.headers, **hub_headers}, _read_pieces(response, pace))
+                yield StreamedResponse(
+                    response.status_code, {**response.headers, **hub_headers}, _read_pieces(response, pace)
+                )
                 return
         url, previous_url = _redirect_target(url, target), url
         if _origin(url) != _origin(previous_url):

@@ -86,14 +86,16 @@ def parse_id(body: bytes, who: str, name: str = "id") -> str:
 def upload_request(url: str, headers: Mapping[str, str], lines: Sequence[object], name: str) -> Request:
     """Return the request `POST /files` with purpose `batch`: a multipart form with one JSON object per line."""
     content = b"".join(json_body(line) + b"\n" for line in lines)
-    mark = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
+    boundary = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
     form = (
-        f'--{mark}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
+        f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
         f"Content-Type: application/jsonl\r\n\r\n"
     )
-    body = form.encode() + content + f"\r\n--{mark}--\r\n".encode()
-    return Request(url, {**headers, "content-type": f"multipart/form-data; boundary={mark}", "accept": JSON_TYPE}, body)
+    body = form.encode() + content + f"\r\n--{boundary}--\r\n".encode()
+    return Request(
+        url, {**headers, "content-type": f"multipart/form-data; boundary={boundary}", "accept": JSON_TYPE}, body
+    )
 
 
 def file_batch_api(

@@ -132,13 +132,10 @@ class BatchRun:
         new_keys = [key for key in texts if key not in pending_keys]
         if any(len(key) > _LONGEST_KEY for key in new_keys):
             raise ValueError(f"keys may have {_LONGEST_KEY} characters")
-        direct_keys = tuple(key for key in new_keys if self._must_embed_directly(texts[key]))
-        if direct_keys:
-            yield self._without_results(again=direct_keys)
-        queue = deque(
-            (group, 1)
-            for group in self._split_into_jobs([key for key in new_keys if key not in set(direct_keys)], texts)
-        )
+        direct = tuple(key for key in new_keys if self._must_embed_directly(texts[key]))
+        if direct:
+            yield self._without_results(again=direct)
+        queue = deque((group, 1) for group in self._groups([key for key in new_keys if key not in set(direct)], texts))
         budget_error: OverBudget | None = None
         while jobs or queue:
             any_ended = False
@@ -157,7 +154,7 @@ class BatchRun:
                     continue
                 any_ended = True
                 retry_keys = [key for key in missing if key in texts and advanced.tries < self._rules.most_tries]
-                queue.extend((group, advanced.tries + 1) for group in self._split_into_jobs(retry_keys, texts))
+                queue.extend((group, advanced.tries + 1) for group in self._groups(retry_keys, texts))
                 yield self._with_again(collected, tuple(key for key in missing if key not in set(retry_keys)))
                 self._drop(advanced)
             while queue and len(jobs) < max(self._rules.concurrency, 1):
@@ -182,7 +179,7 @@ class BatchRun:
         provider = self._provider
         return provider.count_tokens(text) > provider.spec.max_tokens or provider.outgoing(text) is not text
 
-    def _split_into_jobs(self, keys: Sequence[str], texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    def _groups(self, keys: Sequence[str], texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
         """Yield groups of keys, in order, each as large as one job allows."""
         group: list[str] = []
         used = 0

@@ -58,7 +58,7 @@ class BreakerState:
         """Return the state after a probe was allowed. Save it before the call, during which the process may end."""
         return replace(self, calls=(*self._recent(now), now)) if self.is_open else self
 
-    def after(self, outcome: EmbeddingError | None, now: float, *, trial: bool = False) -> BreakerState:
+    def after(self, outcome: EmbeddingError | None, now: float, *, probe: bool = False) -> BreakerState:
         """Return the state after a call.
 
         Errors other than `OutOfQuota` and `Unauthorised` leave the state as it is.
@@ -66,13 +66,13 @@ class BreakerState:
         Args:
             outcome: the error, or None for a success.
             now: seconds since 1970.
-            trial: whether `after_probe_start` has already counted the call.
+            probe: whether `after_probe_start` has already counted the call.
         """
         if outcome is None:
             return BreakerState(self.owner)
         if not isinstance(outcome, OutOfQuota | Unauthorised):
             return self
-        calls = self._recent(now) if trial else (*self._recent(now), now)
+        calls = self._recent(now) if probe else (*self._recent(now), now)
         return BreakerState(self.owner, outcome.code, outcome.message, outcome.remedy, calls)
 
     def refusal(self, now: float) -> EmbeddingError:

@@ -39,8 +39,8 @@ class _InMemoryStore:
         self._breaker = breaker
 
     def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        same, self._breaker = self._breaker == old, new
-        return same
+        unchanged, self._breaker = self._breaker == old, new
+        return unchanged
 
 
 def owner_of(identity: tuple[str, ...]) -> str:
@@ -53,7 +53,7 @@ class CircuitBreaker:
 
     def __init__(
         self,
-        place: tuple[str, ...],
+        identity: tuple[str, ...],
         secrets: tuple[str, ...],
         *,
         wall: Callable[[], float],
@@ -62,12 +62,12 @@ class CircuitBreaker:
         """Create the breaker for a service and its keys.
 
         Args:
-            place: service and address. Another place or another key starts with a closed breaker.
+            identity: service and address. Another service, address or key starts with a closed breaker.
             secrets: removed from the messages of all errors, in case the service repeats them.
             wall: returns seconds since 1970.
             store: holds the state; by default this process only.
         """
-        self._owner = owner_of((*place, *secrets))
+        self._owner = owner_of((*identity, *secrets))
         self._secrets = secrets
         self._wall = wall
         self._store = store or _InMemoryStore()
@@ -86,30 +86,30 @@ class CircuitBreaker:
                 raise breaker.refusal(now)
             if breaker.is_open:
                 started = breaker.after_probe_start(now)
-                if not self._store.swap(breaker, started):  # another process makes the trial
+                if not self._store.swap(breaker, started):  # another process runs the probe
                     raise started.refusal(now)
-                return self._run_and_record(call, trial=True)
-        return self._run_and_record(call, trial=False)
+                return self._run_and_record(call, probe=True)
+        return self._run_and_record(call, probe=False)
 
     def refusal(self) -> EmbeddingError | None:
         """Return the error if no call is allowed now, or None."""
         breaker, now = self._store.load().for_owner(self._owner), self._wall()
         return None if breaker.allows(now) else breaker.refusal(now)
 
-    def _run_and_record(self, call: Callable[[], T], *, trial: bool) -> T:
+    def _run_and_record(self, call: Callable[[], T], *, probe: bool) -> T:
         try:
             result = call()
         except EmbeddingError as error:
             error.message = redact(error.message, self._secrets)
             error.args = (error.message,)
-            self._record(error, trial=trial)
+            self._record(error, probe=probe)
             raise
-        self._record(None, trial=trial)
+        self._record(None, probe=probe)
         return result
 
-    def _record(self, outcome: EmbeddingError | None, *, trial: bool) -> None:
+    def _record(self, outcome: EmbeddingError | None, *, probe: bool) -> None:
         with self._lock:
             previous = self._store.load()
-            updated = previous.for_owner(self._owner).after(outcome, self._wall(), trial=trial)
+            updated = previous.for_owner(self._owner).after(outcome, self._wall(), probe=probe)
             if updated != previous and (previous.is_open or updated.is_open):
                 self._store.save(updated)
