@@ -153,6 +153,7 @@ def _average(vectors: NDArray[np.float32], parts: Sequence[str]) -> NDArray[np.f
 def _collect(
     provider: EmbeddingProvider, outcomes: Iterator[tuple[int, NDArray[np.float32] | EmbeddingError]]
 ) -> Embedded:
+    """Collect the outcomes of one batch."""
     import numpy as np
 
     positions: list[int] = []

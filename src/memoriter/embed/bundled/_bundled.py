@@ -92,13 +92,13 @@ class BundledProvider:
             return vectors
         engine, native = self._choose_engines(role)
         try:
-            self._fill(vectors, engine, texts, role)
+            self._embed_into(vectors, engine, texts, role)
         except Exception:
             if engine is native:
                 raise
             self._graph, self._graph_failed = None, True
             log.warning("the bulk engine failed; going on without it, more slowly", exc_info=True)
-            self._fill(vectors, native, texts, role)
+            self._embed_into(vectors, native, texts, role)
         return vectors
 
     def count_tokens(self, text: str) -> int:
@@ -124,7 +124,7 @@ class BundledProvider:
         if pool is not None:
             pool.shutdown()
 
-    def _fill(self, vectors: NDArray[np.float32], engine: _Engine, texts: Sequence[str], role: Role) -> None:
+    def _embed_into(self, vectors: NDArray[np.float32], engine: _Engine, texts: Sequence[str], role: Role) -> None:
         def embed_one(position: int) -> None:
             vectors[position] = engine.embed(clean(texts[position]), role)
 

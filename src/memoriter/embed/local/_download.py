@@ -82,7 +82,7 @@ def download_model(
 
 @dataclass(frozen=True, slots=True)
 class _HubAccess:
-    """How to contact the hub."""
+    """Settings for requests to the hub."""
 
     headers: Mapping[str, str]
     offline: bool
@@ -90,6 +90,7 @@ class _HubAccess:
     silence: float
 
     def require(self, model: HubModel) -> None:
+        """Raise ProviderUnavailable if the settings forbid a download."""
         if self.offline:
             raise ProviderUnavailable(
                 f"the model {model.name} is not on this machine, and offline is set",
@@ -101,6 +102,9 @@ class _HubAccess:
 
         An attempt returns False if it made progress before the connection broke, and raises Interrupted if it made
         none.
+
+        Raises:
+            ProviderUnavailable: `_TRIES` consecutive attempts made no progress.
         """
         failures = 0
         while True:
@@ -116,7 +120,7 @@ class _HubAccess:
 
 
 def _resolve_choice(model: HubModel, model_cache_dir: Path, choose: Callable[[], str]) -> HubModel:
-    """Return the model with the file that its size stands for.
+    """Return the model with its file, chosen by size.
 
     The first choice is stored in a file, so that later calls need no network.
     """
@@ -134,6 +138,7 @@ def _resolve_choice(model: HubModel, model_cache_dir: Path, choose: Callable[[],
 
 
 def _choose_on_hub(model: HubModel, hub: str, access: _HubAccess) -> str:
+    """Return the file to download, chosen from the hub's list."""
     access.require(model)
     listing = b""
 
@@ -314,7 +319,7 @@ class _Download:
 
 
 def _check_status(response: StreamedResponse, model: HubModel) -> None:
-    """Raise the error that a response without the file stands for."""
+    """Raise an error for a response that does not contain the file."""
     status = response.status
     if status in {200, 206}:
         return

@@ -108,7 +108,7 @@ def choose_file(model: HubModel, listing: bytes) -> HubModel:
 
 
 def stored_path(model: HubModel, model_cache_dir: Path) -> Path:
-    """Return where the file is stored; if OpenClaw has downloaded it, its copy."""
+    """Return where the file is stored: OpenClaw's copy if it exists, or else our own path."""
     openclaw_file = model_cache_dir / f"hf_{model.owner}_{model.file.rpartition('/')[2]}"
     if model.revision == "main" and openclaw_file.is_file():
         return openclaw_file

@@ -30,6 +30,6 @@ def most_characters(most_tokens: int) -> int:
 
 
 def extrapolate_tokens(tokens: int, text: str, most_tokens: int) -> int:
-    """Estimate the tokens of the whole text from the count for its readable beginning."""
+    """Estimate the tokens of the whole text from the count for its readable beginning, at the same rate."""
     limit = most_characters(most_tokens)
     return tokens if len(text) <= limit else max(tokens, tokens * len(text) // limit)

@@ -90,14 +90,14 @@ def open_stream(
     hub_headers: dict[str, str] = {}
     request_headers = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
     for _ in range(_MOST_REDIRECTS + 1):
-        with _request(url, request_headers, pace := _WaitLimit(seconds, clock)) as response:
+        with _request(url, request_headers, wait_limit := _WaitLimit(seconds, clock)) as response:
             hub_headers |= {
                 name: text for name, text in response.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)
             }
             target = response.headers.get("location") if response.status_code in _REDIRECTS else None
             if target is None:
                 yield StreamedResponse(
-                    response.status_code, {**response.headers, **hub_headers}, _read_pieces(response, pace)
+                    response.status_code, {**response.headers, **hub_headers}, _read_pieces(response, wait_limit)
                 )
                 return
         url, previous_url = _redirect_target(url, target), url
@@ -107,7 +107,7 @@ def open_stream(
 
 
 @contextmanager
-def _request(url: str, headers: Mapping[str, str], pace: _WaitLimit) -> Generator[httpx2.Response]:
+def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Generator[httpx2.Response]:
     """Yield the response of one server. The connection closes with the context."""
     import memoriter.embed._network as network
 
@@ -117,28 +117,28 @@ def _request(url: str, headers: Mapping[str, str], pace: _WaitLimit) -> Generato
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))
     except (ImportError, ValueError, *network.BROKEN) as error:
         raise ProviderUnavailable(f"the proxy for {host} cannot be used: {error}", remedy=_PROXY) from error
-    with client, limits.enforce(pace.left):
-        pace.begin()
+    with client, limits.enforce(wait_limit.left):
+        wait_limit.begin()
         try:
             response = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
         except network.UNUSABLE as error:
             raise ProviderUnavailable(f"{host} is not an address that can be asked", remedy=_HUB) from error
         except (*network.TIMED_OUT, *network.BROKEN, *network.NOT_CONNECTED) as error:
             raise Interrupted(f"{host} does not answer: {error or type(error).__name__}") from error
-        pace.end(0)
+        wait_limit.end(0)
         try:
             yield response
         finally:
             response.close()
 
 
-def _read_pieces(response: httpx2.Response, pace: _WaitLimit) -> Iterator[bytes]:
+def _read_pieces(response: httpx2.Response, wait_limit: _WaitLimit) -> Iterator[bytes]:
     import memoriter.embed._network as network
 
     # Pieces of one size would lose the beginning of the last one if the connection broke.
     content = response.iter_raw()
     while True:
-        pace.begin()
+        wait_limit.begin()
         try:
             piece = next(content, None)
         except network.TIMED_OUT as error:
@@ -147,7 +147,7 @@ def _read_pieces(response: httpx2.Response, pace: _WaitLimit) -> Iterator[bytes]
             raise Interrupted(f"the connection broke: {error or type(error).__name__}") from error
         if piece is None:
             return
-        pace.end(len(piece))
+        wait_limit.end(len(piece))
         yield piece
 
 

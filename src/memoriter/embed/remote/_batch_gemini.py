@@ -20,7 +20,7 @@ _INLINE = "inline"
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
 
 
-def _base(settings: RemoteSettings) -> str:
+def _base_url(settings: RemoteSettings) -> str:
     return VENDOR.address(settings.base_url)
 
 
@@ -36,7 +36,7 @@ def _create(items: Items, settings: RemoteSettings, name: str, file: str) -> Req
 
 
 def _poll(settings: RemoteSettings, job_id: str) -> Request:
-    return get_request(f"{_base(settings)}/{job_id}", headers_of(settings))
+    return get_request(f"{_base_url(settings)}/{job_id}", headers_of(settings))
 
 
 def _parse_progress(body: bytes, who: str) -> BatchProgress:
@@ -57,7 +57,7 @@ def _parse_progress(body: bytes, who: str) -> BatchProgress:
 def _results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
     if output == _INLINE:
         return _poll(settings, job.job_id)
-    root, _, version = _base(settings).rpartition("/")
+    root, _, version = _base_url(settings).rpartition("/")
     return get_request(f"{root}/download/{version}/{output}:download?alt=media", headers_of(settings))
 
 
@@ -70,7 +70,7 @@ def _parse_rows(body: bytes, job: BatchJob) -> list[BatchRow]:
         operation = _as_object(json.loads(body))
     except (ValueError, RecursionError):
         operation = {}
-    entries = _responses(_output(operation)) if "done" in operation or "metadata" in operation else _lines(body)
+    entries = _responses(_output(operation)) if "done" in operation or "metadata" in operation else _parse_lines(body)
     return [
         _parse_row(_as_object(item), job, position) for position, item in enumerate(entries) if position < len(job.keys)
     ]
@@ -101,7 +101,7 @@ def _responses(output: dict[str, Any]) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _lines(body: bytes) -> list[Any]:
+def _parse_lines(body: bytes) -> list[Any]:
     entries: list[Any] = []
     for line in filter(None, body.splitlines()):
         try:
@@ -116,11 +116,11 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _cancel(settings: RemoteSettings, job_id: str) -> Request:
-    return json_post(f"{_base(settings)}/{job_id}:cancel", headers_of(settings), {})
+    return json_post(f"{_base_url(settings)}/{job_id}:cancel", headers_of(settings), {})
 
 
 def _find(settings: RemoteSettings) -> Request:
-    return get_request(f"{_base(settings)}/batches?pageSize=100", headers_of(settings))
+    return get_request(f"{_base_url(settings)}/batches?pageSize=100", headers_of(settings))
 
 
 def _parse_job_id(body: bytes, name: str, who: str) -> str | None:
@@ -133,7 +133,7 @@ def _parse_job_id(body: bytes, name: str, who: str) -> str | None:
 
 
 def _tidy(settings: RemoteSettings, job: BatchJob) -> list[Request]:
-    return [Request(f"{_base(settings)}/{job.job_id}", headers_of(settings), method="DELETE")] if job.job_id else []
+    return [Request(f"{_base_url(settings)}/{job.job_id}", headers_of(settings), method="DELETE")] if job.job_id else []
 
 
 # ai.google.dev/gemini-api/docs/batch-api: the limit for inline requests is 20 MB.

@@ -194,6 +194,7 @@ class BatchRun:
             yield tuple(group)
 
     def _submit(self, keys: tuple[str, ...], tries: int, texts: Mapping[str, str]) -> BatchJob:
+        """Create a job and return it: running, or still `creating` if the service may or may not have it."""
         now = self._wall()
         tokens = sum(self._provider.count_tokens(texts[key]) for key in keys)
         if self._account is not None:
@@ -225,7 +226,7 @@ class BatchRun:
         return job
 
     def _advance(self, job: BatchJob) -> BatchJob:
-        """Take the next step of a job, save the job and return it."""
+        """Take the next step of a job, save the job, and return it."""
         now = self._wall()
         match job.step(now, self._rules):
             case "wait" | "collect":
@@ -255,6 +256,7 @@ class BatchRun:
         return self._record_submission(job.with_job_id(job_id)) if job_id else job.abandoned("it was never created")
 
     def _poll(self, job: BatchJob, now: float) -> BatchJob:
+        """Ask the service for the state of a job."""
         try:
             progress = self._send(
                 self._api.poll(self._provider.settings, job.job_id),

@@ -190,7 +190,7 @@ class HttpClient:
 
         with self._limits.enforce(time_left, most_bytes=_MOST_HEADER_BYTES), ExitStack() as stack:
             connect = self._limits.seconds(_CONNECT_SECONDS)
-            stream = self._client(request.url).stream(
+            stream = self._client_for(request.url).stream(
                 request.method,
                 request.url,
                 headers={**request.headers, "accept-encoding": "identity"},
@@ -203,10 +203,10 @@ class HttpClient:
                 message = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
                 raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
             self._limits.allow(most + most // 4)
-            body = self._body(response, request.url, most)
+            body = self._read_body(response, request.url, most)
             return Response(response.status_code, {k.lower(): v for k, v in response.headers.items()}, body)
 
-    def _body(self, response: httpx2.Response, url: str, most: int) -> bytes:
+    def _read_body(self, response: httpx2.Response, url: str, most: int) -> bytes:
         """Return the body of a response; for an error response, only its beginning, which contains the message.
 
         Up to a quarter more than `most` may be received, because each piece of a body can have a line before it.
@@ -240,7 +240,7 @@ class HttpClient:
             remedy="check remote.baseUrl: this is not an embedding service",
         )
 
-    def _client(self, url: str) -> httpx2.Client:
+    def _client_for(self, url: str) -> httpx2.Client:
         """Return the connection pool for an address.
 
         Requests to this machine use no proxy. For others the usual environment variables apply.
