@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.embed.local._onnx_folder import OnnxFolder
 
 INSTALL = "pip install 'memoriter[onnx]'"
-_PACKAGES = ("onnxruntime", "tokenizers")
+_NEEDED = ("onnxruntime", "tokenizers")
 
 
 def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
@@ -32,7 +32,7 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     Raises:
         ProviderUnavailable: a package is not installed, or the folder does not hold an embedding model.
     """
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ProviderUnavailable(f"{' and '.join(missing)} must be installed to run ONNX models", remedy=INSTALL)
     model = read_onnx_folder(path)
