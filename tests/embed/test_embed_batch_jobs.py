@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.embed.remote._batch_run import BatchRun, Collected, batch_vendors
-from memoriter.embed.remote._batch_state import BatchJob, BatchProgress, BatchRow, BatchRules, applied
+from memoriter.embed.remote._batch_state import BatchJob, BatchProgress, BatchRow, BatchRules, sort_results
 from memoriter.errors import BadVector, ConfigError, InputRejected, OutOfQuota
 from servers import KEY, Answer, Watch, half_written, provider_of, refused, reset
 from servers.batches import BATCHES, OpenAIBatches
@@ -367,7 +367,7 @@ def test_a_job_that_cannot_be_read_is_none(text: str) -> None:
     ),
 )
 def test_every_text_of_a_job_comes_out_exactly_once(keys: tuple[str, ...], rows: list[BatchRow]) -> None:
-    outcome = applied(BatchJob("n", keys, 0.0), rows)
+    outcome = sort_results(BatchJob("n", keys, 0.0), rows)
     out = [*(row.key for row in outcome.rows), *(row.key for row in outcome.failed), *outcome.again]
     assert sorted(out) == sorted(keys)
     assert all(row.embedding is not None for row in outcome.rows)
@@ -377,7 +377,7 @@ def test_every_text_of_a_job_comes_out_exactly_once(keys: tuple[str, ...], rows:
 def test_a_job_is_asked_about_before_it_is_given_up(created: float, now: float, wait: bool) -> None:
     job = BatchJob("n", ("a",), created, stage="running", job_id="j")
     assert job.step(created + now, BatchRules(wait=wait)) == "poll"
-    polled = job.unanswered(created + now)
+    polled = job.after_failed_poll(created + now)
     late = now >= 3600
     assert polled.step(created + now, BatchRules(wait=wait)) == ("cancel" if late and wait else "wait")
 

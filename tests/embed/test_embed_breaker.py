@@ -42,7 +42,7 @@ def test_no_hour_has_more_than_three_calls_whenever_they_are_tried(gaps: list[fl
         if breaker.allows(now):
             trial = breaker.is_open
             called.append(now)
-            breaker = breaker.begun(now).after(SPENT, now, trial=trial)
+            breaker = breaker.after_probe_start(now).after(SPENT, now, probe=trial)
         if restarts:
             breaker = BreakerState.from_json(breaker.to_json())
     assert all(sum(start <= time <= start + HOUR for time in called) <= 3 for start in called)
@@ -51,13 +51,13 @@ def test_no_hour_has_more_than_three_calls_whenever_they_are_tried(gaps: list[fl
 @given(st.floats(0, 3 * HOUR), st.floats(-3 * HOUR, 3 * HOUR))
 def test_a_clock_that_was_set_never_closes_the_way_for_longer_than_two_hours(later: float, jump: float) -> None:
     breaker = BreakerState("me").after(SPENT, 1e9).after(SPENT, 1e9 + later)
-    assert breaker.opens_in(1e9 + later + jump) <= 2 * HOUR + 2
+    assert breaker.seconds_until_allowed(1e9 + later + jump) <= 2 * HOUR + 2
 
 
 def test_a_process_that_ends_in_the_middle_of_a_trial_has_used_it_up() -> None:
     opened = BreakerState("me").after(SPENT, 0)
     assert opened.allows(1300)
-    assert not BreakerState.from_json(opened.begun(1300).to_json()).allows(1301)
+    assert not BreakerState.from_json(opened.after_probe_start(1300).to_json()).allows(1301)
 
 
 @given(
@@ -81,5 +81,5 @@ def test_what_cannot_be_read_is_a_closed_breaker(text: str) -> None:
 
 def test_another_key_starts_anew() -> None:
     opened = BreakerState("me").after(SPENT, 0)
-    assert opened.of("me") is opened
-    assert opened.of("you") == BreakerState("you")
+    assert opened.for_owner("me") is opened
+    assert opened.for_owner("you") == BreakerState("you")

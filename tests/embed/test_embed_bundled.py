@@ -17,7 +17,7 @@ import pytest
 import memoriter
 from memoriter.embed import open_provider
 from memoriter.embed.bundled import _graph
-from memoriter.embed.bundled._artefact import kept
+from memoriter.embed.bundled._artefact import load_or_create
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -117,17 +117,17 @@ def test_a_count_near_the_limit_is_exact_and_beyond_it_grows_with_the_text(provi
 @pytest.mark.parametrize("damage", [b"", b"short", None], ids=["empty", "cut", "flipped"])
 def test_a_damaged_artefact_is_made_again(tmp_path: Path, damage: bytes | None) -> None:
     file = tmp_path / "deep" / "thing"
-    assert kept(file, lambda: b"made once" * 100) == b"made once" * 100
+    assert load_or_create(file, lambda: b"made once" * 100) == b"made once" * 100
     whole = file.read_bytes()
     file.write_bytes(bytes([whole[0] ^ 1]) + whole[1:] if damage is None else damage)
-    assert kept(file, lambda: b"made again") == b"made again"
-    assert kept(file, lambda: pytest.fail("it was there")) == b"made again"
+    assert load_or_create(file, lambda: b"made again") == b"made again"
+    assert load_or_create(file, lambda: pytest.fail("it was there")) == b"made again"
     assert [path.name for path in file.parent.iterdir()] == ["thing"]
 
 
 def test_an_artefact_that_cannot_be_kept_is_still_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert kept(tmp_path / "file" / "thing", lambda: b"made") == b"made"
+    assert load_or_create(tmp_path / "file" / "thing", lambda: b"made") == b"made"
 
 
 BULK_VECTOR = """

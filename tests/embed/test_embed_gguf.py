@@ -193,7 +193,7 @@ def test_where_sockets_have_no_folders_a_port_of_this_machine_serves_only_those_
     ],
 )
 def test_what_llama_cpp_refuses_is_the_fault_of_one_text(said: Any, error: type[Exception]) -> None:
-    assert isinstance(_llama_server._refusal(said), error)
+    assert isinstance(_llama_server._rejection(said), error)
 
 
 def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:

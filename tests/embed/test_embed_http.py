@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.embed.remote._faults import retry_after_of
-from memoriter.embed.remote._http import _redirected, _unreachable
+from memoriter.embed.remote._http import _connection_error, _redirect_request
 from memoriter.embed.remote._wire import Request, Response
 from memoriter.errors import EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
 from servers import Answer, OpenAIServer, Watch, client, refused
@@ -196,15 +196,17 @@ def test_a_download_may_lead_elsewhere_but_without_the_key_and_never_in_the_clea
 ) -> None:
     if headers is None:
         with pytest.raises(ProviderUnavailable):
-            _redirected(request_, target, 307)
+            _redirect_request(request_, target, 307)
     else:
-        assert _redirected(request_, target, 302) == Request(target, headers, method="GET")
+        assert _redirect_request(request_, target, 302) == Request(target, headers, method="GET")
 
 
 def test_a_certificate_that_is_not_trusted_is_no_passing_fault() -> None:
-    error = _unreachable("https://h.example/v1", OSError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate"))
+    error = _connection_error(
+        "https://h.example/v1", OSError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate")
+    )
     assert isinstance(error, ProviderUnavailable)
-    assert isinstance(_unreachable("https://h.example/v1", OSError("no route to host")), TransientFailure)
+    assert isinstance(_connection_error("https://h.example/v1", OSError("no route to host")), TransientFailure)
 
 
 def test_what_must_not_happen_twice_is_repeated_only_when_it_was_refused(server: OpenAIServer) -> None:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from memoriter.embed.local._hub import (
     DEFAULT_MODEL,
     HubModel,
-    chosen_from,
+    choose_file,
     file_url,
     is_model_uri,
     listing_url,
     parse_model_uri,
-    place_of,
+    stored_path,
 )
 from memoriter.errors import ConfigError, ProviderUnavailable
 
@@ -78,7 +78,7 @@ def test_no_address_leaves_the_folder_of_models(rest: str, start: str) -> None:
     except ConfigError:
         return
     folder = Path("models").absolute()
-    place = place_of(model, folder)
+    place = stored_path(model, folder)
     assert ".." not in place.parts
     assert place.is_relative_to(folder)
     assert PureWindowsPath("C:/models", *model.file.split("/")).is_relative_to("C:/models")
@@ -101,7 +101,7 @@ def listed(*files: str) -> bytes:
     ],
 )
 def test_a_size_means_one_file(quant: str, files: list[str], chosen: str) -> None:
-    assert chosen_from(HubModel("o", "r", quant=quant), listed(*files)).file == chosen
+    assert choose_file(HubModel("o", "r", quant=quant), listed(*files)).file == chosen
 
 
 @pytest.mark.parametrize(
@@ -118,5 +118,5 @@ def test_a_size_means_one_file(quant: str, files: list[str], chosen: str) -> Non
 )
 def test_a_list_without_the_file_is_refused(listing: bytes, said: str) -> None:
     with pytest.raises(ProviderUnavailable, match=said) as refused:
-        chosen_from(HubModel("o", "r"), listing)
+        choose_file(HubModel("o", "r"), listing)
     assert refused.value.remedy

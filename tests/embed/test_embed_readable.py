@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.local._readable import counted, most_characters, readable
+from memoriter.embed.local._readable import extrapolate_tokens, most_characters, prepare_text
 
 
 @pytest.mark.parametrize(
@@ -20,22 +20,22 @@ from memoriter.embed.local._readable import counted, most_characters, readable
     ],
 )
 def test_text_is_normalised_as_the_model_was_trained(text: str, nfc: str, nfkc: str) -> None:
-    assert (readable(text, "NFC", 512), readable(text, "NFKC", 512)) == (nfc, nfkc)
+    assert (prepare_text(text, "NFC", 512), prepare_text(text, "NFKC", 512)) == (nfc, nfkc)
 
 
 @given(st.text(st.characters()), st.sampled_from(["NFC", "NFKC"]))
 def test_any_text_can_be_encoded_and_stays_as_it_is_when_cleaned_again(text: str, form: str) -> None:
-    once = readable(text, form, 512)
+    once = prepare_text(text, form, 512)
     once.encode()
     assert "\0" not in once
-    assert readable(once, form, 512) == once
+    assert prepare_text(once, form, 512) == once
 
 
 def test_a_huge_text_is_looked_at_only_as_far_as_a_model_could_read() -> None:
-    assert len(readable("a" * 10_000_000, "NFC", 100)) == most_characters(100)
+    assert len(prepare_text("a" * 10_000_000, "NFC", 100)) == most_characters(100)
 
 
 def test_tokens_beyond_what_is_looked_at_are_counted_at_the_same_rate() -> None:
     looked_at = most_characters(10)
-    assert counted(40, "a" * looked_at, 10) == 40
-    assert counted(40, "a" * looked_at * 3, 10) == 120
+    assert extrapolate_tokens(40, "a" * looked_at, 10) == 40
+    assert extrapolate_tokens(40, "a" * looked_at * 3, 10) == 120

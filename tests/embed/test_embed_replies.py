@@ -113,7 +113,7 @@ def test_replies_about_batches_give_rows_or_our_error(vendor: str, data: st.Data
     reads: list[Callable[[], Any]] = [
         lambda: api.progress(body, "it"),
         lambda: api.rows(body, job),
-        lambda: api.found(body, "name", "it"),
+        lambda: api.parse_job_id(body, "name", "it"),
     ]
     for read in reads:
         try:

@@ -1,4 +1,4 @@
-"""Text to vectors: providers behind one Protocol, the choice between them, and the batches that feed them."""
+"""Text to vectors: providers behind one Protocol, the choice between them, and batches of texts."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what embeds many texts, or asks services, when it is first asked for: most searches need none of it."""
+    """Import the modules for batches and remote services at first use, since most searches need neither."""
     later = {
         "_batches": ("Embedded", "BatchFailure", "embed_in_batches"),
         "remote._batch_run": ("Collected", "batch_vendors"),

@@ -1,4 +1,4 @@
-"""Many texts through a provider: in batches, with one bad text never spoiling the others."""
+"""Embed many texts in batches; a text that fails does not affect the others."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 _MOST_PARTS = 8
 _SHORTEST_PART = 64
-"""Characters. A provider that finds even this too large will not take the text at all."""
+"""Characters. A provider that rejects parts this short will not accept the text at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFailure:
-    """A text that has no vector, and why."""
+    """A text without a vector, and the reason."""
 
     position: int
     error: EmbeddingError
@@ -35,10 +35,10 @@ class BatchFailure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedded:
-    """One batch's outcome: every position of the batch is in `positions` or in `failures`."""
+    """The outcome of one batch. Every position of the batch is either in `positions` or in `failures`."""
 
     positions: tuple[int, ...]
-    """Of the texts that were given, ascending; row i of `vectors` belongs to `positions[i]`."""
+    """Positions of the input texts, ascending; row i of `vectors` belongs to `positions[i]`."""
     vectors: NDArray[np.float32]
     """Shape (positions, dimensions); rows of unit length."""
     failures: tuple[BatchFailure, ...]
@@ -46,13 +46,13 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A text on its way, as the parts that fit the model."""
+    """A text to embed, split into parts that fit the model."""
 
     position: int
     parts: tuple[str, ...]
 
     def halved(self) -> _Item | None:
-        """The same text in parts half as long, or None when they are as short as makes sense."""
+        """Return the same text in parts half as long, or None if they would be too short."""
         if max(map(len, self.parts)) < 2 * _SHORTEST_PART:
             return None
         halves = (half for part in self.parts for half in (part[: len(part) // 2], part[len(part) // 2 :]) if half)
@@ -62,50 +62,50 @@ class _Item:
 def embed_in_batches(
     provider: EmbeddingProvider, texts: Sequence[str], *, role: Role, budget: int = 8_000
 ) -> Iterator[Embedded]:
-    """Embed texts in order, a batch of at most `budget` tokens at a time, so that finished batches can be kept at once.
+    """Embed texts in order and yield each batch of at most `budget` tokens, so that callers can store it at once.
 
-    A text over the model's limit is embedded in parts, and their vectors are averaged by length: an end that is cut
-    off could never be found. What lies beyond eight parts is left out, as more would say nothing in particular. A
-    batch that the provider refuses because of a text is halved until that text is alone; it becomes a `Failure`, as
-    does a text whose vector is not finite, zero or of the wrong length.
+    A text over the model's limit is embedded in parts, and their vectors are averaged by length; if its end were cut
+    off, no search could find the end. Parts after the eighth are dropped, as the average of more would mean little. If
+    the provider rejects a batch because of a text, the batch is halved until that text is alone. It then becomes a
+    `BatchFailure`, as does a text whose vector is zero, not finite or of the wrong length.
 
     Raises:
-        EmbeddingError: any other than `InputTooLarge` and `InputRejected`; nothing is known about the texts left.
+        EmbeddingError: any error except `InputTooLarge` and `InputRejected`; the remaining texts were not embedded.
     """
     if texts and role == "document":
         provider.hint_batch_size(len(texts))
-    if isinstance(provider, SendsTexts):  # before a text is cut: the half of a secret is not known to be one
+    if isinstance(provider, SendsTexts):  # before texts are cut: half of a secret is not recognised
         texts = [provider.outgoing(text) for text in texts]
     sizes = [provider.count_tokens(text) for text in texts]
     for group in group_by_budget(sizes, budget):
-        items = [_item(provider, position, texts[position], sizes[position]) for position in group]
-        yield _gathered(provider, _outcomes(provider, items, role))
+        items = [_make_item(provider, position, texts[position], sizes[position]) for position in group]
+        yield _collect(provider, _embed_items(provider, items, role))
 
 
-def _item(provider: EmbeddingProvider, position: int, text: str, size: int) -> _Item:
+def _make_item(provider: EmbeddingProvider, position: int, text: str, size: int) -> _Item:
     limit = provider.spec.max_tokens
     if size <= limit:
         return _Item(position, (text,))
     return _Item(position, tuple(islice(split_within(text, limit, size=provider.count_tokens), _MOST_PARTS)))
 
 
-def _outcomes(
+def _embed_items(
     provider: EmbeddingProvider, items: Sequence[_Item], role: Role
 ) -> Iterator[tuple[int, NDArray[np.float32] | EmbeddingError]]:
-    """A vector or an error for each item, in order."""
+    """Yield a vector or an error for each item, in order."""
     try:
         rows = provider.embed([part for item in items for part in item.parts], role=role)
     except (InputTooLarge, InputRejected) as error:
         if len(items) > 1:
             middle = len(items) // 2
-            yield from _outcomes(provider, items[:middle], role)
-            yield from _outcomes(provider, items[middle:], role)
+            yield from _embed_items(provider, items[:middle], role)
+            yield from _embed_items(provider, items[middle:], role)
         elif isinstance(error, InputTooLarge) and (shorter := items[0].halved()) is not None:
-            yield from _outcomes(provider, [shorter], role)
+            yield from _embed_items(provider, [shorter], role)
         else:
             yield items[0].position, error
         return
-    vectors, faults = _checked(rows, sum(len(item.parts) for item in items), provider.spec.dimensions)
+    vectors, faults = _check_rows(rows, sum(len(item.parts) for item in items), provider.spec.dimensions)
     start = 0
     for item in items:
         end = start + len(item.parts)
@@ -114,30 +114,33 @@ def _outcomes(
         start = end
 
 
-def _checked(
+def _check_rows(
     rows: Sequence[Sequence[float]] | NDArray[np.float32], count: int, dimensions: int
 ) -> tuple[NDArray[np.float32], list[str]]:
-    """Unit vectors, and for each row what is wrong with it, or nothing. Rows may be ragged: providers err."""
+    """Return unit vectors, and for each row its fault or an empty string.
+
+    Rows may differ in length, since providers make mistakes.
+    """
     import numpy as np
 
     vectors = np.zeros((count, dimensions))
     if len(rows) != count:
         return vectors.astype(np.float32), [f"{count} texts gave {len(rows)} vectors"] * count
     faults = [""] * count
-    for number, row in enumerate(rows):
+    for position, row in enumerate(rows):
         if np.shape(row) == (dimensions,):
-            vectors[number] = row
+            vectors[position] = row
         else:
-            faults[number] = f"the vector has the shape {np.shape(row)} instead of ({dimensions},)"
+            faults[position] = f"the vector has the shape {np.shape(row)} instead of ({dimensions},)"
     unit, usable = normalise(vectors)
     return unit, [
-        fault or ("" if good else "the vector is zero or not finite")
-        for fault, good in zip(faults, usable, strict=True)
+        fault or ("" if is_usable else "the vector is zero or not finite")
+        for fault, is_usable in zip(faults, usable, strict=True)
     ]
 
 
 def _average(vectors: NDArray[np.float32], parts: Sequence[str]) -> NDArray[np.float32] | BadVector:
-    """The mean of the parts' vectors, each weighing as much as its part is long."""
+    """Return the mean of the parts' vectors, weighted by the length of the parts."""
     import numpy as np
 
     if len(parts) == 1:
@@ -147,9 +150,10 @@ def _average(vectors: NDArray[np.float32], parts: Sequence[str]) -> NDArray[np.f
     return mean if usable else BadVector("the vectors of the parts cancel each other out")
 
 
-def _gathered(
+def _collect(
     provider: EmbeddingProvider, outcomes: Iterator[tuple[int, NDArray[np.float32] | EmbeddingError]]
 ) -> Embedded:
+    """Collect the outcomes of one batch."""
     import numpy as np
 
     positions: list[int] = []
@@ -161,5 +165,5 @@ def _gathered(
         else:
             positions.append(position)
             vectors.append(outcome)
-    whole = np.array(vectors, np.float32).reshape(len(vectors), provider.spec.dimensions)
-    return Embedded(tuple(positions), whole, tuple(failures))
+    matrix = np.array(vectors, np.float32).reshape(len(vectors), provider.spec.dimensions)
+    return Embedded(tuple(positions), matrix, tuple(failures))

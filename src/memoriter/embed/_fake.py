@@ -1,4 +1,4 @@
-"""A deterministic provider without a model: words and their trigrams hashed into 256 slots. For tests and dry runs."""
+"""A deterministic provider without a model, for tests and dry runs: words and their trigrams hashed into 256 slots."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ SPEC = ModelSpec(
 
 
 def open_fake(cache_dir: Path, threads: int | None) -> FakeProvider:
-    """The provider; it needs neither a cache nor threads."""
+    """Return the provider. It needs neither a cache nor threads."""
     del cache_dir, threads
     return FakeProvider()
 
 
 class FakeProvider:
-    """Texts that share words are near each other. A word weighs 1, each of its trigrams half."""
+    """Gives similar vectors to texts that share words. A word weighs 1, each of its trigrams half."""
 
     spec = SPEC
 
@@ -64,15 +64,15 @@ class FakeProvider:
         return utf8_size(text)
 
     def hint_batch_size(self, chunks: int) -> None:
-        """Nothing is heavy here."""
+        """Do nothing: every batch size costs the same."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
 
 @lru_cache(maxsize=65_536)
 def _slots(word: str) -> tuple[tuple[int, float], ...]:
-    """The word's slots with their signed weights: its own first, then those of the trigrams of `^word$`."""
+    """Return the word's slots with their signed weights: its own slot first, then those of the trigrams of `^word$`."""
     framed = f"^{word}$"
     keys = [("w:" + word, 1.0), *(("g:" + framed[i : i + 3], 0.5) for i in range(len(framed) - 2))]
     return tuple(_slot(key, weight) for key, weight in keys)

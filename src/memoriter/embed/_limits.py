@@ -1,4 +1,4 @@
-"""How much text fits: into a request, into a model. Pure."""
+"""Size limits of models and requests. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _DEFAULT_LIMIT = 8192
-# Tokens that a model reads at most, as its vendor states; an empty model name stands for the vendor's other models.
+# Maximum input tokens of each model, from its vendor. An empty model name stands for the vendor's other models.
 _LIMITS = {
     ("bundled", ""): 512,
     ("gemini", ""): 2048,
@@ -23,18 +23,21 @@ _LIMITS = {
 
 
 def max_input_tokens(provider: str, model: str) -> int:
-    """The longest input of a model, in tokens; 8,192 where nothing is known. Case does not matter."""
+    """Return the maximum input of a model, in tokens; 8,192 for an unknown model. Names are case-insensitive."""
     provider, model = provider.lower(), model.lower()
     return _LIMITS.get((provider, model)) or _LIMITS.get((provider, ""), _DEFAULT_LIMIT)
 
 
 def utf8_size(text: str) -> int:
-    """Bytes of the text as UTF-8: no tokenizer makes more tokens than that. A lone surrogate counts three."""
+    """Return the bytes of the text as UTF-8, which no tokenizer exceeds in tokens. A lone surrogate counts as three."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def group_by_budget(sizes: Sequence[int], budget: int) -> list[list[int]]:
-    """Positions in order, in groups whose sizes add up to the budget at most; one that is larger stands alone."""
+    """Group positions in order, so that the sizes of each group sum to at most the budget.
+
+    A size above the budget gets a group of its own.
+    """
     groups: list[list[int]] = []
     used = 0
     for position, size in enumerate(sizes):
@@ -48,25 +51,25 @@ def group_by_budget(sizes: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def split_within(text: str, limit: int, *, size: Callable[[str], int] = utf8_size) -> Iterator[str]:
-    """The text cut into consecutive parts of at most `limit`, each as long as it can be.
+    """Split the text into consecutive parts of at most `limit`, each as long as possible.
 
-    Nothing is lost: a character that is larger than the limit by itself stands alone. A limit below 1 means none.
-    `size` must not shrink when text is added.
+    No character is lost: one that exceeds the limit becomes a part of its own. A limit below 1 means no limit. `size`
+    must not shrink when text is added.
     """
     if limit < 1 or size(text) <= limit:
         yield text
         return
     start = 0
     while start < len(text):
-        end = start + _fitting(text, start, limit, size)
+        end = start + _fitting_length(text, start, limit, size)
         yield text[start:end]
         start = end
 
 
-def _fitting(text: str, start: int, limit: int, size: Callable[[str], int]) -> int:
-    """How many characters from `start` fit, at least one.
+def _fitting_length(text: str, start: int, limit: int, size: Callable[[str], int]) -> int:
+    """Return how many characters from `start` fit, at least one.
 
-    Doubles before it halves, so that the cost depends on the part and not on the whole text.
+    The search doubles before it halves, so that the cost depends on the part and not on the whole text.
     """
     longest = len(text) - start
     high = min(max(limit, 1), longest)

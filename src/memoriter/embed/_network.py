@@ -1,7 +1,7 @@
-"""HTTP connections on which every operation ends in time and no answer is larger than allowed.
+"""HTTP connections with a time limit for the whole exchange and a size limit for responses.
 
-The timeouts of httpx2 hold for one operation: a server that sends a byte now and then never exceeds them. Here each
-operation gets the time that is left for the whole exchange instead, from the lookup of the name to the last byte.
+The timeouts of httpx2 apply to one operation, so a server that sends a byte now and then never exceeds them. Here each
+operation gets the time left for the whole exchange, from the name lookup to the last byte.
 """
 
 from __future__ import annotations
@@ -34,63 +34,69 @@ BROKEN = (
     OSError,
 )
 UNUSABLE = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpcore2.UnsupportedProtocol, ValueError)
-"""The address, not the server, is at fault."""
+"""Errors caused by the address, not by the server."""
 _PIECE = 64 << 10
 _KEEP_SECONDS = 5.0
-"""How long an idle connection is kept."""
+"""Seconds that an idle connection is kept."""
 
 
-class TooMuch(Exception):
+class ResponseTooLarge(Exception):
     """The server has sent more bytes than the exchange allows."""
 
 
 class ExchangeLimits(threading.local):
-    """What the exchange of this thread may still use."""
+    """The time and bytes that the current thread's exchange may still use."""
 
     def __init__(self) -> None:
-        self._left: Callable[[], float] = lambda: inf
-        self._bytes = inf
+        self._time_left: Callable[[], float] = lambda: inf
+        self._bytes_left = inf
 
     @contextmanager
-    def of(self, left: Callable[[], float], *, most_bytes: float = inf) -> Generator[None]:
-        """Let all connections of this thread end in time.
+    def enforce(self, time_left: Callable[[], float], *, most_bytes: float = inf) -> Generator[None]:
+        """Apply limits to all connections of this thread.
 
         Args:
-            left: returns the seconds that are left.
-            most_bytes: of everything that is received: headers, framing and body, still compressed.
+            time_left: returns the seconds left.
+            most_bytes: maximum bytes received in total: headers, framing and body, before decompression.
         """
-        before = self._left, self._bytes
-        self._left, self._bytes = left, most_bytes
+        previous = self._time_left, self._bytes_left
+        self._time_left, self._bytes_left = time_left, most_bytes
         try:
             yield
         finally:
-            self._left, self._bytes = before
+            self._time_left, self._bytes_left = previous
 
     def seconds(self, timeout: float | None = None) -> float | None:
-        """Return how long the next operation may take, None for any time. Raises TimeoutError when nothing is left."""
-        left = self._left()
-        if left <= 0:
+        """Return the seconds that the next operation may take, or None for no limit.
+
+        Raises:
+            TimeoutError: no time is left.
+        """
+        time_left = self._time_left()
+        if time_left <= 0:
             raise TimeoutError("the time for the whole exchange is over")
-        least = left if timeout is None else min(left, timeout)
-        return None if least == inf else least
+        limit = time_left if timeout is None else min(time_left, timeout)
+        return None if limit == inf else limit
 
     def allow(self, count: int) -> None:
-        """Let so many more bytes be received."""
-        self._bytes += count
+        """Allow `count` more bytes to be received."""
+        self._bytes_left += count
 
     def take(self, count: int) -> None:
-        """Count bytes that were received. Raises TooMuch."""
-        self._bytes -= count
-        if self._bytes < 0:
-            raise TooMuch
+        """Count received bytes. Raises ResponseTooLarge if there are more than allowed."""
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise ResponseTooLarge
 
 
 def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Client:
-    """Return a client within limits, which follows no redirect and reads no variable of the environment but for TLS.
+    """Return a client that obeys the limits.
+
+    It does not follow redirects. Of the environment it reads only the variables for TLS.
 
     Raises:
-        ImportError: the proxy is of a kind that needs a package which is not installed.
-        ValueError: the address of the proxy is none.
+        ImportError: the proxy needs a package that is not installed.
+        ValueError: the address of the proxy is invalid.
     """
     return httpx2.Client(
         transport=_Transport(limits, proxy),
@@ -102,17 +108,17 @@ def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Cl
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for an address, if it does."""
+    """Return the proxy that the environment names for an address, or None."""
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None
-    named = getproxies()
-    address = named.get(parts.scheme) or named.get("all")
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all")
     return address if not address or "://" in address else f"http://{address}"
 
 
 class _Transport(httpx2.BaseTransport):
-    """A pool of connections whose operations are within limits."""
+    """A connection pool whose operations obey the limits."""
 
     def __init__(self, limits: ExchangeLimits, proxy: str | None) -> None:
         self._pool = httpcore2.ConnectionPool(
@@ -124,7 +130,7 @@ class _Transport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         url = request.url
-        answer = self._pool.handle_request(
+        response = self._pool.handle_request(
             httpcore2.Request(
                 method=request.method,
                 url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
@@ -133,22 +139,22 @@ class _Transport(httpx2.BaseTransport):
                 extensions=request.extensions,
             )
         )
-        content = _Content(cast("Iterable[bytes]", answer.stream))
-        extensions = cast("dict[str, Any]", answer.extensions)  # pyright: ignore[reportUnknownMemberType]
-        return httpx2.Response(answer.status, headers=answer.headers, stream=content, extensions=extensions)
+        content = _Content(cast("Iterable[bytes]", response.stream))
+        extensions = cast("dict[str, Any]", response.extensions)  # pyright: ignore[reportUnknownMemberType]
+        return httpx2.Response(response.status, headers=response.headers, stream=content, extensions=extensions)
 
     def close(self) -> None:
         self._pool.close()
 
 
 def _proxy(address: str) -> httpcore2.Proxy:
-    named = httpx2.Proxy(address)
-    if named.url.scheme.startswith("socks") and find_spec("socksio") is None:
+    proxy = httpx2.Proxy(address)
+    if proxy.url.scheme.startswith("socks") and find_spec("socksio") is None:
         raise ImportError("a SOCKS proxy needs the package socksio")
     url = httpcore2.URL(
-        scheme=named.url.raw_scheme, host=named.url.raw_host, port=named.url.port, target=named.url.raw_path
+        scheme=proxy.url.raw_scheme, host=proxy.url.raw_host, port=proxy.url.port, target=proxy.url.raw_path
     )
-    return httpcore2.Proxy(url, auth=named.raw_auth, headers=named.headers.raw)
+    return httpcore2.Proxy(url, auth=proxy.raw_auth, headers=proxy.headers.raw)
 
 
 class _Content(httpx2.SyncByteStream):
@@ -165,7 +171,7 @@ class _Content(httpx2.SyncByteStream):
 
 
 class _Backend:
-    """Opens connections; see `httpcore2.NetworkBackend`."""
+    """Opens connections; implements `httpcore2.NetworkBackend`."""
 
     def __init__(self, limits: ExchangeLimits) -> None:
         self._limits = limits
@@ -179,19 +185,19 @@ class _Backend:
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> _Stream:
-        """Try each address of the host, each with an equal part of the time that is left."""
+        """Try each address of the host, each with an equal share of the time left."""
         addresses = _addresses(host, port, self._limits.seconds(timeout))
-        failed: Exception = httpcore2.ConnectError(f"{host} has no address")
+        last_error: Exception = httpcore2.ConnectError(f"{host} has no address")
         for number, address in enumerate(addresses):
-            left = self._limits.seconds(timeout)
-            share = None if left is None else left / (len(addresses) - number)
+            time_left = self._limits.seconds(timeout)
+            share = None if time_left is None else time_left / (len(addresses) - number)
             try:
                 stream = self._inner.connect_tcp(address, port, share, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
-                failed = error
+                last_error = error
             else:
                 return _Stream(stream, self._limits)
-        raise failed
+        raise last_error
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
@@ -204,7 +210,7 @@ class _Backend:
 
 
 class _Stream:
-    """One connection; see `httpcore2.NetworkStream`."""
+    """One connection; implements `httpcore2.NetworkStream`."""
 
     def __init__(self, inner: httpcore2.NetworkStream, limits: ExchangeLimits) -> None:
         self._inner = inner
@@ -222,7 +228,7 @@ class _Stream:
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> _Stream:
-        # Python counts the time of a handshake as a whole.
+        # Python applies this timeout to the whole handshake.
         inner = self._inner.start_tls(ssl_context, server_hostname, self._limits.seconds(timeout))
         return _Stream(inner, self._limits)
 
@@ -234,7 +240,7 @@ class _Stream:
 
 
 class _Lookup(threading.Thread):
-    """The lookup of one name. The system offers no way to end one early, so it may outlive whoever waits for it."""
+    """The lookup of one name. The system cannot end a lookup early, so the thread may outlive its callers."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(name="memoriter-lookup", daemon=True)
@@ -244,28 +250,28 @@ class _Lookup(threading.Thread):
 
     def run(self) -> None:
         try:
-            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-            self.addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+            entries = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            self.addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         except (OSError, UnicodeError) as error:
             self.error = error
 
 
 _lookups: dict[tuple[str, int], _Lookup] = {}
-_turn = threading.Lock()
+_lookups_lock = threading.Lock()
 
 
 def _addresses(host: str, port: int, seconds: float | None) -> list[str]:
-    """Look a name up within some seconds. One thread serves all who wait for the same name.
+    """Return the addresses of a host within some seconds. One thread serves all callers that wait for the same name.
 
     Raises:
-        httpcore2.ConnectError: there is no such host.
-        httpcore2.ConnectTimeout: the lookup is not done yet.
+        httpcore2.ConnectError: the host does not exist.
+        httpcore2.ConnectTimeout: the lookup did not finish in time.
     """
     try:
         return [str(ip_address(host))]
     except ValueError:
         pass
-    with _turn:
+    with _lookups_lock:
         lookup = _lookups.get((host, port))
         if lookup is None or not lookup.is_alive():
             lookup = _lookups[host, port] = _Lookup(host, port)
@@ -273,7 +279,7 @@ def _addresses(host: str, port: int, seconds: float | None) -> list[str]:
     lookup.join(seconds)
     if lookup.is_alive():
         raise httpcore2.ConnectTimeout(f"the name {host!r} could not be looked up in time")
-    with _turn:
+    with _lookups_lock:
         if _lookups.get((host, port)) is lookup:
             del _lookups[host, port]
     if lookup.error is not None:

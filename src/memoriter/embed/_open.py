@@ -1,4 +1,4 @@
-"""A choice, opened: the one place that knows how each kind of provider begins."""
+"""Open the chosen provider. This is the only place that knows how each kind of provider is created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class KeyValueStore(Protocol):
-    """Where a service's provider keeps what the next process must know."""
+    """Storage for what a remote provider must remember between processes."""
 
     def get(self, name: str) -> str | None: ...
     def set(self, name: str, value: str) -> None: ...
@@ -34,7 +34,7 @@ class KeyValueStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderContext:
-    """What providers need of the world."""
+    """The clocks, storage and callbacks that providers need."""
 
     wall: Callable[[], float]
     """Seconds since 1970."""
@@ -44,16 +44,16 @@ class ProviderContext:
     """A number in 0..1."""
     store: KeyValueStore
     left: Callable[[], float] | None = None
-    """Seconds that whoever asks now will wait."""
+    """Returns the seconds that the current caller will still wait."""
     downloading: Callable[[int, int | None], None] | None = None
-    """Bytes of a model that are here, and of all of it where that is known."""
+    """Called with the bytes of a model received so far and the total, if known."""
 
 
 def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderContext) -> ModelSpec | None:
-    """The model of a choice, if it can be known without asking or loading anything.
+    """Return the model of a choice, or None if finding out needs a request or a loaded model.
 
     Raises:
-        EmbeddingError: the provider cannot be used; the message says why.
+        EmbeddingError: the provider cannot be used; the message gives the reason.
     """
     match choice.kind:
         case "none":
@@ -67,20 +67,20 @@ def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderCo
 
             return onnx_spec(Path(settings.local_model), cache_dir=settings.cache_dir)
         case "remote":
-            provider = _remote(choice, outside, None)
+            provider = _create_remote(choice, outside, None)
             return provider.spec if provider.settings.dimensions or provider.known else None
 
 
 def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | None:
-    """Why a service is not asked for a while; None where it would be. Nothing is sent."""
-    return _remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
+    """Return why no request to the service is allowed for now, or None if one is. This sends nothing."""
+    return _create_remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
 
 
 def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
     from memoriter.embed.local._gguf import gguf_spec
-    from memoriter.embed.local._local_model import file_at_hand
+    from memoriter.embed.local._local_model import local_file
 
-    file = file_at_hand(settings.local_model, settings.downloads)
+    file = local_file(settings.local_model, settings.downloads)
     return gguf_spec(file, cache_dir=settings.cache_dir) if file else None
 
 
@@ -92,13 +92,14 @@ def open_choice(
     *,
     anew: bool = False,
 ) -> EmbeddingProvider:
-    """The provider, ready to embed; a service whose model nobody knows is asked once, a model of the hub downloaded.
+    """Return the provider, ready to embed.
 
-    `anew`: what the service has told of its model before does not count.
+    A service with an unknown model gets one request; a model of the hub is downloaded. `anew` ignores what is stored
+    about a service's model.
 
     Raises:
-        EmbeddingError: it cannot be used now; the message says why, the remedy what to do.
-        ConfigError: what is said of it does not fit.
+        EmbeddingError: the provider cannot be used now; the message gives the reason, the remedy the next step.
+        ConfigError: the settings do not fit together.
     """
     match choice.kind:
         case "none":
@@ -123,9 +124,9 @@ def open_choice(
 
             return open_onnx(Path(settings.local_model), cache_dir=settings.cache_dir)
         case "remote":
-            provider = _remote(choice, outside, account, anew=anew)
+            provider = _create_remote(choice, outside, account, anew=anew)
             try:
-                _remember(provider, outside.store)
+                _store_model(provider, outside.store)
             except BaseException:
                 provider.close()
                 raise
@@ -139,7 +140,7 @@ def batch_of(
     rules: BatchRules,
     account: UsageRecorder | None = None,
 ) -> BatchRun | None:
-    """The batch interface of an opened provider; None where its service has none."""
+    """Return the batch interface of an opened provider, or None if its service has none."""
     from memoriter.embed.remote._batch_run import BatchRun, batch_vendors
     from memoriter.embed.remote._remote import RemoteProvider
 
@@ -150,7 +151,7 @@ def batch_of(
     )
 
 
-def _remote(
+def _create_remote(
     choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, anew: bool = False
 ) -> RemoteProvider:
     from memoriter.embed.remote._guard import owner_of
@@ -161,51 +162,51 @@ def _remote(
     http = HttpClient(
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
-    told = choice.remote if anew else _remembered(choice.remote, choice.endpoint, outside.store)
+    settings = choice.remote if anew else _with_stored_model(choice.remote, choice.endpoint, outside.store)
     owner = owner_of((choice.endpoint, *choice.remote.secrets))
-    keeper = _Breakers(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
-    return RemoteProvider(told, http, wall=outside.wall, breakers=keeper, account=account, left=outside.left)
+    breaker_store = _StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
+    return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account, left=outside.left)
 
 
-def _name(settings: RemoteSettings, endpoint: str) -> str:
+def _model_key(settings: RemoteSettings, endpoint: str) -> str:
     return f"model:{settings.vendor}:{endpoint}:{settings.model}"
 
 
-def _remembered(settings: RemoteSettings, endpoint: str, notebook: KeyValueStore) -> RemoteSettings:
-    """The settings with what the service has told of the model before."""
-    kept = notebook.get(_name(settings, endpoint))
+def _with_stored_model(settings: RemoteSettings, endpoint: str, store: KeyValueStore) -> RemoteSettings:
+    """Return the settings, completed with the stored properties of the model."""
+    text = store.get(_model_key(settings, endpoint))
     try:
-        told: Any = json.loads(kept) if kept else {}
-        dimensions, (mean, deviation) = int(told["dimensions"]), told["background"]
+        stored: Any = json.loads(text) if text else {}
+        dimensions, (mean, deviation) = int(stored["dimensions"]), stored["background"]
         return replace(settings, dimensions=dimensions, background=(float(mean), float(deviation)))
     except (ValueError, TypeError, KeyError):
         return settings
 
 
-def _remember(provider: RemoteProvider, notebook: KeyValueStore) -> None:
-    """Ask a model that nobody knows for its dimensions, and keep them: the next process asks nothing."""
+def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
+    """Probe an unknown model and store its properties, so that the next process sends no request."""
     if provider.settings.dimensions or provider.known:
         return
-    told, asked = provider.resolve(), provider.asked
-    notebook.set(
-        _name(asked, provider.spec.endpoint),
-        json.dumps({"dimensions": told.dimensions, "background": told.background}),
+    spec, settings = provider.resolve(), provider.asked
+    store.set(
+        _model_key(settings, provider.spec.endpoint),
+        json.dumps({"dimensions": spec.dimensions, "background": spec.background}),
     )
 
 
-class _Breakers:
-    """A breaker, kept in a notebook."""
+class _StoredBreaker:
+    """Stores a circuit breaker in a `KeyValueStore`."""
 
-    def __init__(self, name: str, notebook: KeyValueStore) -> None:
-        self._name, self._notebook = name, notebook
+    def __init__(self, name: str, store: KeyValueStore) -> None:
+        self._name, self._store = name, store
 
     def load(self) -> BreakerState:
         from memoriter.embed.remote._breaker import BreakerState
 
-        return BreakerState.from_json(self._notebook.get(self._name) or "")
+        return BreakerState.from_json(self._store.get(self._name) or "")
 
     def save(self, breaker: BreakerState) -> None:
-        self._notebook.set(self._name, breaker.to_json())
+        self._store.set(self._name, breaker.to_json())
 
     def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        return self._notebook.swap(self._name, old.to_json(), new.to_json())
+        return self._store.swap(self._name, old.to_json(), new.to_json())

@@ -1,4 +1,4 @@
-"""What every source of vectors promises."""
+"""The Protocol that every provider of vectors implements."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ class EmbeddingProvider(Protocol):
     def spec(self) -> ModelSpec: ...
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
-        """Vectors of shape (texts, dimensions), rows of unit length, in the order of the texts.
+        """Return vectors of shape (texts, dimensions), with rows of unit length, in the order of the texts.
 
-        A text over the model's limit is cut at the limit or refused; `embed_in_batches` deals with both.
+        A text over the model's limit is cut at the limit or rejected; `embed_in_batches` handles both.
 
         Raises:
-            EmbeddingError: `InputTooLarge` or `InputRejected` when a text is at fault, another when none is.
+            EmbeddingError: `InputTooLarge` or `InputRejected` if a text is the cause, another error if none is.
         """
         ...
 
     def count_tokens(self, text: str) -> int:
-        """About how many tokens the model would read: exact near the limit, cheap elsewhere."""
+        """Return about how many tokens the model would read: exact near the limit, cheap elsewhere."""
         ...
 
     def hint_batch_size(self, chunks: int) -> None:
-        """Hear that so many documents wait, so that a heavier engine may pay; 0 says that the work is done."""
+        """Announce `chunks` documents, so that a faster engine may start; 0 announces the end of the work."""
         ...
 
     def close(self) -> None:
-        """Let go of the model. Closing twice is harmless."""
+        """Release the model. Closing twice is harmless."""
         ...
 
 
@@ -47,5 +47,5 @@ class SendsTexts(Protocol):
     """A provider that sends texts out of this process."""
 
     def outgoing(self, text: str) -> str:
-        """Return what of a text may be sent: all but its secrets. The same object if it has none."""
+        """Return the text without its secrets. If it has none, return the same object."""
         ...

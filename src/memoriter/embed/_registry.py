@@ -1,4 +1,4 @@
-"""The providers there are: one row each."""
+"""The table of built-in providers."""
 
 from __future__ import annotations
 
@@ -30,33 +30,36 @@ _PROVIDERS = {
 
 
 def provider_names() -> tuple[str, ...]:
-    """Every name that `open_provider` knows, in alphabetical order."""
+    """Return the names that `open_provider` accepts, in alphabetical order."""
     return tuple(sorted(_PROVIDERS))
 
 
 def spec_of(name: str) -> ModelSpec:
-    """The model that a provider uses, without loading it.
+    """Return the model of a provider, without loading it.
 
     Raises:
-        ConfigError: there is no such provider.
+        ConfigError: the provider does not exist.
     """
     return _row(name).spec
 
 
 def open_provider(name: str, *, cache_dir: Path, threads: int | None = None) -> EmbeddingProvider:
-    """The provider, ready to embed; a model is loaded at its first use.
+    """Return the provider, ready to embed. Its model is loaded at the first use.
 
-    `cache_dir` may not exist yet; all in it can be deleted. `threads` is the most to use, by default as many as cores.
+    Args:
+        name: one of `provider_names()`.
+        cache_dir: may not exist yet; everything in it can be deleted.
+        threads: the maximum to use; by default one per core, up to 8.
 
     Raises:
-        ConfigError: there is no such provider.
-        ProviderUnavailable: it cannot run here; the message says why, the remedy what to do.
+        ConfigError: the provider does not exist.
+        ProviderUnavailable: it cannot run here; the message gives the reason, the remedy the next step.
     """
     return _row(name).open(cache_dir, threads)
 
 
 def _row(name: str) -> _Row:
     if name not in _PROVIDERS:
-        known = ", ".join(provider_names())
-        raise ConfigError(f"there is no embedding provider {name!r}", remedy=f"choose one of: {known}")
+        names = ", ".join(provider_names())
+        raise ConfigError(f"there is no embedding provider {name!r}", remedy=f"choose one of: {names}")
     return _PROVIDERS[name]

@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SHORTEST = 1e-10
-"""A vector shorter than this has no direction worth keeping."""
+"""Shorter vectors count as zero: they have no meaningful direction."""
 _LARGE = 1e100
 
 
 def normalise(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Rows brought to unit length (L2), and which rows were usable: finite and not zero. The others become zeros."""
+    """Return the rows at unit length (L2), and which rows are usable: finite and not zero. Others become zeros."""
     import numpy as np
 
     wide = np.array(vectors, dtype=np.float64)
     finite: NDArray[np.bool_] = np.all(np.isfinite(wide), axis=1)
     wide[~finite] = 0.0
-    # The squares of very large numbers are infinite; a row that has some is brought within -1..1 first.
+    # Squares of very large numbers overflow, so rows with such numbers are scaled to -1..1 first.
     peaks = np.abs(wide).max(axis=1, initial=0.0)
     wide /= np.where(peaks > _LARGE, peaks, 1.0)[:, None]
     lengths = np.linalg.norm(wide, axis=1)
@@ -29,10 +29,10 @@ def normalise(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArr
 
 
 def cosine(left: NDArray[np.floating], right: NDArray[np.floating]) -> float:
-    """The cosine of the angle between two vectors of one length, -1..1; 0 when either is zero.
+    """Return the cosine of the angle between two vectors of the same length, -1..1; 0 if either is zero.
 
     Raises:
-        ValueError: the lengths differ, so the two are not of one set.
+        ValueError: the lengths differ.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""The model that comes with memoriter; its engines are opened by the registry."""
+"""The model that comes with memoriter."""
 
 from memoriter.embed.bundled._bundled import SPEC, open_bundled
 

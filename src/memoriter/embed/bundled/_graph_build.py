@@ -1,9 +1,9 @@
-"""The bundled model's transformer as an ONNX graph, re-packed from the weight file.
+"""Build the bundled model's transformer as an ONNX graph from the weight file.
 
-The graph reads embedded tokens `tokens` (1, n, hidden) and gives `states` (1, n, hidden). What was chosen, measured
-on x86 with 182 tokens a text: one text a run, not padded batches (as fast, and no vector depends on others);
-weights as 8 bits in blocks of 64 instead of 4 bits in blocks of 32 (26 % faster, cosine with the C engine still .9997);
-addition and `LayerNormalization` apart instead of `SkipLayerNormalization` (10 % faster).
+The graph reads embedded tokens `tokens` (1, n, hidden) and returns `states` (1, n, hidden). The design was measured on
+x86 with 182 tokens per text. It runs one text at a time rather than padded batches (as fast, and no vector depends on
+others); it stores weights as 8 bits in blocks of 64 instead of 4 bits in blocks of 32 (26 % faster, cosine with the C
+engine still .9997); it uses addition and `LayerNormalization` instead of `SkipLayerNormalization` (10 % faster).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INT8_ARITHMETIC = 4
 
 
 def build_graph(weights: WeightFile) -> bytes:
-    """The serialised model (21 MB); takes about a second and the `onnx` package."""
+    """Return the serialised model (21 MB). This takes about a second and needs the `onnx` package."""
     import onnx
     from onnx import helper
 
@@ -35,14 +35,14 @@ def build_graph(weights: WeightFile) -> bytes:
     ends = [
         helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, "n", hidden]) for name in ("tokens", "states")
     ]
-    whole = helper.make_graph(graph.nodes, "e5", ends[:1], ends[1:], graph.constants)
+    onnx_graph = helper.make_graph(graph.nodes, "e5", ends[:1], ends[1:], graph.constants)
     versions = [helper.make_opsetid("", 20), helper.make_opsetid(_MICROSOFT, 1)]
-    model = helper.make_model(whole, opset_imports=versions, ir_version=9)
+    model = helper.make_model(onnx_graph, opset_imports=versions, ir_version=9)
     return model.SerializeToString(deterministic=True)
 
 
 class _Graph:
-    """Nodes and constants as they come; each method adds a part and names its output."""
+    """Collects nodes and constants; each method adds a part and returns the name of its output."""
 
     def __init__(self, weights: WeightFile) -> None:
         self._weights = weights
@@ -51,8 +51,8 @@ class _Graph:
 
     def transformer(self) -> None:
         state = self._layer_norm("tokens", "emb.ln", "embedded")
-        for number in range(self._weights.shape.layers):
-            state = self._layer(state, f"l{number}")
+        for index in range(self._weights.shape.layers):
+            state = self._layer(state, f"l{index}")
         self._node("Identity", [state], "states")
 
     def _layer(self, state: str, layer: str) -> str:
@@ -72,14 +72,14 @@ class _Graph:
         heads = self._weights.shape.heads
         return self._node("MultiHeadAttention", [*parts, bias], f"{layer}.context", domain=_MICROSOFT, num_heads=heads)
 
-    def _residual(self, state: str, matrix: str, before: str, norm: str) -> str:
-        """LayerNorm(matrix · state + bias + before)."""
+    def _residual(self, state: str, matrix: str, residual: str, norm: str) -> str:
+        """Return LayerNorm(matrix · state + bias + residual)."""
         columns = self._weights.shape.inner if matrix.endswith("fo") else self._weights.shape.hidden
-        moved = self._product(state, [f"{matrix}.w"], columns)
+        output = self._product(state, [f"{matrix}.w"], columns)
         bias = self._constant(f"{matrix}.b", self._weights.floats(f"{matrix}.b"))
-        moved = self._node("Add", [moved, bias], f"{matrix}.biased")
-        moved = self._node("Add", [moved, before], f"{matrix}.sum")
-        return self._layer_norm(moved, norm, f"{norm}.out")
+        output = self._node("Add", [output, bias], f"{matrix}.biased")
+        output = self._node("Add", [output, residual], f"{matrix}.sum")
+        return self._layer_norm(output, norm, f"{norm}.out")
 
     def _layer_norm(self, state: str, norm: str, output: str) -> str:
         scale, shift = (self._constant(f"{norm}.{part}", self._weights.floats(f"{norm}.{part}")) for part in "wb")
@@ -88,7 +88,7 @@ class _Graph:
         )
 
     def _product(self, state: str, matrices: list[str], columns: int) -> str:
-        """The state times one or more matrices stacked."""
+        """Multiply the state by one matrix, or by several stacked ones."""
         rows = np.concatenate([unpack(self._weights.blocks(name, columns)) for name in matrices])
         name = matrices[0]
         values, scales = _eight_bit(rows)
@@ -119,7 +119,10 @@ class _Graph:
 
 
 def _eight_bit(rows: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The matrix as `MatMulNBits` wants it: (rows, blocks, 64) bytes offset by 128, and a scale for each block."""
+    """Return the matrix in the format of `MatMulNBits`.
+
+    That is bytes of shape (rows, blocks, 64) offset by 128, and a scale for each block.
+    """
     blocks = rows.reshape(len(rows), -1, _EIGHT_BIT_BLOCK)
     scales = np.abs(blocks).max(axis=-1) / 127
     scales[scales == 0] = 1

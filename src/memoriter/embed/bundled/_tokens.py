@@ -1,6 +1,6 @@
-"""The bundled model's tokenizer, rebuilt from the vocabulary in the weight file for the bulk engine.
+"""The bundled model's tokenizer for the bulk engine, rebuilt from the vocabulary in the weight file.
 
-SentencePiece rather than `tokenizers`: the same ids seven times faster, in 50 MB instead of 280.
+It uses SentencePiece rather than `tokenizers`: the same ids seven times faster, in 50 MB instead of 280.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ _START, _PADDING, _END, _UNKNOWN = 0, 1, 2, 3
 
 
 def tokenizer_model(weights: WeightFile) -> bytes:
-    """The vocabulary as a serialised SentencePiece unigram model. It normalises nothing: its texts must be clean."""
+    """Return the vocabulary as a serialised SentencePiece unigram model. It does not normalise: texts must be clean."""
     from sentencepiece import sentencepiece_model_pb2
 
     protobuf = cast("Any", sentencepiece_model_pb2)
     model = protobuf.ModelProto()
     pieces, scores = weights.vocabulary()
-    for number, (piece, score) in enumerate(zip(pieces, scores.tolist(), strict=True)):
-        # `<s>` and `</s>` are ordinary here, because the C engine finds them in a text, too.
+    for token_id, (piece, score) in enumerate(zip(pieces, scores.tolist(), strict=True)):
+        # `<s>` and `</s>` are normal pieces, because the C engine also finds them in a text.
         kind = (
             protobuf.ModelProto.SentencePiece.UNKNOWN
-            if number == _UNKNOWN
+            if token_id == _UNKNOWN
             else protobuf.ModelProto.SentencePiece.NORMAL
         )
         model.pieces.add(piece=piece, score=score, type=kind)
@@ -41,7 +41,7 @@ def tokenizer_model(weights: WeightFile) -> bytes:
 
 
 class Tokenizer:
-    """Clean text to the ids that the C engine would feed to the model. Threads may share it."""
+    """Converts clean text to the same ids as the C engine. Threads may share it."""
 
     def __init__(self, model: bytes) -> None:
         from sentencepiece import SentencePieceProcessor
@@ -49,17 +49,19 @@ class Tokenizer:
         self._processor = cast("Any", SentencePieceProcessor)(model_proto=model)
 
     def ids(self, text: str) -> list[int]:
-        """With the marks of start and end; not limited."""
+        """Return the ids with start and end markers, without a limit."""
         ids: list[int] = self._processor.encode(text)
-        return [_START, *(self._unmerged(text, ids) if _UNKNOWN in ids else ids), _END]
+        return [_START, *(self._split_unknown(text, ids) if _UNKNOWN in ids else ids), _END]
 
-    def _unmerged(self, text: str, ids: list[int]) -> list[int]:
-        """One unknown token for each unknown character, as in the C engine; SentencePiece makes one of a run."""
+    def _split_unknown(self, text: str, ids: list[int]) -> list[int]:
+        """Return one unknown token per unknown character, as the C engine does; SentencePiece merges them into one."""
         pieces: list[str] = self._processor.encode(text, out_type=str)
         return [
-            number for number, piece in zip(ids, pieces, strict=True) for _ in range(_unknown_length(number, piece))
+            token_id
+            for token_id, piece in zip(ids, pieces, strict=True)
+            for _ in range(_unknown_length(token_id, piece))
         ]
 
 
-def _unknown_length(number: int, piece: str) -> int:
-    return len(piece) if number == _UNKNOWN else 1
+def _unknown_length(token_id: int, piece: str) -> int:
+    return len(piece) if token_id == _UNKNOWN else 1

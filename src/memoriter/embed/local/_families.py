@@ -1,6 +1,7 @@
-"""What model files do not say of themselves: how each family wants its texts, and how it pools. Pure.
+"""What model files do not state: the prefixes and the pooling of each family of models. Pure.
 
-As the authors of the models state it. Without its prefixes a model still answers, only worse: nobody would notice.
+The source is the models' authors. Without its prefixes a model still returns vectors, but search results are worse,
+which is easy to miss.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ _INSTRUCTION = "Given a web search query, retrieve relevant passages that answer
 _SENTENCE = "Represent this sentence for searching relevant passages: {text}"
 _PLAIN = "{text}"
 _UNKNOWN_BACKGROUND = (0.3, 0.1)
-"""A guess, in the middle of what models do; a few dozen notes outweigh it."""
+"""A guess, typical of embedding models; a few dozen notes outweigh it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Models that are used in one way."""
+    """Models that are used in the same way."""
 
     name: str
     pattern: str
-    """What the words of the model's names, joined by `-`, must match; empty: only the architecture counts."""
+    """Pattern for the words of the model's names, joined by `-`. If it is empty, only the architecture counts."""
     architectures: frozenset[str] = frozenset()
-    """Architectures that are the family's alone."""
+    """Architectures of this family only."""
     query: str = _PLAIN
     document: str = _PLAIN
     pooling: str = "mean"
-    """Used where the file does not state one."""
+    """Used if the file does not state a pooling."""
     background: tuple[float, float] = _UNKNOWN_BACKGROUND
-    """Mean and standard deviation of the cosine of unrelated texts, until the notes themselves have shown it."""
+    """Mean and standard deviation of the cosine of unrelated texts, used until the notes themselves are measured."""
 
 
-# The first that matches counts: the particular stand before the general.
+# The first match counts, so specific families come before general ones.
 FAMILIES = (
     Family(
         "embeddinggemma",
@@ -56,7 +57,7 @@ FAMILIES = (
     ),
     Family("e5-mistral", "e5-mistral", query=f"Instruct: {_INSTRUCTION}\nQuery: {_PLAIN}", pooling="last"),
     Family("e5-instruct", "e5-.*instruct", query=f"Instruct: {_INSTRUCTION}\nQuery: {_PLAIN}"),
-    # multilingual-e5-small in 4 bits; the bundled model's file has the figures by language.
+    # Measured with multilingual-e5-small in 4 bits; bundled/_bundled.py has the figures by language.
     Family("e5", "e5", query="query: {text}", document="passage: {text}", background=(0.81, 0.025)),
     Family("bge-m3", "bge-m3", pooling="cls"),
     Family(
@@ -79,7 +80,7 @@ PLAIN = Family("plain", "")
 
 
 def family_of(architecture: str, *names: str) -> Family:
-    """The family of a model, by its architecture or else by the names it goes by; `PLAIN` where nothing matches."""
+    """Return the family of a model, by its architecture or else by its names; `PLAIN` if nothing matches."""
     words = "-".join(re.findall(r"[a-z0-9]+", " ".join(names).lower()))
     by_architecture = next((family for family in FAMILIES if architecture in family.architectures), None)
     return by_architecture or next(

@@ -1,4 +1,4 @@
-"""The provider `local`: a GGUF file of the user's, run by llama.cpp."""
+"""The provider `local`: a GGUF file, run by llama.cpp."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ _CHOOSE_ANOTHER = "choose an embedding model"
 
 
 def open_gguf(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
-    """The model in a GGUF file, ready to embed; llama.cpp loads it at the first use.
+    """Return the model of a GGUF file, ready to embed. llama.cpp loads it at the first use.
 
-    `cache_dir` may not exist yet; all in it can be deleted. `threads` is the most to use, by default as many as cores.
+    Args:
+        path: the GGUF file.
+        cache_dir: may not exist yet; everything in it can be deleted.
+        threads: the maximum to use; by default one per core, up to 8.
 
     Raises:
-        ProviderUnavailable: llama.cpp is not installed, or the file is not a whole embedding model.
+        ProviderUnavailable: llama.cpp is not installed, or the file is not a complete embedding model.
     """
     package = usable_package()
     spec = gguf_spec(path, cache_dir=cache_dir)
@@ -44,10 +47,10 @@ def open_gguf(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
 
 
 def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
-    """The model in a GGUF file, known without llama.cpp.
+    """Return the model of a GGUF file, without llama.cpp.
 
     Raises:
-        ProviderUnavailable: the file is not a whole embedding model.
+        ProviderUnavailable: the file is not a complete embedding model.
     """
     header = read_gguf(path)
     if not header.embedding_length:
@@ -58,19 +61,19 @@ def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
         raise ProviderUnavailable(f"the model ranks texts, it makes no vectors: {path}", remedy=_CHOOSE_ANOTHER)
     family = family_of(header.architecture, header.name, header.base_model, path.stem)
     pooling = header.pooling if header.pooling in _POOLINGS else family.pooling
-    # llama.cpp wants one place more where it reads a text piece by piece.
-    most = (header.context_length or _UNKNOWN_CONTEXT) - (pooling == "last")
+    # llama.cpp needs one more position when it reads a text piece by piece.
+    max_tokens = (header.context_length or _UNKNOWN_CONTEXT) - (pooling == "last")
     return ModelSpec(
         provider="local",
-        # Not the name of the file: renaming it must not cost all vectors.
+        # Not the file's name: renaming the file must not invalidate all vectors.
         model=header.name or header.architecture,
         dimensions=header.embedding_length,
         revision=revision_of([path], cache_dir),
         query_template=family.query,
         document_template=family.document,
         pooling=pooling,
-        # Unigram models were trained on NFKC, and not every file brings the table for it; others tell forms apart.
+        # Unigram models were trained on NFKC, and not every file contains its table; other models distinguish forms.
         normaliser="nfkc" if header.tokenizer == "t5" else "nfc",
-        max_tokens=min(most, MOST_TOKENS),
+        max_tokens=min(max_tokens, MOST_TOKENS),
         background=family.background,
     )

@@ -1,7 +1,7 @@
-"""What a GGUF file says about itself, read without llama.cpp: which model it holds, and whether the file is whole.
+"""Read the header of a GGUF file without llama.cpp: which model it holds, and whether the file is complete.
 
-All numbers are little-endian. The magic, a version and two counts; then keys with typed values; then one line for each
-tensor (name, shape, type, offset); then the tensors, from the next multiple of the alignment on.
+All numbers are little-endian. A file holds, in this order: the magic, a version and two counts; keys with typed values;
+one entry for each tensor (name, shape, type, offset); the tensors, from the next multiple of the alignment on.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _AGAIN = "download the file again"
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _LIST = 8, 9
-_DEEPEST = 4
-"""Lists within lists that are followed; no writer makes any."""
+_MAX_DEPTH = 4
+"""Maximum nesting of lists. No known writer nests lists at all."""
 _LONGEST_TEXT = 1 << 20
-"""Bytes of a value that is kept; what is longer (a chat template, a licence) is of no use here."""
+"""Bytes of a text that are kept. Longer texts (a chat template, a licence) are not needed here."""
 _MOST_DIMENSIONS = 8
 
-# Elements and bytes of one block of each type of tensor. A type that is not listed counts as one byte.
+# Elements and bytes of one block of each tensor type. An unlisted type counts as one byte.
 _BLOCKS = {
     0: (1, 4),
     1: (1, 2),
@@ -72,17 +72,17 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What is known of a model before it is loaded. Empty or 0 where the file does not say."""
+    """The properties of a model, known before it is loaded. Empty or 0 if the file does not state them."""
 
     architecture: str
     name: str
-    """What the model calls itself."""
+    """The model's own name."""
     base_model: str
-    """The other names in the file: of what it is based on, and what it was tuned for."""
+    """Further names in the file: the base model, and the purpose of the fine-tuning."""
     context_length: int
-    """Tokens that the model was trained to read."""
+    """Number of tokens in the model's training context."""
     embedding_length: int
-    """Dimensions of its vectors."""
+    """Dimensions of the vectors."""
     pooling: str
     """`none`, `mean`, `cls`, `last`, `rank`, or empty."""
     tokenizer: str
@@ -90,10 +90,10 @@ class GgufHeader:
 
 
 def read_gguf(file: Path) -> GgufHeader:
-    """The header of a GGUF file, after the file has been found whole.
+    """Return the header of a GGUF file, after checking that the file is complete.
 
     Raises:
-        ProviderUnavailable: the file cannot be read, is something else, or ends too early.
+        ProviderUnavailable: the file cannot be read, has another format, or is too short.
     """
     try:
         with file.open("rb") as stream:
@@ -109,26 +109,26 @@ def read_gguf(file: Path) -> GgufHeader:
 
 
 def parse_gguf(content: bytes | mmap.mmap, name: str) -> GgufHeader:
-    """The header of a whole file's content; `name` is for messages. Pure.
+    """Return the header of a file's content; `name` is used in messages. This function is pure.
 
     Raises:
-        ProviderUnavailable: the content is something else, or ends too early.
+        ProviderUnavailable: the content has another format, or is too short.
     """
     if content[:4] != _MAGIC:
         raise _not_gguf(bytes(content[:512]), name)
     try:
         return _Reader(content).header()
-    except _Broken as error:
-        remedy = "convert the model again" if isinstance(error, _Odd) else _AGAIN
+    except _Damaged as error:
+        remedy = "convert the model again" if isinstance(error, _Malformed) else _AGAIN
         raise ProviderUnavailable(f"the model file is damaged: {name}: {error}", remedy=remedy) from error
 
 
-class _Broken(Exception):
-    """The file ends too early."""
+class _Damaged(Exception):
+    """The file is too short."""
 
 
-class _Odd(_Broken):
-    """The file is not written as the format says."""
+class _Malformed(_Damaged):
+    """The file does not follow the format."""
 
 
 def _not_gguf(start: bytes, name: str) -> ProviderUnavailable:
@@ -149,17 +149,17 @@ def _not_gguf(start: bytes, name: str) -> ProviderUnavailable:
 
 
 class _Reader:
-    """Walks through the content; every step is checked against its end, so that no number in it is believed."""
+    """Reads the content from the start. Each step is checked against the end, so no number in the file is trusted."""
 
     def __init__(self, content: bytes | mmap.mmap) -> None:
         self._content = content
         self._size = len(content)
-        self._at = len(_MAGIC)
+        self._position = len(_MAGIC)
 
     def header(self) -> GgufHeader:
         version = self._number("I")
         if version not in _VERSIONS:
-            raise _Odd(f"version {version} of the format is not known")
+            raise _Malformed(f"version {version} of the format is not known")
         tensors, keys = self._number("Q"), self._number("Q")
         values: dict[str, Scalar] = {}
         for _ in range(keys):
@@ -167,11 +167,11 @@ class _Reader:
             value = self._value(self._number("I"), 0)
             if value is not None:
                 values[key] = value
-        if _whole(values, "split.count") > 1:
-            raise _Odd("the model is split into several files; join them with llama-gguf-split --merge")
-        end = self._end_of_tensors(tensors, _whole(values, "general.alignment") or 32)
+        if _integer(values, "split.count") > 1:
+            raise _Malformed("the model is split into several files; join them with llama-gguf-split --merge")
+        end = self._end_of_tensors(tensors, _integer(values, "general.alignment") or 32)
         if end > self._size:
-            raise _Broken(f"it has {self._size:,} bytes of at least {end:,}")
+            raise _Damaged(f"it has {self._size:,} bytes of at least {end:,}")
         return _header(values)
 
     def _end_of_tensors(self, tensors: int, alignment: int) -> int:
@@ -180,79 +180,79 @@ class _Reader:
             self._text()
             dimensions = self._number("I")
             if dimensions > _MOST_DIMENSIONS:
-                raise _Odd(f"a tensor of {dimensions} dimensions")
+                raise _Malformed(f"a tensor of {dimensions} dimensions")
             elements = 1
             for _ in range(dimensions):
                 elements *= self._number("Q")
             block, size = _BLOCKS.get(self._number("I"), (max(elements, 1), 1))
             end = max(end, self._number("Q") + elements // block * size)
-        start = -(-self._at // alignment) * alignment
-        return start + end if tensors else self._at
+        start = -(-self._position // alignment) * alignment
+        return start + end if tensors else self._position
 
     def _value(self, kind: int, depth: int) -> Scalar | None:
-        """The next value; None for what is only passed over."""
+        """Return the next value, or None for a list, which is skipped."""
         if kind == _TEXT:
             return self._text()
         if kind == _LIST:
-            return self._pass_list(depth)
+            return self._skip_list(depth)
         return self._number(_scalar(kind))
 
-    def _pass_list(self, depth: int) -> None:
+    def _skip_list(self, depth: int) -> None:
         kind, count = self._number("I"), self._number("Q")
         if kind in {_TEXT, _LIST}:
-            if depth == _DEEPEST:
-                raise _Odd("lists within lists within lists")
+            if depth == _MAX_DEPTH:
+                raise _Malformed("lists within lists within lists")
             for _ in range(count):
                 if kind == _TEXT:
                     self._skip(self._number("Q"))
                 else:
-                    self._pass_list(depth + 1)
+                    self._skip_list(depth + 1)
         else:
             self._skip(count * struct.calcsize(_scalar(kind)))
 
     def _text(self) -> str:
         length = self._number("Q")
-        start = self._at
+        start = self._position
         self._skip(length)
         return self._content[start : start + min(length, _LONGEST_TEXT)].decode("utf-8", "replace")
 
     def _number(self, form: str) -> int:
-        start = self._at
+        start = self._position
         self._skip(struct.calcsize(form))
         return cast("int", struct.unpack_from("<" + form, self._content, start)[0])
 
     def _skip(self, length: int) -> None:
-        if length > self._size - self._at:
-            raise _Broken("it ends in the middle of its header")
-        self._at += length
+        if length > self._size - self._position:
+            raise _Damaged("it ends in the middle of its header")
+        self._position += length
 
 
 def _scalar(kind: int) -> str:
     if kind not in _SCALARS:
-        raise _Odd(f"a value of the unknown type {kind}")
+        raise _Malformed(f"a value of the unknown type {kind}")
     return _SCALARS[kind]
 
 
 def _header(values: dict[str, Scalar]) -> GgufHeader:
-    architecture = _word(values, "general.architecture")
-    stated = _whole(values, f"{architecture}.pooling_type", -1)
+    architecture = _string(values, "general.architecture")
+    pooling = _integer(values, f"{architecture}.pooling_type", -1)
     return GgufHeader(
         architecture=architecture,
-        name=_word(values, "general.name"),
-        base_model=" ".join(_word(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
-        context_length=_whole(values, f"{architecture}.context_length"),
-        embedding_length=_whole(values, f"{architecture}.embedding_length_out")
-        or _whole(values, f"{architecture}.embedding_length"),
-        pooling=_POOLINGS.get(stated, ""),
-        tokenizer=_word(values, "tokenizer.ggml.model"),
+        name=_string(values, "general.name"),
+        base_model=" ".join(_string(values, f"general.{key}") for key in ("basename", "finetune")).strip(),
+        context_length=_integer(values, f"{architecture}.context_length"),
+        embedding_length=_integer(values, f"{architecture}.embedding_length_out")
+        or _integer(values, f"{architecture}.embedding_length"),
+        pooling=_POOLINGS.get(pooling, ""),
+        tokenizer=_string(values, "tokenizer.ggml.model"),
     )
 
 
-def _word(values: dict[str, Scalar], key: str) -> str:
+def _string(values: dict[str, Scalar], key: str) -> str:
     value = values.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _whole(values: dict[str, Scalar], key: str, default: int = 0) -> int:
+def _integer(values: dict[str, Scalar], key: str, default: int = 0) -> int:
     value = values.get(key)
     return value if isinstance(value, int) and value >= 0 else default

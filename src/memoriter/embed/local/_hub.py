@@ -1,4 +1,4 @@
-"""Where a model of the hub is: `hf:owner/repo/file.gguf`, or `hf:owner/repo:Q8_0` for one of its sizes. Pure."""
+"""Locations of a hub model: `hf:owner/repo/file.gguf`, or `hf:owner/repo:Q8_0` for one of its sizes. Pure."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ if TYPE_CHECKING:
 
 HUB = "https://huggingface.co"
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
-"""What OpenClaw downloads for the provider `local` when no model is named."""
+"""The model that OpenClaw downloads for the provider `local` by default."""
 
 _SCHEME = re.compile(r"(?:hf|huggingface):(?://)?", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")
 _PART_OF_SEVERAL = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
 _PREFERRED = "Q8_0"
-"""Without a size: little is lost at this one, and embedding models are small."""
+"""The size to use by default: it loses little quality, and embedding models are small."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubModel:
-    """A model file of the hub; `file` is empty until it is known which one `quant` means."""
+    """A model file of the hub; `file` is empty until the file for `quant` is known."""
 
     owner: str
     repo: str
     file: str = ""
-    """Below the repository, with `/`."""
+    """Path within the repository, with `/`."""
     quant: str = ""
     revision: str = "main"
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name for messages."""
         return f"hf:{self.owner}/{self.repo}" + (f"/{self.file}" if self.file else f":{self.quant}" * bool(self.quant))
 
 
 def is_model_uri(text: str) -> bool:
-    """Whether the text names a model of the hub and not a file of this machine."""
+    """Return whether the text names a model of the hub rather than a local file."""
     return _SCHEME.match(text) is not None
 
 
 def parse_model_uri(uri: str) -> HubModel:
-    """The model that an `hf:` address names; `#` begins a branch, a tag or a commit.
+    """Parse an `hf:` address; `#` precedes a branch, a tag or a commit.
 
     Raises:
-        ConfigError: it is not such an address.
+        ConfigError: the text is not such an address.
     """
     scheme = _SCHEME.match(uri)
     path, _, revision = uri[scheme.end() if scheme else 0 :].partition("#")
@@ -59,7 +59,7 @@ def parse_model_uri(uri: str) -> HubModel:
     owner, _, rest = path.partition("/")
     repo, _, file = rest.partition("/")
     model = HubModel(owner, repo, file, quant, revision or "main")
-    if scheme is None or not _is_sound(model) or (file and quant):
+    if scheme is None or not _is_valid(model) or (file and quant):
         raise ConfigError(
             f"{uri!r} does not name a model of the hub",
             remedy="write hf:owner/repo/file.gguf, or hf:owner/repo:Q8_0 for one of its sizes",
@@ -68,21 +68,21 @@ def parse_model_uri(uri: str) -> HubModel:
 
 
 def file_url(model: HubModel, hub: str = HUB) -> str:
-    """Where the file is downloaded from."""
+    """Return the URL that the file is downloaded from."""
     return f"{hub.rstrip('/')}/{model.owner}/{model.repo}/resolve/{quote(model.revision, '')}/{quote(model.file)}"
 
 
 def listing_url(model: HubModel, hub: str = HUB) -> str:
-    """Where the repository lists its files."""
+    """Return the URL of the repository's list of files."""
     revision = quote(model.revision, "")
     return f"{hub.rstrip('/')}/api/models/{model.owner}/{model.repo}/tree/{revision}?recursive=true"
 
 
-def chosen_from(model: HubModel, listing: bytes) -> HubModel:
-    """The model with its file: the one of the wanted size, or the only one, or the one of 8 bits.
+def choose_file(model: HubModel, listing: bytes) -> HubModel:
+    """Return the model with its file: the one of the given size; by default the only file, or the one of 8 bits.
 
     Raises:
-        ProviderUnavailable: the list cannot be read, or none or several parts of a file are meant.
+        ProviderUnavailable: the list cannot be parsed, no file matches, or the matching file is split into several.
     """
     try:
         files = sorted(str(entry["path"]) for entry in json.loads(listing) if entry["type"] == "file")
@@ -93,13 +93,13 @@ def chosen_from(model: HubModel, listing: bytes) -> HubModel:
     models = [
         file for file in files if file.lower().endswith(".gguf") and "mmproj" not in file and _is_path_below(file)
     ]
-    wanted = models if len(models) == 1 and not model.quant else [f for f in models if _has_size(f, model.quant)]
-    if not wanted:
-        shown = ", ".join(models[:12]) or "none"
+    matches = models if len(models) == 1 and not model.quant else [f for f in models if _has_size(f, model.quant)]
+    if not matches:
+        names = ", ".join(models[:12]) or "none"
         raise ProviderUnavailable(
-            f"no file of {model.name} is the one that is meant", remedy=f"name one of its GGUF files: {shown}"
+            f"no file of {model.name} is the one that is meant", remedy=f"name one of its GGUF files: {names}"
         )
-    file = min(wanted, key=lambda file: (len(file), file))
+    file = min(matches, key=lambda file: (len(file), file))
     if _PART_OF_SEVERAL.search(file):
         raise ProviderUnavailable(
             f"{model.name} is split into several files", remedy="choose a size that is one file, or join them yourself"
@@ -107,11 +107,11 @@ def chosen_from(model: HubModel, listing: bytes) -> HubModel:
     return replace(model, file=file)
 
 
-def place_of(model: HubModel, model_cache_dir: Path) -> Path:
-    """Where the file is kept; the one that OpenClaw has downloaded, if it is there."""
-    theirs = model_cache_dir / f"hf_{model.owner}_{model.file.rpartition('/')[2]}"
-    if model.revision == "main" and theirs.is_file():
-        return theirs
+def stored_path(model: HubModel, model_cache_dir: Path) -> Path:
+    """Return where the file is stored: OpenClaw's copy if it exists, or else our own path."""
+    openclaw_file = model_cache_dir / f"hf_{model.owner}_{model.file.rpartition('/')[2]}"
+    if model.revision == "main" and openclaw_file.is_file():
+        return openclaw_file
     folder = model_cache_dir / model.owner / model.repo
     if model.revision != "main":
         folder = folder / f"@{model.revision.replace('/', '_')}"
@@ -119,13 +119,13 @@ def place_of(model: HubModel, model_cache_dir: Path) -> Path:
 
 
 def is_downloaded(uri: str, model_cache_dir: Path) -> bool:
-    """Whether a file that the address may mean is here."""
+    """Return whether a file that the address may stand for is on this machine."""
     try:
         model = parse_model_uri(uri)
     except ConfigError:
         return False
     if model.file:
-        return place_of(model, model_cache_dir).is_file()
+        return stored_path(model, model_cache_dir).is_file()
     return any((model_cache_dir / model.owner / model.repo).rglob("*.gguf"))
 
 
@@ -133,7 +133,7 @@ def _has_size(file: str, quant: str) -> bool:
     return re.search(rf"(^|[-._/]){re.escape(quant or _PREFERRED)}([-._/]|$)", file, re.IGNORECASE) is not None
 
 
-def _is_sound(model: HubModel) -> bool:
+def _is_valid(model: HubModel) -> bool:
     names = _NAME.fullmatch(model.owner) and _NAME.fullmatch(model.repo)
     file = not model.file or (model.file.lower().endswith(".gguf") and _is_path_below(model.file))
     quant = not model.quant or _NAME.fullmatch(model.quant)
@@ -141,6 +141,6 @@ def _is_sound(model: HubModel) -> bool:
 
 
 def _is_path_below(path: str) -> bool:
-    """Whether the path stays below the folder it is joined to, on every system."""
+    """Return whether the path stays below the folder it is joined to, on every system."""
     parts = path.split("/")
     return all(part.strip(". ") and not re.search(r'[\\:*?"<>|\x00-\x1f]', part) for part in parts)

@@ -1,4 +1,4 @@
-"""llama.cpp, by way of whichever of its Python packages is here: `xllamacpp`, or else `llama-cpp-python`."""
+"""llama.cpp through an installed Python package: `xllamacpp`, or else `llama-cpp-python`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from memoriter.embed.local._local import LocalEngine
 
 _PROCESSOR = {"avx2", "f16c", "fma"}
-"""What the x86 build makes use of without asking."""
+"""Processor flags that the x86 build uses without checking."""
 INSTALL = "pip install 'memoriter[local]'"
 
 
 def usable_package() -> Callable[..., LocalEngine]:
-    """What loads a model: called with (path, pooling=…, most_tokens=…, threads=…, passed=…). Nothing is imported yet.
+    """Return a function that loads a model, called as (path, pooling=…, most_tokens=…, threads=…, passed=…).
 
-    `passed` is the folder that remembers the trials of the model.
+    Nothing is imported yet. `passed` is the folder that records the trials of the model.
 
     Raises:
         ProviderUnavailable: neither package is installed, or llama.cpp would crash on this processor.

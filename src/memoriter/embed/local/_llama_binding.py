@@ -1,4 +1,4 @@
-"""llama.cpp by `llama-cpp-python`, for those who have it: it must be compiled, so it is not asked for."""
+"""llama.cpp through `llama-cpp-python`, if it is installed. It is no dependency, since it must be compiled."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 _POOLINGS = {"mean": 1, "cls": 2, "last": 3}
 _NOTHING_TO_READ = "."
-"""Stands in for a text that leaves no token at all."""
+"""Replaces a text without any token."""
 
 
 class LlamaBinding:
-    """One text at a time: the binding's context must not be shared between threads."""
+    """Embeds one text at a time, because threads must not share the binding's context."""
 
     def __init__(self, path: str, *, pooling: str, most_tokens: int, threads: int) -> None:
         """Load the model.
 
         Raises:
-            ProviderUnavailable: llama.cpp does not take it.
+            ProviderUnavailable: llama.cpp rejects the model.
         """
         import importlib
 
@@ -56,7 +56,7 @@ class LlamaBinding:
 
         with self._lock:
             try:
-                # It cuts what is too long by itself.
+                # The binding itself cuts a text that is too long.
                 vector = self._model.embed(text if self._model.tokenize(text.encode()) else _NOTHING_TO_READ)
             except (RuntimeError, ValueError) as error:
                 raise InputRejected(f"llama.cpp: {error}") from error

@@ -1,8 +1,7 @@
-"""llama.cpp's server inside this process, by `xllamacpp`.
+"""llama.cpp's server inside this process, provided by `xllamacpp`.
 
-It embeds by a call, but it counts tokens only for those who ask over HTTP. So it listens, where the system can do that
-on a socket in a folder that nobody else may enter, elsewhere on 127.0.0.1; and always only for those who know a key
-that is drawn at random.
+Embedding is a function call, but llama.cpp counts tokens over HTTP only, so the server must listen. Where the system
+supports it, it listens on a socket in a private folder, elsewhere on 127.0.0.1. In both cases it requires a random key.
 """
 
 from __future__ import annotations
@@ -29,28 +28,28 @@ _ANSWER_SECONDS = 60
 _QUIET = -1
 _SOCKET = "s.sock"
 _LONGEST_FOLDER = 75
-"""Bytes. The name of a socket has 103 at most on macOS, and `/llama-12345678/s.sock` is added."""
+"""Bytes. The path of a socket has at most 103 on macOS, and `/llama-12345678/s.sock` is added."""
 _POOLINGS = {
     "mean": "LLAMA_POOLING_TYPE_MEAN",
     "cls": "LLAMA_POOLING_TYPE_CLS",
     "last": "LLAMA_POOLING_TYPE_LAST",
 }
 _NOTHING_TO_READ = "."
-"""Stands in for a text that leaves no token at all."""
+"""Replaces a text without any token."""
 
 
 class LlamaServer:
-    """One text at a time: a text's vector never depends on others, and llama.cpp shares the work among its threads."""
+    """Embeds one text at a time, so that no vector depends on other texts. llama.cpp uses several threads for each."""
 
     def __init__(self, path: str, *, pooling: str, most_tokens: int, threads: int, tcp: bool = False) -> None:
-        """Load the model, in about a second for each gigabyte.
+        """Load the model. This takes about one second per gigabyte.
 
         Raises:
-            ProviderUnavailable: llama.cpp does not take it.
+            ProviderUnavailable: llama.cpp rejects the model.
         """
         self._most_tokens = most_tokens
         self._key = secrets.token_urlsafe()
-        self._folder = None if tcp or not _may_listen_in_folders() else _own_folder()
+        self._folder = None if tcp or not _can_use_socket() else _private_folder()
         if self._folder is not None:
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
@@ -58,7 +57,7 @@ class LlamaServer:
 
             xllamacpp = cast("Any", library)
             self._server: Any = xllamacpp.Server(self._settings(xllamacpp, path, pooling, threads))
-            # A server that ends before its queue has begun waits for the queue for ever, and holds the GIL meanwhile.
+            # If the server ends before its queue starts, it waits for the queue forever and holds the GIL.
             self._server.handle_embeddings({"input": _NOTHING_TO_READ})
         except Exception as error:
             self._remove_folder()
@@ -74,18 +73,18 @@ class LlamaServer:
     def embed(self, text: str) -> NDArray[np.float32]:
         import numpy as np
 
-        # Held while it answers: another thread may close.
+        # Keep a reference during the call: another thread may close the server.
         if (server := self._server) is None:
-            raise _gone("it was closed")
+            raise _stopped_error("it was closed")
         tokens = self._tokens(text) or self._tokens(_NOTHING_TO_READ)
         if len(tokens) > self._most_tokens:
-            # The last one may be the mark of the end, from which some models take their vector.
+            # The last token may be the end marker, from which some models take their vector.
             tokens = [*tokens[: self._most_tokens - 1], tokens[-1]]
-        answer: dict[str, Any] = server.handle_embeddings({"input": [tokens]})
-        if "error" in answer:
-            raise _refusal(answer["error"])
+        response: dict[str, Any] = server.handle_embeddings({"input": [tokens]})
+        if "error" in response:
+            raise _rejection(response["error"])
         try:
-            return np.asarray(answer["data"][0]["embedding"], np.float32)
+            return np.asarray(response["data"][0]["embedding"], np.float32)
         except (LookupError, TypeError, ValueError) as error:
             raise BadVector("llama.cpp answered without a vector") from error
 
@@ -94,27 +93,27 @@ class LlamaServer:
         self._remove_folder()
 
     def _settings(self, xllamacpp: Any, path: str, pooling: str, threads: int) -> Any:
-        wanted = xllamacpp.CommonParams()
-        wanted.model.path = path
-        wanted.embedding = True
-        wanted.pooling_type = getattr(xllamacpp.llama_pooling_type, _POOLINGS[pooling])
-        # An input longer than one physical batch is refused, and one that fills the context as well; a context of its
-        # own for each of several texts would cost memory.
-        wanted.n_batch = wanted.n_ubatch = self._most_tokens
-        wanted.n_ctx = self._most_tokens + 1
-        wanted.n_parallel = 1
-        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
-        wanted.cache_ram_mib = 0
-        wanted.warmup = wanted.fit_params = wanted.ui = wanted.endpoint_slots = False
-        wanted.offline = True
-        wanted.verbosity = _QUIET
-        wanted.api_keys = [self._key]
+        params = xllamacpp.CommonParams()
+        params.model.path = path
+        params.embedding = True
+        params.pooling_type = getattr(xllamacpp.llama_pooling_type, _POOLINGS[pooling])
+        # llama.cpp refuses an input that is longer than one physical batch or that fills the context. One context per
+        # text would cost memory.
+        params.n_batch = params.n_ubatch = self._most_tokens
+        params.n_ctx = self._most_tokens + 1
+        params.n_parallel = 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+        params.cache_ram_mib = 0
+        params.warmup = params.fit_params = params.ui = params.endpoint_slots = False
+        params.offline = True
+        params.verbosity = _QUIET
+        params.api_keys = [self._key]
         if self._folder is not None:
-            wanted.hostnames = [str(self._folder / _SOCKET)]
-        return wanted
+            params.hostnames = [str(self._folder / _SOCKET)]
+        return params
 
     def _tokens(self, text: str) -> list[int]:
-        """With the marks of start and end; a mark that is spelled out in the text is only text."""
+        """Return the tokens of a text with start and end markers. A marker written in the text is plain text."""
         connection = self._connection()
         try:
             if self._folder is not None:
@@ -128,7 +127,7 @@ class LlamaServer:
             connection.request("POST", "/tokenize", body, headers)
             return cast("list[int]", json.loads(connection.getresponse().read())["tokens"])
         except (OSError, http.client.HTTPException, ValueError, LookupError) as error:
-            raise _gone(str(error)) from error
+            raise _stopped_error(str(error)) from error
         finally:
             connection.close()
 
@@ -145,13 +144,13 @@ class LlamaServer:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _may_listen_in_folders() -> bool:
-    """Whether the system has such sockets, and the name of one in the folder for temporary files is not too long."""
+def _can_use_socket() -> bool:
+    """Return whether the system has Unix sockets and the path of one in the temporary folder is short enough."""
     short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER
     return short and sys.platform != "win32" and hasattr(socket, "AF_UNIX")
 
 
-def _own_folder() -> Path:
+def _private_folder() -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix="llama-"))
     except OSError as error:
@@ -161,11 +160,11 @@ def _own_folder() -> Path:
         ) from error
 
 
-def _gone(why: str) -> ProviderUnavailable:
-    return ProviderUnavailable(f"llama.cpp does not answer any more: {why}", remedy="start the program again")
+def _stopped_error(reason: str) -> ProviderUnavailable:
+    return ProviderUnavailable(f"llama.cpp does not answer any more: {reason}", remedy="start the program again")
 
 
-def _refusal(error: Any) -> InputTooLarge | InputRejected:
+def _rejection(error: Any) -> InputTooLarge | InputRejected:
     message = str(cast("dict[str, Any]", error).get("message", error) if isinstance(error, dict) else error)
     if "too large" in message or "larger than" in message:
         return InputTooLarge(f"llama.cpp: {message}")

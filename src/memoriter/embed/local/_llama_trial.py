@@ -1,4 +1,4 @@
-"""A trial of a model in a process of its own: where llama.cpp finds a fault in a model, it ends the whole process."""
+"""Try a model in a separate process, because llama.cpp ends the whole process on some faulty models."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ except ProviderUnavailable:
 engine.embed("ready")
 engine.close()
 """
-"""A model that does not load is no crash: it will be refused here with its reason."""
+"""The program of the trial. A model that fails to load is no crash: `LlamaServer` reports it later, with the reason."""
 
 
 def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> None:
-    """See once that a model answers; without an interpreter to start, trust it.
+    """Check once that a model works. If no interpreter can be started, skip the check.
 
-    A file in the folder `passed` remembers it for each version of llama.cpp.
+    A file in the folder `passed` records success for each version of llama.cpp.
 
     Raises:
         ProviderUnavailable: the process crashed or did not end.
@@ -43,24 +43,24 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
     import subprocess
     import tempfile
 
-    memory = passed / metadata.version("xllamacpp")
-    if memory.exists() or not sys.executable or getattr(sys, "frozen", False):
+    record = passed / metadata.version("xllamacpp")
+    if record.exists() or not sys.executable or getattr(sys, "frozen", False):
         return
-    given = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
+    arguments = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
     try:
-        # What a process leaves behind that crashes goes with the folder.
+        # If the process crashes, its temporary files are deleted with the folder.
         with tempfile.TemporaryDirectory(prefix="llama-", ignore_cleanup_errors=True) as folder:
-            done = subprocess.run(  # noqa: S603 - our own interpreter on a constant
-                [sys.executable, "-c", _TRIAL, json.dumps({**given, "folder": folder})],
+            result = subprocess.run(  # noqa: S603 - our own interpreter on a constant
+                [sys.executable, "-c", _TRIAL, json.dumps({**arguments, "folder": folder})],
                 capture_output=True,
                 check=False,
                 timeout=_TRIAL_SECONDS,
             )
-        failed = f"it ended with status {done.returncode}" if done.returncode else ""
+        failure = f"it ended with status {result.returncode}" if result.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
-        failed = str(error)
-    if failed:
+        failure = str(error)
+    if failure:
         raise ProviderUnavailable(
-            f"llama.cpp crashes on the model {path}: {failed}", remedy="try another file or a newer xllamacpp"
+            f"llama.cpp crashes on the model {path}: {failure}", remedy="try another file or a newer xllamacpp"
         )
-    write_whole(memory, b"")
+    write_whole(record, b"")

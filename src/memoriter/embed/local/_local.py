@@ -1,4 +1,4 @@
-"""A provider over one loaded model of the user's, whatever runs it."""
+"""A provider for one loaded local model, with any engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.embed._limits import utf8_size
 from memoriter.embed._vectors import normalise
-from memoriter.embed.local._readable import counted, readable
+from memoriter.embed.local._readable import extrapolate_tokens, prepare_text
 from memoriter.errors import BadVector, InputRejected
 
 if TYPE_CHECKING:
@@ -21,41 +21,45 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec, Role
 
 MOST_TOKENS = 2048
-"""Read of a text at most, even by models that could read more: passages are shorter, and the cost grows faster."""
+"""Limit for the tokens read of a text, even if the model could read more.
+
+Passages are shorter, and the cost grows faster than the length.
+"""
 _MOST_THREADS = 8
 _MARKS = 8
-"""Tokens that a model adds at most for the start and the end."""
+"""Maximum number of tokens that a model adds for start and end."""
 
 
 class LocalEngine(Protocol):
     """One loaded model. Threads may share it."""
 
     def count(self, text: str) -> int:
-        """Tokens of the text with the marks that the model adds."""
+        """Return the number of tokens, including the markers that the model adds."""
         ...
 
     def embed(self, text: str) -> NDArray[np.float32]:
-        """The vector of the text as the model gives it, not normalised; what is over the limit is left out.
+        """Return the model's vector of the text, not normalised. Text over the limit is ignored.
 
         Raises:
-            InputRejected: the model refuses this text.
-            ProviderUnavailable: the model does not answer any more.
+            InputRejected: the model rejects this text.
+            ProviderUnavailable: the model no longer responds.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         ...
 
 
 class LocalProvider:
-    """Texts go to the model one after another, so that no vector depends on others; it shares each among its threads.
+    """Embeds texts one after another, so that no vector depends on other texts.
 
-    The model is loaded at the first use, and again at the first use after it was closed.
+    The model uses several threads for each text. It is loaded at the first use, and again at the first use after
+    `close`.
     """
 
     def __init__(self, spec: ModelSpec, form: Form, load: Callable[[], LocalEngine]) -> None:
-        """`form` is how Unicode is composed before the tokenizer sees it."""
+        """Prepare the provider without loading the model; `form` is the Unicode normalization before the tokenizer."""
         self.spec = spec
         self._form: Form = form
         self._load = load
@@ -68,9 +72,9 @@ class LocalProvider:
         rows = np.empty((len(texts), self.spec.dimensions), np.float32)
         if not texts:
             return rows
-        engine = self._loaded()
+        engine = self._loaded_engine()
         for position, text in enumerate(texts):
-            vector = engine.embed(self._as_read(text, role))
+            vector = engine.embed(self._model_input(text, role))
             if vector.shape != rows.shape[1:]:
                 raise BadVector(f"the model gave {vector.size} dimensions in place of {self.spec.dimensions}")
             rows[position] = vector
@@ -82,13 +86,13 @@ class LocalProvider:
     def count_tokens(self, text: str) -> int:
         template, size = self.spec.document_template, utf8_size(text)
         if size + utf8_size(template) + _MARKS <= self.spec.max_tokens:
-            # No tokenizer makes more tokens than there are bytes, so an estimate will do.
+            # No tokenizer makes more tokens than there are bytes, so an estimate is enough.
             return size // 3 + len(template) // 4 + 2
-        tokens = self._loaded().count(self._as_read(text, "document"))
-        return counted(tokens, text, self.spec.max_tokens)
+        tokens = self._loaded_engine().count(self._model_input(text, "document"))
+        return extrapolate_tokens(tokens, text, self.spec.max_tokens)
 
     def hint_batch_size(self, chunks: int) -> None:
-        """The model is the same for one text and for many."""
+        """Do nothing: the model is the same for one text and for many."""
 
     def close(self) -> None:
         with self._lock:
@@ -96,11 +100,11 @@ class LocalProvider:
         if engine is not None:
             engine.close()
 
-    def _as_read(self, text: str, role: Role) -> str:
+    def _model_input(self, text: str, role: Role) -> str:
         template = self.spec.query_template if role == "query" else self.spec.document_template
-        return template.replace("{text}", readable(text, self._form, self.spec.max_tokens))
+        return template.replace("{text}", prepare_text(text, self._form, self.spec.max_tokens))
 
-    def _loaded(self) -> LocalEngine:
+    def _loaded_engine(self) -> LocalEngine:
         with self._lock:
             if self._engine is None:
                 self._engine = self._load()
@@ -108,6 +112,6 @@ class LocalProvider:
 
 
 def threads_to_use(wanted: int | None) -> int:
-    """As many as wanted, or as many as the processors that this process may use, up to 8."""
+    """Return `wanted`, or by default the number of processors that this process may use, up to 8."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return wanted or min(cores, _MOST_THREADS)

@@ -1,4 +1,4 @@
-"""What `memorySearch.local.modelPath` names, made ready: a GGUF file of this machine, or one of the hub."""
+"""Find or download the model that `memorySearch.local.modelPath` names: a local GGUF file, or one of the hub."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.embed.local._download import download_model
 from memoriter.embed.local._gguf import open_gguf
-from memoriter.embed.local._hub import HUB, is_model_uri, parse_model_uri, place_of
+from memoriter.embed.local._hub import HUB, is_model_uri, parse_model_uri, stored_path
 from memoriter.embed.local._llama import usable_package
 
 if TYPE_CHECKING:
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from memoriter.embed.local._local import LocalProvider
 
 
-def file_at_hand(model: str, model_cache_dir: Path) -> Path | None:
-    """The file that `open_local` would open, without asking the hub; None where only the hub can tell.
+def local_file(model: str, model_cache_dir: Path) -> Path | None:
+    """Return the file that `open_local` would open, or None if finding it needs the hub.
 
     Raises:
-        ConfigError: the address is not one of the hub's.
+        ConfigError: the `hf:` address is invalid.
     """
     if not is_model_uri(model):
         return Path(model)
-    named = parse_model_uri(model)
-    file = place_of(named, model_cache_dir) if named.file else None
+    hub_model = parse_model_uri(model)
+    file = stored_path(hub_model, model_cache_dir) if hub_model.file else None
     return file if file is not None and file.is_file() else None
 
 
@@ -39,11 +39,11 @@ def open_local(
     offline: bool = False,
     progress: Progress | None = None,
 ) -> LocalProvider:
-    """The provider `local` for a path or an `hf:` address; a model of the hub is downloaded if it is not there yet.
+    """Return the provider `local` for a path or an `hf:` address; download a model of the hub if it is missing.
 
     Raises:
-        ConfigError: the address is not one of the hub's.
-        ProviderUnavailable: llama.cpp is not installed, or there is no whole model; the remedy says what to do.
+        ConfigError: the `hf:` address is invalid.
+        ProviderUnavailable: llama.cpp is not installed, or there is no complete model; the remedy gives the next step.
     """
     usable_package()  # before anything large is downloaded
     file = (

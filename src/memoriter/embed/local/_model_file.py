@@ -1,4 +1,4 @@
-"""A model file of the user's: its hash, which costs a second for each gigabyte and is therefore remembered."""
+"""The hash of a local model file. Hashing takes a second per gigabyte, so the hash is cached."""
 
 from __future__ import annotations
 
@@ -17,36 +17,40 @@ _REVISION_DIGITS = 16
 
 
 def revision_of(files: list[Path], cache_dir: Path) -> str:
-    """16 hex digits over the content of the files; a file of unchanged path, size and time is not read again.
+    """Return 16 hex digits that identify the content of the files.
+
+    A file is not read again if its path, size, time and inode are unchanged.
 
     Raises:
         ProviderUnavailable: a file cannot be read.
     """
     try:
-        hashes = [_remembered_hash(file, cache_dir) for file in files]
+        hashes = [_cached_hash(file, cache_dir) for file in files]
     except OSError as error:
         raise ProviderUnavailable(
             f"the model file cannot be read: {error.filename}: {error.strerror}", remedy="check the path and its rights"
         ) from error
-    whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
-    return whole[:_REVISION_DIGITS]
+    digest = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+    return digest[:_REVISION_DIGITS]
 
 
-def _remembered_hash(file: Path, cache_dir: Path) -> str:
+def _cached_hash(file: Path, cache_dir: Path) -> str:
     stat = file.stat()
-    seen = [str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
-    memory = cache_dir / "hashes" / f"{hashlib.sha256(str(seen[0]).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-    remembered = _recall(memory)
-    if remembered.get("seen") == seen and isinstance(remembered.get("sha256"), str):
-        return cast("str", remembered["sha256"])
+    identity = [str(file.absolute()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    cache_file = (
+        cache_dir / "hashes" / f"{hashlib.sha256(str(identity[0]).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    )
+    cached = _read_cache(cache_file)
+    if cached.get("seen") == identity and isinstance(cached.get("sha256"), str):
+        return cast("str", cached["sha256"])
     sha256 = sha256_of(file)
-    write_whole(memory, json.dumps({"seen": seen, "sha256": sha256}).encode())
+    write_whole(cache_file, json.dumps({"seen": identity, "sha256": sha256}).encode())
     return sha256
 
 
-def _recall(memory: Path) -> dict[str, Any]:
+def _read_cache(cache_file: Path) -> dict[str, Any]:
     try:
-        remembered = json.loads(memory.read_bytes())
+        content = json.loads(cache_file.read_bytes())
     except (OSError, ValueError):
         return {}
-    return cast("dict[str, Any]", remembered) if isinstance(remembered, dict) else {}
+    return cast("dict[str, Any]", content) if isinstance(content, dict) else {}

@@ -1,4 +1,4 @@
-"""The provider `onnx`: an embedding model of the user's that was exported to ONNX, run by onnxruntime."""
+"""The provider `onnx`: an embedding model exported to ONNX, run by onnxruntime."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ _NEEDED = ("onnxruntime", "tokenizers")
 
 
 def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
-    """The model in a folder (or the one whose `.onnx` file is named), ready to embed; it is loaded at the first use.
+    """Return the model of a folder or an `.onnx` file, ready to embed. It is loaded at the first use.
 
-    `cache_dir` may not exist yet; all in it can be deleted. `threads` is the most to use, by default as many as cores.
+    Args:
+        path: the folder, or the `.onnx` file.
+        cache_dir: may not exist yet; everything in it can be deleted.
+        threads: the maximum to use; by default one per core, up to 8.
 
     Raises:
         ProviderUnavailable: a package is not installed, or the folder does not hold an embedding model.
@@ -40,13 +43,13 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
 
         return OnnxEngine(model, threads)
 
-    # A graph without any configuration beside it must be tried.
+    # A graph without configuration files must run once to show its dimensions.
     dimensions = model.dimensions or load().embed("how long?").size
     return LocalProvider(_spec(model, dimensions, cache_dir), "NFC", load)
 
 
 def onnx_spec(path: Path, *, cache_dir: Path) -> ModelSpec | None:
-    """The model in a folder, known without loading it; None where its configuration does not tell its dimensions.
+    """Return the model of a folder without loading it, or None if its configuration does not state the dimensions.
 
     Raises:
         ProviderUnavailable: the folder does not hold an embedding model.

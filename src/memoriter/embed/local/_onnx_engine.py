@@ -1,4 +1,4 @@
-"""An exported model at work: its tokenizer, its graph in onnxruntime, and the pooling that not every graph does."""
+"""Run an exported model: its tokenizer, its graph in onnxruntime, and the pooling that some graphs leave out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from memoriter.embed.local._onnx_folder import OnnxFolder
 
-_KINDS: dict[str, Any] = {
+_DTYPES: dict[str, Any] = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
     "tensor(float)": np.float32,
@@ -23,26 +23,26 @@ _KINDS: dict[str, Any] = {
     "tensor(bool)": np.bool_,
 }
 _POOLED, _STATES = ("sentence_embedding", "embeddings"), ("last_hidden_state", "token_embeddings", "hidden_states")
-_ANOTHER = "export the model again, with the task feature-extraction"
+_EXPORT_AGAIN = "export the model again, with the task feature-extraction"
 _NOTHING_TO_READ = "."
-"""Stands in for a text that leaves no token at all."""
+"""Replaces a text without any token."""
 
 
 class OnnxEngine:
-    """One text a run: padding would cost more than it saves, and could change a vector by its company."""
+    """Embeds one text per run: padding would cost more than it saves, and other texts could change a vector."""
 
     def __init__(self, model: OnnxFolder, threads: int) -> None:
         """Load tokenizer and graph.
 
         Raises:
-            ProviderUnavailable: one does not load, or the graph asks for or gives something that is not known here.
+            ProviderUnavailable: the tokenizer or graph does not load, or the graph has unknown inputs or outputs.
         """
         self._model = model
         self._tokenizer = _tokenizer(model)
         session = _session(model, threads)
         self._session = session
-        self._inputs = {put.name: _filler(put, model) for put in session.get_inputs()}
-        self._output, rank = _wanted_output(session.get_outputs(), model)
+        self._inputs = {node.name: _input_builder(node, model) for node in session.get_inputs()}
+        self._output, rank = _choose_output(session.get_outputs(), model)
         self._pool: Callable[[Any], NDArray[np.float32]] | None = None if rank == 2 else _POOLINGS[model.pooling]
         if self._pool is not None and model.dense:
             raise ProviderUnavailable(
@@ -57,8 +57,8 @@ class OnnxEngine:
         encoded = self._tokenizer.encode(text)
         if not encoded.ids:
             encoded = self._tokenizer.encode(_NOTHING_TO_READ)
-        ids, kinds = self._fitted(encoded)
-        inputs = {name: fill(ids, kinds) for name, fill in self._inputs.items()}
+        ids, type_ids = self._truncate(encoded)
+        inputs = {name: fill(ids, type_ids) for name, fill in self._inputs.items()}
         try:
             (output,) = self._session.run([self._output], inputs)
         except Exception as error:
@@ -67,16 +67,16 @@ class OnnxEngine:
         return states if self._pool is None else self._pool(states)
 
     def close(self) -> None:
-        """Its memory goes with the last reference to it."""
+        """Do nothing. The memory is freed with the last reference to the engine."""
 
-    def _fitted(self, encoded: Any) -> tuple[list[int], list[int]]:
-        """Ids and their types, at most as many as the model reads; the mark of the end stays at the end."""
-        ids, kinds, most = encoded.ids, encoded.type_ids, self._model.max_tokens
-        if len(ids) <= most:
-            return ids, kinds
+    def _truncate(self, encoded: Any) -> tuple[list[int], list[int]]:
+        """Return ids and type ids, cut to the model's limit. An end marker stays at the end."""
+        ids, type_ids, limit = encoded.ids, encoded.type_ids, self._model.max_tokens
+        if len(ids) <= limit:
+            return ids, type_ids
         end = -1 if encoded.special_tokens_mask[-1] else len(ids)
-        kept = most - len(ids[end:])
-        return [*ids[:kept], *ids[end:]], [*kinds[:kept], *kinds[end:]]
+        head_length = limit - len(ids[end:])
+        return [*ids[:head_length], *ids[end:]], [*type_ids[:head_length], *type_ids[end:]]
 
 
 _POOLINGS: dict[str, Callable[[Any], NDArray[np.float32]]] = {
@@ -98,7 +98,7 @@ def _tokenizer(model: OnnxFolder) -> Any:
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # a mark that is spelled out in a note is only text
+    tokenizer.encode_special_tokens = True  # a marker written in a note is plain text
     return tokenizer
 
 
@@ -119,36 +119,40 @@ def _session(model: OnnxFolder, threads: int) -> Any:
         ) from error
 
 
-def _filler(put: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
-    """What an input is given for one text's ids and their types."""
-    kind = _KINDS.get(put.type)
-    if kind is not None:
-        match put.name:
+def _input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
+    """Return a function that computes an input from the ids and type ids of one text."""
+    dtype = _DTYPES.get(node.type)
+    if dtype is not None:
+        match node.name:
             case "input_ids":
-                return lambda ids, _: np.asarray([ids], kind)
+                return lambda ids, _: np.asarray([ids], dtype)
             case "attention_mask":
-                return lambda ids, _: np.ones((1, len(ids)), kind)
+                return lambda ids, _: np.ones((1, len(ids)), dtype)
             case "token_type_ids":
-                return lambda _, kinds: np.asarray([kinds], kind)
+                return lambda _, type_ids: np.asarray([type_ids], dtype)
             case "position_ids":
-                return lambda ids, _: np.arange(len(ids), dtype=kind)[None]
+                return lambda ids, _: np.arange(len(ids), dtype=dtype)[None]
             case str(name) if name.startswith("past_key_values"):
-                # Nothing came before the text.
-                shape = [1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(put.shape)]
-                empty: Any = np.zeros(shape, kind)
+                # No tokens precede the text.
+                shape = [
+                    1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(node.shape)
+                ]
+                empty: Any = np.zeros(shape, dtype)
                 return lambda _, __: empty
             case _:
                 pass
-    raise ProviderUnavailable(f"the graph asks for {put.name!r} ({put.type}): {model.graph}", remedy=_ANOTHER)
+    raise ProviderUnavailable(f"the graph asks for {node.name!r} ({node.type}): {model.graph}", remedy=_EXPORT_AGAIN)
 
 
-def _wanted_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
-    """The name and the rank of the output to use: the pooled one by preference."""
-    ranks = {put.name: len(put.shape) for put in outputs if put.type in _KINDS}
+def _choose_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
+    """Return the name and rank of the output to use, preferably the pooled one."""
+    ranks = {node.name: len(node.shape) for node in outputs if node.type in _DTYPES}
     for names, rank in ((_POOLED, 2), (_STATES, 3)):
-        if found := next((name for name in names if ranks.get(name) == rank), None):
-            return found, rank
+        if output := next((name for name in names if ranks.get(name) == rank), None):
+            return output, rank
     if len(ranks) == 1 and (only := next(iter(ranks.items())))[1] in {2, 3}:
         return only
-    shown = ", ".join(sorted(ranks)) or "nothing"
-    raise ProviderUnavailable(f"the graph gives {shown}, and no vector of a text: {model.graph}", remedy=_ANOTHER)
+    listing = ", ".join(sorted(ranks)) or "nothing"
+    raise ProviderUnavailable(
+        f"the graph gives {listing}, and no vector of a text: {model.graph}", remedy=_EXPORT_AGAIN
+    )

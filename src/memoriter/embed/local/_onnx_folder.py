@@ -1,7 +1,7 @@
-"""An embedding model exported to ONNX: which files it has, and what its configuration says of its use.
+"""Read the folder of an embedding model exported to ONNX: its files, and how its configuration says to use it.
 
 The layout is that of sentence-transformers and of the hub: `model.onnx` or `onnx/model.onnx`, `tokenizer.json`, and
-beside them files of JSON, each of which may be missing.
+further JSON files, each of which may be missing.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ _POOLINGS = {
     "lasttoken": "last",
     "pooling_mode_max_tokens": "max",
 }
-_PLACES_TAKEN = {"roberta": 2, "xlm-roberta": 2, "camembert": 2, "mpnet": 2}
-"""Positions that these kinds of model never use."""
+_UNUSED_POSITIONS = {"roberta": 2, "xlm-roberta": 2, "camembert": 2, "mpnet": 2}
+"""Number of positions that these kinds of model never use."""
 _UNKNOWN_LIMIT = 512
 _EXPORT = "export it with its tokenizer: optimum-cli export onnx --task feature-extraction"
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxFolder:
-    """What is known of an exported model before it is loaded."""
+    """The properties of an exported model, known before it is loaded."""
 
     graph: Path
     tokenizer: Path
     files: tuple[Path, ...]
-    """All that shape the vectors."""
+    """All files that influence the vectors."""
     name: str
     dimensions: int | None
     max_tokens: int
     pooling: str
-    """`mean`, `cls`, `last` or `max`; of no use to a graph that pools by itself."""
+    """`mean`, `cls`, `last` or `max`. It is ignored if the graph itself pools."""
     dense: bool
-    """Whether layers follow the pooling, which only a graph that pools by itself can contain."""
+    """Whether layers follow the pooling. Only a graph that pools can contain them."""
     query_template: str
     document_template: str
     background: tuple[float, float]
 
 
 def read_onnx_folder(path: Path) -> OnnxFolder:
-    """The model in a folder, or the one whose graph is named.
+    """Return the model in a folder, or the model of an `.onnx` file.
 
     Raises:
         ProviderUnavailable: a file is missing or cannot be read.
     """
-    graph = path if path.suffix == ".onnx" and not path.is_dir() else _graph_in(path)
+    graph = path if path.suffix == ".onnx" and not path.is_dir() else _find_graph(path)
     root = graph.parent.parent if graph.parent.name == "onnx" else graph.parent
     tokenizer = next((file for file in (root / _TOKENIZER, graph.parent / _TOKENIZER) if file.is_file()), None)
     if not graph.is_file() or tokenizer is None:
@@ -75,7 +75,7 @@ def read_onnx_folder(path: Path) -> OnnxFolder:
     return OnnxFolder(
         graph=graph,
         tokenizer=tokenizer,
-        files=_shaping(graph, tokenizer, root),
+        files=_vector_files(graph, tokenizer, root),
         name=_name(config, root),
         dimensions=_dimensions(config, _json(pooling_file), root),
         max_tokens=_max_tokens(config, root),
@@ -87,42 +87,42 @@ def read_onnx_folder(path: Path) -> OnnxFolder:
     )
 
 
-def _graph_in(folder: Path) -> Path:
+def _find_graph(folder: Path) -> Path:
     if not folder.is_dir():
         raise ProviderUnavailable(f"there is no such model: {folder}", remedy="name a folder with model.onnx in it")
-    known = next((folder / name for name in _GRAPHS if (folder / name).is_file()), None)
+    graph = next((folder / name for name in _GRAPHS if (folder / name).is_file()), None)
     others = sorted([*folder.glob("*.onnx"), *folder.glob("onnx/*.onnx")])
-    if known is None and len(others) > 1:
+    if graph is None and len(others) > 1:
         names = ", ".join(file.name for file in others[:8])
         raise ProviderUnavailable(f"the model has several graphs: {folder}", remedy=f"name one of its files: {names}")
-    return known or (others[0] if others else folder / _GRAPHS[0])
+    return graph or (others[0] if others else folder / _GRAPHS[0])
 
 
-def _shaping(graph: Path, tokenizer: Path, root: Path) -> tuple[Path, ...]:
-    weights = sorted(graph.parent.glob(f"{graph.name}?data*"))  # `model.onnx_data`, where a graph is over 2 GB
+def _vector_files(graph: Path, tokenizer: Path, root: Path) -> tuple[Path, ...]:
+    weights = sorted(graph.parent.glob(f"{graph.name}?data*"))  # `model.onnx_data`, for a graph over 2 GB
     names = (*_CONFIGURATION, "1_Pooling/config.json")
     return (graph, *weights, tokenizer, *(root / name for name in names if (root / name).is_file()))
 
 
 def _family(config: dict[str, Any], root: Path) -> Family:
-    # In the hub's own cache the repository's name is a folder further up.
+    # In the hub's own cache, a parent folder holds the repository's name.
     cached = next((part for part in reversed(root.parts) if part.startswith("models--")), "")
     architecture = "nomic-bert" if config.get("model_type") == "nomic_bert" else ""
     return family_of(architecture, _name(config, root), cached or root.name)
 
 
 def _name(config: dict[str, Any], root: Path) -> str:
-    stated = str(config.get("_name_or_path") or "").replace("\\", "/").rstrip("/.")
-    return stated.rpartition("/")[2] or root.name
+    name = str(config.get("_name_or_path") or "").replace("\\", "/").rstrip("/.")
+    return name.rpartition("/")[2] or root.name
 
 
 def _pooling(config: dict[str, Any], family: Family, root: Path) -> str:
     if not config:
         return family.pooling
-    found = [key for key, chosen in config.items() if key.startswith("pooling_mode_") and chosen is True]
+    modes = [key for key, chosen in config.items() if key.startswith("pooling_mode_") and chosen is True]
     if "pooling_mode" in config:
-        found = [str(config["pooling_mode"])]
-    names = [_POOLINGS.get(key, key) for key in found]
+        modes = [str(config["pooling_mode"])]
+    names = [_POOLINGS.get(key, key) for key in modes]
     if len(names) == 1 and names[0] in _POOLINGS.values():
         return names[0]
     raise ProviderUnavailable(
@@ -132,9 +132,12 @@ def _pooling(config: dict[str, Any], family: Family, root: Path) -> str:
 
 
 def _templates(config: dict[str, Any], family: Family) -> tuple[str, str]:
-    """As the model's own prompts say, where it has any; an empty one in every place says nothing."""
-    stated: Any = config.get("prompts")
-    prompts = cast("dict[str, Any]", stated) if isinstance(stated, dict) else {}
+    """Return the query and document templates.
+
+    They come from the model's own prompts, or from the family if all prompts are empty.
+    """
+    value: Any = config.get("prompts")
+    prompts = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     default = prompts.get(config.get("default_prompt_name") or "", "")
     query, document = (
         next((prompts[name] for name in names if name in prompts), default)
@@ -148,30 +151,30 @@ def _templates(config: dict[str, Any], family: Family) -> tuple[str, str]:
 def _dimensions(config: dict[str, Any], pooling: dict[str, Any], root: Path) -> int | None:
     dense = sorted(root.glob("[0-9]*_Dense/config.json"))
     last = _json(dense[-1]).get("out_features") if dense else None
-    found = (last, pooling.get("word_embedding_dimension"), config.get("hidden_size"), config.get("dim"))
-    return next((length for length in found if isinstance(length, int) and length > 0), None)
+    candidates = (last, pooling.get("word_embedding_dimension"), config.get("hidden_size"), config.get("dim"))
+    return next((length for length in candidates if isinstance(length, int) and length > 0), None)
 
 
 def _max_tokens(config: dict[str, Any], root: Path) -> int:
-    sentence = _json(root / "sentence_bert_config.json").get("max_seq_length")
-    stated = _json(root / "tokenizer_config.json").get("model_max_length")
-    places: Any = config.get("max_position_embeddings")
-    if isinstance(places, int):
-        places -= _PLACES_TAKEN.get(str(config.get("model_type")), 0)
-    limits = [limit for limit in (sentence, stated, places) if isinstance(limit, int) and limit > 0]
+    sentence_limit = _json(root / "sentence_bert_config.json").get("max_seq_length")
+    tokenizer_limit = _json(root / "tokenizer_config.json").get("model_max_length")
+    positions: Any = config.get("max_position_embeddings")
+    if isinstance(positions, int):
+        positions -= _UNUSED_POSITIONS.get(str(config.get("model_type")), 0)
+    limits = [limit for limit in (sentence_limit, tokenizer_limit, positions) if isinstance(limit, int) and limit > 0]
     return min([*limits, MOST_TOKENS] if limits else [_UNKNOWN_LIMIT])
 
 
 def _json(file: Path) -> dict[str, Any]:
-    """The object in a file; nothing where the file is missing or holds something else."""
+    """Return the JSON object in a file, or an empty one if the file is missing or holds something else."""
     content = _read(file)
     return cast("dict[str, Any]", content) if isinstance(content, dict) else {}
 
 
 def _entries(content: Any) -> list[dict[str, Any]]:
-    """The objects in a list."""
-    whole = cast("list[Any]", content) if isinstance(content, list) else []
-    return [cast("dict[str, Any]", entry) for entry in whole if isinstance(entry, dict)]
+    """Return the objects in a list."""
+    items = cast("list[Any]", content) if isinstance(content, list) else []
+    return [cast("dict[str, Any]", entry) for entry in items if isinstance(entry, dict)]
 
 
 def _read(file: Path) -> Any:

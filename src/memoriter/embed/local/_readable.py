@@ -1,4 +1,4 @@
-"""Text as a model of the user's may see it: bounded, and without what is not text. Pure."""
+"""Prepare text for a local model: bounded, normalised, and without characters that are not text. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from memoriter.ids import normalize
 Form = Literal["NFC", "NFKC"]
 
 _MOST_CHARACTERS_PER_TOKEN = 16
-"""No vocabulary has many pieces that are longer."""
+"""Few pieces in any vocabulary are longer."""
 
 
-def readable(text: str, form: Form, most_tokens: int) -> str:
-    """The beginning of the text that a model could read, normalised; a space for NUL, U+FFFD for lone surrogates.
+def prepare_text(text: str, form: Form, most_tokens: int) -> str:
+    """Return the beginning of the text, normalised and no longer than the model could read.
 
-    With NFKC goes one space for each run of white space: the models that were trained on the one were on the other.
+    NUL becomes a space, lone surrogates become U+FFFD. With NFKC, runs of white space become one space, because models
+    trained on NFKC were trained on that as well.
     """
     text = text[: most_characters(most_tokens)].replace("\0", " ")
     if not text.isascii():
@@ -24,11 +25,11 @@ def readable(text: str, form: Form, most_tokens: int) -> str:
 
 
 def most_characters(most_tokens: int) -> int:
-    """Characters that are looked at, so that a huge text costs no more than a large one."""
+    """Return how many characters to read, so that a huge text costs no more than a large one."""
     return most_tokens * _MOST_CHARACTERS_PER_TOKEN
 
 
-def counted(tokens: int, text: str, most_tokens: int) -> int:
-    """Tokens of the whole text, when so many were counted in what is looked at: it goes on at the same rate."""
-    looked_at = most_characters(most_tokens)
-    return tokens if len(text) <= looked_at else max(tokens, tokens * len(text) // looked_at)
+def extrapolate_tokens(tokens: int, text: str, most_tokens: int) -> int:
+    """Estimate the tokens of the whole text from the count for its readable beginning, at the same rate."""
+    limit = most_characters(most_tokens)
+    return tokens if len(text) <= limit else max(tokens, tokens * len(text) // limit)

@@ -1,4 +1,4 @@
-"""A large answer of a server, piece by piece."""
+"""Stream a large HTTP response piece by piece."""
 
 from __future__ import annotations
 
@@ -18,123 +18,127 @@ if TYPE_CHECKING:
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 5
 _KEPT_OF_REDIRECTS = "x-linked-"
-"""What the hub says of a file, it says before it sends the client elsewhere for the content."""
+"""Prefix of the headers to keep from redirects: the hub describes a file before it redirects to the content."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LEAST_BYTES_A_SECOND = 1024
-"""A server that sends less has stalled."""
+"""A server that sends fewer bytes per second is treated as stalled."""
 _HUB = "check HF_ENDPOINT, or set local.modelPath to a GGUF file"
 _PROXY = "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY"
 
 
 class Interrupted(Exception):
-    """The connection could not be opened, or broke: what came is good, and another try may bring the rest."""
+    """The connection could not be opened, or broke. The data received is valid, and a retry may get the rest."""
 
 
 @dataclass(frozen=True, slots=True)
-class HttpReply:
-    """What a server answers."""
+class StreamedResponse:
+    """A response of a server."""
 
     status: int
     headers: Mapping[str, str]
     """Names in lower case."""
     pieces: Iterator[bytes]
-    """The content as it comes, never decoded. Raises Interrupted."""
+    """The content in pieces as they arrive, never decoded. Iterating may raise Interrupted."""
 
 
-class _Pace:
-    """How long is waited for a server: so many seconds for each part that is worth the name, in all."""
+class _WaitLimit:
+    """Limits the time spent waiting for a server: `seconds` in total for each part of a minimum size."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
         self._waited = self._bytes = 0.0
-        self._since: float | None = None
+        self._waiting_since: float | None = None
 
     def left(self) -> float:
-        """Return the seconds that are left."""
-        waiting = 0.0 if self._since is None else self._clock() - self._since
-        return self._seconds - self._waited - waiting
+        """Return the seconds left."""
+        current = 0.0 if self._waiting_since is None else self._clock() - self._waiting_since
+        return self._seconds - self._waited - current
 
     def begin(self) -> None:
-        """Begin to wait."""
-        self._since = self._clock()
+        """Start to count waiting time."""
+        self._waiting_since = self._clock()
 
     def end(self, count: int) -> None:
-        """Stop waiting, since so many bytes came. What is done with them does not count."""
-        if self._since is not None:
-            self._waited += self._clock() - self._since
-            self._since = None
+        """Stop counting waiting time after `count` bytes arrived. Time spent on processing them does not count."""
+        if self._waiting_since is not None:
+            self._waited += self._clock() - self._waiting_since
+            self._waiting_since = None
         self._bytes += count
         if self._bytes >= self._seconds * LEAST_BYTES_A_SECOND:
             self._waited = self._bytes = 0.0
 
 
 @contextmanager
-def opened(
+def open_stream(
     url: str, headers: Mapping[str, str], *, seconds: float, clock: Callable[[], float] = time.monotonic
-) -> Generator[HttpReply]:
-    """GET an address and follow where it leads.
+) -> Generator[StreamedResponse]:
+    """GET an address and follow redirects.
 
-    What authorises at the first address is sent nowhere else.
+    The authorization header is sent to the first origin only.
 
     Args:
         url: the address.
         headers: sent with the request.
-        seconds: the longest wait for the headers, from the lookup of the name on, and then for each part of the
-            content that has `LEAST_BYTES_A_SECOND`. A server that sends a byte now and then has stalled.
+        seconds: the longest wait for the headers, including the name lookup, and then for each part of the content that
+            has `LEAST_BYTES_A_SECOND`. A server that sends a byte now and then counts as stalled.
         clock: monotonic seconds.
 
     Raises:
-        Interrupted: no connection, or none that lasts.
-        ProviderUnavailable: it leads in a circle, to no address, or from an encrypted to an open connection.
+        Interrupted: the connection cannot be opened, or breaks.
+        ProviderUnavailable: the redirects form a loop, lead to no address, or switch between https and http.
     """
-    said: dict[str, str] = {}
-    sent = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
+    hub_headers: dict[str, str] = {}
+    request_headers = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
     for _ in range(_MOST_REDIRECTS + 1):
-        with _answer(url, sent, pace := _Pace(seconds, clock)) as answer:
-            said |= {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)}
-            target = answer.headers.get("location") if answer.status_code in _REDIRECTS else None
+        with _request(url, request_headers, wait_limit := _WaitLimit(seconds, clock)) as response:
+            hub_headers |= {
+                name: text for name, text in response.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)
+            }
+            target = response.headers.get("location") if response.status_code in _REDIRECTS else None
             if target is None:
-                yield HttpReply(answer.status_code, {**answer.headers, **said}, _pieces(answer, pace))
+                yield StreamedResponse(
+                    response.status_code, {**response.headers, **hub_headers}, _read_pieces(response, wait_limit)
+                )
                 return
-        url, before = _target(url, target), url
-        if _origin(url) != _origin(before):
-            sent = {name: text for name, text in sent.items() if name.lower() != "authorization"}
+        url, previous_url = _redirect_target(url, target), url
+        if _origin(url) != _origin(previous_url):
+            request_headers = {name: text for name, text in request_headers.items() if name.lower() != "authorization"}
     raise ProviderUnavailable(f"{_origin(url)[1]} redirects in a circle", remedy="try again later")
 
 
 @contextmanager
-def _answer(url: str, headers: Mapping[str, str], pace: _Pace) -> Generator[httpx2.Response]:
-    """The answer of one server, whose connection lasts as long as the context."""
+def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Generator[httpx2.Response]:
+    """Yield the response of one server. The connection closes with the context."""
     import memoriter.embed._network as network
 
     host, limits = urlsplit(url).hostname, network.ExchangeLimits()
     try:
-        # No proxy may come between this machine and itself.
+        # Connections to this machine use no proxy.
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))
     except (ImportError, ValueError, *network.BROKEN) as error:
         raise ProviderUnavailable(f"the proxy for {host} cannot be used: {error}", remedy=_PROXY) from error
-    with client, limits.of(pace.left):
-        pace.begin()
+    with client, limits.enforce(wait_limit.left):
+        wait_limit.begin()
         try:
-            answer = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
+            response = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
         except network.UNUSABLE as error:
             raise ProviderUnavailable(f"{host} is not an address that can be asked", remedy=_HUB) from error
         except (*network.TIMED_OUT, *network.BROKEN, *network.NOT_CONNECTED) as error:
             raise Interrupted(f"{host} does not answer: {error or type(error).__name__}") from error
-        pace.end(0)
+        wait_limit.end(0)
         try:
-            yield answer
+            yield response
         finally:
-            answer.close()
+            response.close()
 
 
-def _pieces(answer: httpx2.Response, pace: _Pace) -> Iterator[bytes]:
+def _read_pieces(response: httpx2.Response, wait_limit: _WaitLimit) -> Iterator[bytes]:
     import memoriter.embed._network as network
 
-    # Not in pieces of one size: the beginning of the last one would be lost with the connection.
-    content = answer.iter_raw()
+    # Pieces of one size would lose the beginning of the last one if the connection broke.
+    content = response.iter_raw()
     while True:
-        pace.begin()
+        wait_limit.begin()
         try:
             piece = next(content, None)
         except network.TIMED_OUT as error:
@@ -143,17 +147,17 @@ def _pieces(answer: httpx2.Response, pace: _Pace) -> Iterator[bytes]:
             raise Interrupted(f"the connection broke: {error or type(error).__name__}") from error
         if piece is None:
             return
-        pace.end(len(piece))
+        wait_limit.end(len(piece))
         yield piece
 
 
-def _target(url: str, location: str) -> str:
+def _redirect_target(url: str, location: str) -> str:
     try:
         target = urljoin(url, location)
-        known = urlsplit(target).scheme in {"http", "https"} and bool(_origin(target)[1])
+        is_http = urlsplit(target).scheme in {"http", "https"} and bool(_origin(target)[1])
     except ValueError:
-        target, known = "", False
-    if not known:
+        target, is_http = "", False
+    if not is_http:
         raise ProviderUnavailable(f"{urlsplit(url).hostname} redirects to an address that is none", remedy=_HUB)
     if urlsplit(url).scheme == "https" != urlsplit(target).scheme:
         raise ProviderUnavailable(

@@ -1,4 +1,4 @@
-"""Models behind an address: one file a vendor, one HTTP client."""
+"""Models behind an address: one file per vendor, one HTTP client."""
 
 from memoriter.embed.remote._keys import ConfiguredKeys, Key, choose_auto, key_for
 

@@ -1,4 +1,4 @@
-"""What every batch interface gives: pure functions between jobs and bytes, and what those of OpenAI's kind share."""
+"""The batch interface that each vendor implements with pure functions, and the parts that OpenAI's kind shares."""
 
 from __future__ import annotations
 
@@ -31,51 +31,51 @@ if TYPE_CHECKING:
     Items = Sequence[tuple[str, str]]
 
 MARK = "memoriter"
-"""Name of our entry in the metadata of a job."""
+"""Our key in the metadata of a job."""
 _MOST_FILE_BYTES = 150_000_000
 _ENDED = {"completed", "failed", "expired", "cancelled", "canceled"}
 
 
 @dataclass(frozen=True, slots=True)
 class BatchApi:
-    """A vendor's batch interface. Items are pairs of key (64 characters at most) and text, ready to be sent."""
+    """A vendor's batch interface. Items are pairs of key (up to 64 characters) and text, ready to send."""
 
     vendor: Vendor
     most_inputs: int
-    """Of one job; fewer than the vendor takes, so that its results fit into memory."""
+    """Maximum texts of one job; below the vendor's limit, so that the results fit into memory."""
     most_bytes: int
-    """Of the texts of one job."""
+    """Maximum size of the texts of one job."""
     upload: Callable[[Items, RemoteSettings, str], Request] | None
-    """The texts as a file, by name; None where they go into the job itself."""
+    """Builds the request that uploads the texts as a file with a name; None if the job itself contains the texts."""
     create: Callable[[Items, RemoteSettings, str, str], Request]
-    """The job, by name and uploaded file."""
+    """Builds the request that creates a job from its name and the uploaded file."""
     id_field: str
-    """Where the answer has the job's number."""
+    """Field of the response that holds the job's id."""
     poll: Callable[[RemoteSettings, str], Request]
     progress: Callable[[bytes, str], BatchProgress]
-    """Of an answer, and who gave it (see `Vendor.called`)."""
+    """Parses a response body; the second argument names the sender (see `Vendor.called`)."""
     results: Callable[[RemoteSettings, BatchJob, str], Request]
-    """One of a job's outputs."""
+    """Builds the request for one of a job's outputs."""
     rows: Callable[[bytes, BatchJob], list[BatchRow]]
     cancel: Callable[[RemoteSettings, str], Request]
     find: Callable[[RemoteSettings], Request]
-    """The latest jobs."""
-    found: Callable[[bytes, str, str], str | None]
-    """The number of the job with this name among them; the last is who answered."""
+    """Builds the request for the latest jobs."""
+    parse_job_id: Callable[[bytes, str, str], str | None]
+    """Returns the id of the job with a given name in the list of jobs, or None; the last argument names the sender."""
     tidy: Callable[[RemoteSettings, BatchJob], list[Request]]
-    """Deletes what the vendor would keep of our texts."""
+    """Builds the requests that delete the vendor's copies of our texts."""
 
 
-def job_name(keys: Sequence[str], now: float) -> str:
-    """A name for a job, another one each time."""
+def new_job_name(keys: Sequence[str], now: float) -> str:
+    """Return a name for a job. Each call with another time gives another name."""
     return hashlib.sha256(json.dumps([now, *keys]).encode()).hexdigest()[:24]
 
 
-def id_of(body: bytes, who: str, name: str = "id") -> str:
-    """The number that a service gave to a file or a job.
+def parse_id(body: bytes, who: str, name: str = "id") -> str:
+    """Return the id that a service assigned to a file or a job.
 
     Raises:
-        TransientFailure: it gave none.
+        TransientFailure: the response has no id.
     """
     value = json_object(body, who).get(name)
     if not isinstance(value, str) or not value:
@@ -84,28 +84,34 @@ def id_of(body: bytes, who: str, name: str = "id") -> str:
 
 
 def upload_request(url: str, headers: Mapping[str, str], lines: Sequence[object], name: str) -> Request:
-    """`POST /files` with purpose `batch`: a multipart form with one JSON object a line."""
+    """Return the request `POST /files` with purpose `batch`: a multipart form with one JSON object per line."""
     content = b"".join(json_body(line) + b"\n" for line in lines)
-    mark = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
+    boundary = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
     form = (
-        f'--{mark}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
+        f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
         f"Content-Type: application/jsonl\r\n\r\n"
     )
-    body = form.encode() + content + f"\r\n--{mark}--\r\n".encode()
-    return Request(url, {**headers, "content-type": f"multipart/form-data; boundary={mark}", "accept": JSON_TYPE}, body)
+    body = form.encode() + content + f"\r\n--{boundary}--\r\n".encode()
+    return Request(
+        url, {**headers, "content-type": f"multipart/form-data; boundary={boundary}", "accept": JSON_TYPE}, body
+    )
 
 
-def of_files(
+def file_batch_api(
     vendor: Vendor,
     *,
     most_inputs: int,
     line: Callable[[str, str, RemoteSettings], object],
     job: Callable[[str, RemoteSettings], dict[str, object]],
 ) -> BatchApi:
-    """The interface of a vendor that takes a file of requests and gives a file of answers, as OpenAI does.
+    """Return the interface of a vendor that takes a file of requests and returns a file of responses, as OpenAI does.
 
-    `line` makes one line of key and text, `job` the job of the uploaded file's number.
+    Args:
+        vendor: the vendor.
+        most_inputs: the maximum number of texts of one job.
+        line: returns one line of the file for a key, a text and the settings.
+        job: returns the job's body for the id of the uploaded file and the settings.
     """
 
     def url(settings: RemoteSettings, path: str) -> str:
@@ -136,14 +142,14 @@ def of_files(
         create=create,
         id_field="id",
         poll=lambda settings, job_id: get_request(url(settings, f"/batches/{job_id}"), headers_for(settings)),
-        progress=progress_of,
+        progress=parse_progress,
         results=results,
-        rows=lambda body, _: rows_of(body),
+        rows=lambda body, _: parse_rows(body),
         cancel=lambda settings, job_id: json_post(
             url(settings, f"/batches/{job_id}/cancel"), headers_for(settings), {}
         ),
         find=lambda settings: get_request(url(settings, "/batches?limit=100"), headers_for(settings)),
-        found=found_in,
+        parse_job_id=find_job_id,
         tidy=tidy,
     )
 
@@ -152,8 +158,8 @@ def get_request(url: str, headers: Mapping[str, str]) -> Request:
     return Request(url, headers, method="GET")
 
 
-def progress_of(body: bytes, who: str) -> BatchProgress:
-    """How far a job of OpenAI's kind is: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
+def parse_progress(body: bytes, who: str) -> BatchProgress:
+    """Parse the state of a job: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
     job = json_object(body, who)
     status = word_of(job.get("status"))
     files = tuple(filter(None, (word_of(job.get(name)) for name in ("output_file_id", "error_file_id"))))
@@ -165,8 +171,8 @@ def progress_of(body: bytes, who: str) -> BatchProgress:
     return BatchProgress(status in _ENDED, files, reason if status in _ENDED else "")
 
 
-def rows_of(body: bytes) -> list[BatchRow]:
-    """Lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; what is no such line says nothing."""
+def parse_rows(body: bytes) -> list[BatchRow]:
+    """Parse lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; skip other lines."""
     rows: list[BatchRow] = []
     for line in body.splitlines():
         try:
@@ -174,30 +180,30 @@ def rows_of(body: bytes) -> list[BatchRow]:
         except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and isinstance(key := cast("dict[str, Any]", entry).get("custom_id"), str):
-            rows.append(_row(key, cast("dict[str, Any]", entry)))
+            rows.append(_parse_row(key, cast("dict[str, Any]", entry)))
     return rows
 
 
-def _row(key: str, entry: dict[str, Any]) -> BatchRow:
-    response = _object(entry.get("response"))
-    body = _object(response.get("body"))
+def _parse_row(key: str, entry: dict[str, Any]) -> BatchRow:
+    response = _as_object(entry.get("response"))
+    body = _as_object(response.get("body"))
     entries = body.get("data")
-    first = _object(cast("list[Any]", entries)[0]) if isinstance(entries, list) and entries else {}
+    first = _as_object(cast("list[Any]", entries)[0]) if isinstance(entries, list) and entries else {}
     status = response.get("status_code", 200 if first else 500)
     if first.get("embedding") and status == 200:
         return BatchRow(key, first["embedding"])
     return BatchRow(key, None, status if isinstance(status, int) else 500, error_value_text(entry.get("error") or body))
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _as_object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def found_in(body: bytes, name: str, who: str) -> str | None:
-    """The job with our name in a list of OpenAI's kind."""
+def find_job_id(body: bytes, name: str, who: str) -> str | None:
+    """Return the id of the job with our name in a list of OpenAI's kind, or None."""
     jobs = json_object(body, who).get("data")
     for job in cast("list[Any]", jobs) if isinstance(jobs, list) else []:
-        entry = _object(job)
-        if _object(entry.get("metadata")).get(MARK) == name and entry.get("id"):
+        entry = _as_object(job)
+        if _as_object(entry.get("metadata")).get(MARK) == name and entry.get("id"):
             return word_of(entry["id"]) or None
     return None

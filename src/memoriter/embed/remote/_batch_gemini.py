@@ -1,4 +1,4 @@
-"""Gemini's batch interface: `:asyncBatchEmbedContent` with the requests in it, an operation to ask, answers in it."""
+"""Gemini's batch interface: `:asyncBatchEmbedContent` takes the requests and starts an operation with the results."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._remote_settings import RemoteSettings
 
 _INLINE = "inline"
-"""Stands for the answers within the operation."""
+"""Stands for results within the operation itself."""
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
 
 
-def _base(settings: RemoteSettings) -> str:
+def _base_url(settings: RemoteSettings) -> str:
     return VENDOR.address(settings.base_url)
 
 
@@ -36,12 +36,12 @@ def _create(items: Items, settings: RemoteSettings, name: str, file: str) -> Req
 
 
 def _poll(settings: RemoteSettings, job_id: str) -> Request:
-    return get_request(f"{_base(settings)}/{job_id}", headers_of(settings))
+    return get_request(f"{_base_url(settings)}/{job_id}", headers_of(settings))
 
 
-def _progress(body: bytes, who: str) -> BatchProgress:
+def _parse_progress(body: bytes, who: str) -> BatchProgress:
     operation = json_object(body, who)
-    state = word_of(_object(operation.get("metadata")).get("state") or operation.get("state"))
+    state = word_of(_as_object(operation.get("metadata")).get("state") or operation.get("state"))
     ended = bool(operation.get("done")) or state.endswith(_ENDED)
     if not ended:
         return BatchProgress(ended=False)
@@ -57,78 +57,86 @@ def _progress(body: bytes, who: str) -> BatchProgress:
 def _results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
     if output == _INLINE:
         return _poll(settings, job.job_id)
-    root, _, version = _base(settings).rpartition("/")
+    root, _, version = _base_url(settings).rpartition("/")
     return get_request(f"{root}/download/{version}/{output}:download?alt=media", headers_of(settings))
 
 
-def _rows(body: bytes, job: BatchJob) -> list[BatchRow]:
-    """Answers in the order of the requests, in the operation or one a line; each may carry its key."""
+def _parse_rows(body: bytes, job: BatchJob) -> list[BatchRow]:
+    """Parse the results, in the order of the requests.
+
+    They are in the operation or one per line, with or without a key.
+    """
     try:
-        whole = _object(json.loads(body))
+        operation = _as_object(json.loads(body))
     except (ValueError, RecursionError):
-        whole = {}
-    entries = _responses(_output(whole)) if "done" in whole or "metadata" in whole else _lines(body)
-    return [_row(_object(item), job, place) for place, item in enumerate(entries) if place < len(job.keys)]
+        operation = {}
+    entries = _responses(_output(operation)) if "done" in operation or "metadata" in operation else _parse_lines(body)
+    return [
+        _parse_row(_as_object(item), job, position) for position, item in enumerate(entries) if position < len(job.keys)
+    ]
 
 
-def _row(item: dict[str, Any], job: BatchJob, place: int) -> BatchRow:
-    key = word_of(_object(item.get("metadata")).get("key") or item.get("key")) or job.keys[place]
-    values = values_of(_object(item.get("response")).get("embedding"))
+def _parse_row(item: dict[str, Any], job: BatchJob, position: int) -> BatchRow:
+    key = word_of(_as_object(item.get("metadata")).get("key") or item.get("key")) or job.keys[position]
+    values = values_of(_as_object(item.get("response")).get("embedding"))
     if values:
         return BatchRow(key, values)
-    error = _object(item.get("error"))
+    error = _as_object(item.get("error"))
     # google.rpc codes: 3 is INVALID_ARGUMENT.
     return BatchRow(key, None, 400 if word_of(error.get("code")) in {"3", "400"} else 500, error_value_text(error))
 
 
 def _output(operation: dict[str, Any]) -> dict[str, Any]:
-    return _object(operation.get("response")) or _object(_object(operation.get("metadata")).get("output"))
+    return _as_object(operation.get("response")) or _as_object(_as_object(operation.get("metadata")).get("output"))
 
 
 def _responses(output: dict[str, Any]) -> list[Any]:
-    """Both names are in use, and a list within an object of the same name as well as the list alone."""
+    """Return the list of responses.
+
+    The API uses both field names, and wraps the list in an object of the same name or not.
+    """
     value = output.get("inlinedResponses") or output.get("inlinedEmbedContentResponses")
     if isinstance(value, dict):
         value = cast("dict[str, Any]", value).get("inlinedResponses")
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _lines(body: bytes) -> list[Any]:
+def _parse_lines(body: bytes) -> list[Any]:
     entries: list[Any] = []
     for line in filter(None, body.splitlines()):
         try:
             entries.append(json.loads(line))
         except (ValueError, RecursionError):
-            entries.append(None)  # keeps the places of those after it
+            entries.append(None)  # keep the positions of later entries
     return entries
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _as_object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _cancel(settings: RemoteSettings, job_id: str) -> Request:
-    return json_post(f"{_base(settings)}/{job_id}:cancel", headers_of(settings), {})
+    return json_post(f"{_base_url(settings)}/{job_id}:cancel", headers_of(settings), {})
 
 
 def _find(settings: RemoteSettings) -> Request:
-    return get_request(f"{_base(settings)}/batches?pageSize=100", headers_of(settings))
+    return get_request(f"{_base_url(settings)}/batches?pageSize=100", headers_of(settings))
 
 
-def _found(body: bytes, name: str, who: str) -> str | None:
+def _parse_job_id(body: bytes, name: str, who: str) -> str | None:
     operations = json_object(body, who).get("operations")
     for item in cast("list[Any]", operations) if isinstance(operations, list) else []:
-        operation = _object(item)
-        if _object(operation.get("metadata")).get("displayName") == name and operation.get("name"):
+        operation = _as_object(item)
+        if _as_object(operation.get("metadata")).get("displayName") == name and operation.get("name"):
             return word_of(operation["name"]) or None
     return None
 
 
 def _tidy(settings: RemoteSettings, job: BatchJob) -> list[Request]:
-    return [Request(f"{_base(settings)}/{job.job_id}", headers_of(settings), method="DELETE")] if job.job_id else []
+    return [Request(f"{_base_url(settings)}/{job.job_id}", headers_of(settings), method="DELETE")] if job.job_id else []
 
 
-# ai.google.dev/gemini-api/docs/batch-api: 20 MB for requests that are sent inline.
+# ai.google.dev/gemini-api/docs/batch-api: the limit for inline requests is 20 MB.
 API = BatchApi(
     vendor=VENDOR,
     most_inputs=1_000,
@@ -137,11 +145,11 @@ API = BatchApi(
     create=_create,
     id_field="name",
     poll=_poll,
-    progress=_progress,
+    progress=_parse_progress,
     results=_results,
-    rows=_rows,
+    rows=_parse_rows,
     cancel=_cancel,
     find=_find,
-    found=_found,
+    parse_job_id=_parse_job_id,
     tidy=_tidy,
 )

@@ -1,10 +1,10 @@
-"""OpenAI's batch interface: a file of requests, `POST /batches`, a file of answers. Half the price, within a day."""
+"""OpenAI's batch interface: a file of requests, `POST /batches`, a file of results. Half the price, within a day."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._batch_api import of_files
+from memoriter.embed.remote._batch_api import file_batch_api
 from memoriter.embed.remote._openai import VENDOR, request_body
 
 if TYPE_CHECKING:
@@ -22,5 +22,5 @@ def _job(file: str, settings: RemoteSettings) -> dict[str, object]:
     return {"input_file_id": file, "endpoint": _ENDPOINT, "completion_window": "24h"}
 
 
-# developers.openai.com/api/docs/guides/batch: 50,000 texts and 200 MB a file.
-API = of_files(VENDOR, most_inputs=10_000, line=_line, job=_job)
+# developers.openai.com/api/docs/guides/batch: the limits are 50,000 texts and 200 MB per file.
+API = file_batch_api(VENDOR, most_inputs=10_000, line=_line, job=_job)

@@ -1,4 +1,4 @@
-"""Batch jobs at work: submits texts, asks, collects, and goes on where another process stopped."""
+"""Run batch jobs: submit texts, poll, collect vectors, and resume jobs of an earlier process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from memoriter.embed._limits import utf8_size
 from memoriter.embed._vectors import normalise
 from memoriter.embed.remote import _batch_gemini, _batch_openai, _batch_voyage
-from memoriter.embed.remote._batch_api import id_of, job_name
-from memoriter.embed.remote._batch_state import BatchJob, BatchRules, applied
+from memoriter.embed.remote._batch_api import new_job_name, parse_id
+from memoriter.embed.remote._batch_state import BatchJob, BatchRules, sort_results
 from memoriter.embed.remote._wire import matrix
 from memoriter.errors import (
     BadVector,
@@ -41,11 +41,11 @@ _APIS = {api.vendor.name: api for api in (_batch_gemini.API, _batch_openai.API, 
 _SECONDS, _FILE_SECONDS = 120.0, 600.0
 _LONGEST_KEY = 64
 _MOST_LISTING_BYTES = 64 << 20
-"""Of an answer that is not about one job; a list of jobs may have some of their results."""
+"""Limit for a response that is not about one job; a list of jobs may include some of their results."""
 
 
 class BatchStore(Protocol):
-    """Where jobs are kept, by name, until their vectors are stored."""
+    """Storage for jobs, by name, until their vectors are stored."""
 
     def load(self) -> Sequence[BatchJob]: ...
     def save(self, job: BatchJob) -> None: ...
@@ -54,28 +54,28 @@ class BatchStore(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """What came of some texts. Each key is in one of the three."""
+    """The outcome of some texts. Each key is in exactly one of `keys`, `failures` and `again`."""
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32]
     """Shape (keys, dimensions); rows of unit length."""
     failures: Mapping[str, EmbeddingError]
-    """Texts that the service refuses."""
+    """Errors of the texts that the service rejected, by key."""
     again: tuple[str, ...]
-    """Texts to embed in the plain way: too long for one vector, or without an answer after several jobs."""
+    """Keys of texts to embed without a job: too long for one vector, or without a result after several jobs."""
 
 
-class _Gone(EmbeddingError):
-    """The service does not know the job or the file any more."""
+class _NotFound(EmbeddingError):
+    """The service no longer has the job or the file."""
 
 
 def batch_vendors() -> tuple[str, ...]:
-    """The vendors with a batch interface, in alphabetical order."""
+    """Return the names of the vendors with a batch interface, in alphabetical order."""
     return tuple(sorted(_APIS))
 
 
 class BatchRun:
-    """The jobs of one provider. One process at a time may run them."""
+    """The batch jobs of one provider. Only one process at a time may run them."""
 
     def __init__(
         self,
@@ -88,7 +88,16 @@ class BatchRun:
         rules: BatchRules = BatchRules(),  # noqa: B008 - frozen
         account: UsageRecorder | None = None,
     ) -> None:
-        """`wall` gives seconds since 1970. `account` is asked before each job, and hears of it when it is sent.
+        """Prepare to run the jobs in `store`.
+
+        Args:
+            provider: counts tokens, applies templates and names the vendor.
+            http: sends the requests.
+            store: holds the jobs.
+            wall: returns seconds since 1970.
+            sleep: waits for a number of seconds.
+            rules: how long to wait and how often to try.
+            account: checks the tokens of each job before it is sent, and records them once the service has the job.
 
         Raises:
             ConfigError: the vendor has no batch interface.
@@ -108,69 +117,70 @@ class BatchRun:
         self._account = account
 
     def run(self, texts: Mapping[str, str]) -> Iterator[Collected]:
-        """Vectors of documents by key, as jobs end, also of jobs of earlier processes.
+        """Yield the vectors of documents, by key, as jobs end. This includes jobs of earlier processes.
 
-        Texts under way are not sent twice. A job is forgotten when the next result is asked for, so what was given must
-        be stored by then. With `wait` off it submits and collects what there is and ends; a later run goes on.
+        Texts of a running job are not sent again. A job is dropped from the store when the next result is requested, so
+        the caller must have stored the previous result by then. With `wait` off, the method submits jobs, collects
+        finished ones and returns; a later run resumes the rest.
 
         Raises:
-            EmbeddingError: nothing more can be done now; what was submitted stays under way.
+            EmbeddingError: no progress is possible now; submitted jobs keep running.
             ValueError: a key is longer than 64 characters.
         """
         jobs = list(self._store.load())
-        under_way = {key for job in jobs for key in job.keys}
-        fresh = [key for key in texts if key not in under_way]
-        if any(len(key) > _LONGEST_KEY for key in fresh):
+        pending_keys = {key for job in jobs for key in job.keys}
+        new_keys = [key for key in texts if key not in pending_keys]
+        if any(len(key) > _LONGEST_KEY for key in new_keys):
             raise ValueError(f"keys may have {_LONGEST_KEY} characters")
-        alone = tuple(key for key in fresh if self._goes_alone(texts[key]))
-        if alone:
-            yield self._nothing(again=alone)
-        queue = deque((group, 1) for group in self._groups([key for key in fresh if key not in set(alone)], texts))
-        refused: OverBudget | None = None
+        direct = tuple(key for key in new_keys if self._must_embed_directly(texts[key]))
+        if direct:
+            yield self._without_results(again=direct)
+        queue = deque((group, 1) for group in self._groups([key for key in new_keys if key not in set(direct)], texts))
+        budget_error: OverBudget | None = None
         while jobs or queue:
-            ended = False
+            any_ended = False
             for job in list(jobs):
                 jobs.remove(job)
-                moved = self._moved(job)
-                if moved.stage != "ended":
-                    jobs.append(moved)
+                advanced = self._advance(job)
+                if advanced.stage != "ended":
+                    jobs.append(advanced)
                     continue
                 try:
-                    collected, again = self._collected(moved)
+                    collected, missing = self._collect(advanced)
                 except (Throttled, TransientFailure):
-                    if not self._rules.wait or self._wall() - moved.created > self._rules.timeout_minutes * 60:
+                    if not self._rules.wait or self._wall() - advanced.created > self._rules.timeout_minutes * 60:
                         raise
-                    jobs.append(moved)
+                    jobs.append(advanced)
                     continue
-                ended = True
-                back = [key for key in again if key in texts and moved.tries < self._rules.most_tries]
-                queue.extend((group, moved.tries + 1) for group in self._groups(back, texts))
-                yield self._with_again(collected, tuple(key for key in again if key not in set(back)))
-                self._forget(moved)
+                any_ended = True
+                retry_keys = [key for key in missing if key in texts and advanced.tries < self._rules.most_tries]
+                queue.extend((group, advanced.tries + 1) for group in self._groups(retry_keys, texts))
+                yield self._with_again(collected, tuple(key for key in missing if key not in set(retry_keys)))
+                self._drop(advanced)
             while queue and len(jobs) < max(self._rules.concurrency, 1):
                 try:
-                    jobs.append(self._submitted(*queue.popleft(), texts))
-                except OverBudget as error:  # what is under way is paid for: it is collected all the same
-                    refused = error
+                    jobs.append(self._submit(*queue.popleft(), texts))
+                except OverBudget as error:  # running jobs are paid for, so collect them first
+                    budget_error = error
                     queue.clear()
-            if jobs and not ended:
+            if jobs and not any_ended:
                 if not self._rules.wait:
                     break
                 self._sleep(max(self._rules.poll_seconds, 0.01))
-        if refused is not None:
-            raise refused
+        if budget_error is not None:
+            raise budget_error
 
-    def _goes_alone(self, text: str) -> bool:
-        """Whether a text cannot be part of a job: it is too long for one vector, or a secret was taken out of it.
+    def _must_embed_directly(self, text: str) -> bool:
+        """Return whether a text cannot be part of a job: it is too long for one vector, or a secret was removed.
 
-        A job names its texts by keys, which are hashes of the whole texts. Whoever has a text without its password
-        and the hash of the text with it can try passwords.
+        A job names its texts by keys, which are hashes of the complete texts. Anyone who has a text without its
+        password and the hash of the text with it can test passwords against the hash.
         """
         provider = self._provider
         return provider.count_tokens(text) > provider.spec.max_tokens or provider.outgoing(text) is not text
 
     def _groups(self, keys: Sequence[str], texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-        """Keys in order, as many as fit into one job."""
+        """Yield groups of keys, in order, each as large as one job allows."""
         group: list[str] = []
         used = 0
         for key in keys:
@@ -183,101 +193,103 @@ class BatchRun:
         if group:
             yield tuple(group)
 
-    def _submitted(self, keys: tuple[str, ...], tries: int, texts: Mapping[str, str]) -> BatchJob:
+    def _submit(self, keys: tuple[str, ...], tries: int, texts: Mapping[str, str]) -> BatchJob:
+        """Create a job and return it: running, or still `creating` if the service may or may not have it."""
         now = self._wall()
         tokens = sum(self._provider.count_tokens(texts[key]) for key in keys)
         if self._account is not None:
             self._account.check(tokens)
-        job = BatchJob(job_name(keys, now), keys, now, tokens=tokens, tries=tries)
+        job = BatchJob(new_job_name(keys, now), keys, now, tokens=tokens, tries=tries)
         self._store.save(job)
         items = [(key, self._provider.apply_template(texts[key], "document")) for key in keys]
         api, settings, who = self._api, self._provider.settings, self._provider.who
         try:
             if api.upload is not None:
                 request = api.upload(items, settings, job.name)
-                job = job.uploaded(self._sent(request, lambda body: id_of(body, who), seconds=_FILE_SECONDS))
+                job = job.with_file(self._send(request, lambda body: parse_id(body, who), seconds=_FILE_SECONDS))
                 self._store.save(job)
             request = api.create(items, settings, job.name, "".join(job.files))
-            read: Callable[[bytes], str] = lambda body: id_of(body, who, api.id_field)  # noqa: E731
-            job = job.submitted(self._sent(request, read, seconds=_FILE_SECONDS, once=True))
-        except TransientFailure:  # it may have been created: the next look at it will tell
+            read: Callable[[bytes], str] = lambda body: parse_id(body, who, api.id_field)  # noqa: E731
+            job = job.with_job_id(self._send(request, read, seconds=_FILE_SECONDS, once=True))
+        except TransientFailure:  # the job may exist: the next step looks for it
             return job
         except EmbeddingError:
-            self._forget(job)
+            self._drop(job)
             raise
-        return self._sold(job)
+        return self._record_submission(job)
 
-    def _sold(self, job: BatchJob) -> BatchJob:
-        """The job, kept, after it is known that the service has it."""
+    def _record_submission(self, job: BatchJob) -> BatchJob:
+        """Save a job that the service is known to have, record its tokens, and return it."""
         self._store.save(job)
         if self._account is not None:
             self._account.add(job.tokens, batch=True)
         return job
 
-    def _moved(self, job: BatchJob) -> BatchJob:
-        """The job after the step that is due, kept."""
+    def _advance(self, job: BatchJob) -> BatchJob:
+        """Take the next step of a job, save the job, and return it."""
         now = self._wall()
         match job.step(now, self._rules):
             case "wait" | "collect":
                 return job
             case "find":
-                moved = self._found(job, now)
+                advanced = self._find_created(job, now)
             case "poll":
-                moved = self._asked(job, now)
+                advanced = self._poll(job, now)
             case "cancel":
                 with suppress(EmbeddingError):
-                    self._sent(self._api.cancel(self._provider.settings, job.job_id), lambda _: None, job=job)
-                moved = job.after_cancel(now)
+                    self._send(self._api.cancel(self._provider.settings, job.job_id), lambda _: None, job=job)
+                advanced = job.after_cancel(now)
             case "abandon":
-                moved = job.given_up("it took too long")
-        self._store.save(moved)
-        return moved
+                advanced = job.abandoned("it took too long")
+        self._store.save(advanced)
+        return advanced
 
-    def _found(self, job: BatchJob, now: float) -> BatchJob:
-        """A job of which nobody knows whether it was created."""
+    def _find_created(self, job: BatchJob, now: float) -> BatchJob:
+        """Look for a job that may or may not have been created."""
         try:
-            number = self._sent(
+            job_id = self._send(
                 self._api.find(self._provider.settings),
-                lambda body: self._api.found(body, job.name, self._provider.who),
+                lambda body: self._api.parse_job_id(body, job.name, self._provider.who),
             )
         except (Throttled, TransientFailure):
-            return job.unanswered(now)
-        return self._sold(job.submitted(number)) if number else job.given_up("it was never created")
+            return job.after_failed_poll(now)
+        return self._record_submission(job.with_job_id(job_id)) if job_id else job.abandoned("it was never created")
 
-    def _asked(self, job: BatchJob, now: float) -> BatchJob:
+    def _poll(self, job: BatchJob, now: float) -> BatchJob:
+        """Ask the service for the state of a job."""
         try:
-            progress = self._sent(
+            progress = self._send(
                 self._api.poll(self._provider.settings, job.job_id),
                 lambda body: self._api.progress(body, self._provider.who),
                 job=job,
             )
-        except _Gone:
-            return job.given_up("the service does not know it any more")
+        except _NotFound:
+            return job.abandoned("the service does not know it any more")
         except (Throttled, TransientFailure):
-            return job.unanswered(now)
+            return job.after_failed_poll(now)
         return job.after_poll(progress, now)
 
-    def _collected(self, job: BatchJob) -> tuple[Collected, tuple[str, ...]]:
-        """What a job gave, and the keys that it gave nothing for."""
+    def _collect(self, job: BatchJob) -> tuple[Collected, tuple[str, ...]]:
+        """Return the results of a job, and the keys without a result."""
         rows: list[BatchRow] = []
         for output in job.outputs:
             request = self._api.results(self._provider.settings, job, output)
-            with suppress(_Gone):
-                rows += self._sent(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS, job=job)
-        outcome = applied(job, rows)
+            with suppress(_NotFound):
+                rows += self._send(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS, job=job)
+        outcome = sort_results(job, rows)
         failures: dict[str, EmbeddingError] = {
             row.key: InputRejected(f"{self._provider.who} refused this text: {row.message}") for row in outcome.failed
         }
         vectors = self._vectors(outcome.rows, failures)
         if outcome.rows and not vectors and len(outcome.rows) > 1:
-            self._forget(job)
+            self._drop(job)
             raise failures[outcome.rows[0].key]
         keys = tuple(vectors)
-        whole = self._stacked([vectors[key] for key in keys])
-        return Collected(keys, whole, failures, ()), outcome.again
+        stacked = self._stack([vectors[key] for key in keys])
+        return Collected(keys, stacked, failures, ()), outcome.again
 
     def _vectors(self, rows: Sequence[BatchRow], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
-        """The unit vector of each row; what has none goes to the failures."""
+        """Return the unit vector of each row, by key; add rows without a usable vector to `failures`."""
         who, dimensions = self._provider.who, self._provider.spec.dimensions
         vectors: dict[str, NDArray[np.float32]] = {}
         for row in rows:
@@ -292,25 +304,25 @@ class BatchRun:
                 failures[row.key] = InputRejected(f"{who} gave a vector that is zero or not finite")
         return vectors
 
-    def _stacked(self, vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    def _stack(self, vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         import numpy as np
 
         return np.array(vectors, np.float32).reshape(len(vectors), self._provider.spec.dimensions)
 
-    def _nothing(self, *, again: tuple[str, ...]) -> Collected:
-        return Collected((), self._stacked([]), {}, again)
+    def _without_results(self, *, again: tuple[str, ...]) -> Collected:
+        return Collected((), self._stack([]), {}, again)
 
     def _with_again(self, collected: Collected, again: tuple[str, ...]) -> Collected:
         return Collected(collected.keys, collected.vectors, collected.failures, again)
 
-    def _forget(self, job: BatchJob) -> None:
-        """Let go of a job, and have the service delete what it keeps of the texts."""
+    def _drop(self, job: BatchJob) -> None:
+        """Drop a job, and delete the copies of its texts that the service keeps."""
         self._store.drop(job)
         for request in self._api.tidy(self._provider.settings, job):
             with suppress(EmbeddingError):
-                self._sent(request, lambda _: None)
+                self._send(request, lambda _: None)
 
-    def _sent(
+    def _send(
         self,
         request: Request,
         read: Callable[[bytes], T],
@@ -319,12 +331,15 @@ class BatchRun:
         once: bool = False,
         job: BatchJob | None = None,
     ) -> T:
-        """Send a request; `job` is the one whose results may be in the answer."""
-        most = self._provider.most_bytes(len(job.keys)) if job is not None else _MOST_LISTING_BYTES
+        """Send a request and return the parsed response.
+
+        `job` is the job whose results the response may hold; the size limit of the response depends on it.
+        """
+        most_bytes = self._provider.most_bytes(len(job.keys)) if job is not None else _MOST_LISTING_BYTES
 
         def error_of(response: Response) -> EmbeddingError:
             if response.status == 404 and request.method == "GET":
-                return _Gone("not found")
+                return _NotFound("not found")
             secrets = self._provider.settings.secrets
             return self._api.vendor.error_of(
                 response.status, response.headers, response.body, secrets, self._provider.who
@@ -334,10 +349,10 @@ class BatchRun:
             return self._http.send(
                 request,
                 timeout=seconds,
-                read=lambda answer: read(answer.body),
+                read=lambda response: read(response.body),
                 error_of=error_of,
                 once=once,
-                most_bytes=most,
+                most_bytes=most_bytes,
             )
 
         return self._provider.guard.call(call)

@@ -1,4 +1,4 @@
-"""A batch job on its way: submitted, asked about, collected. Pure; time is an argument and everything can be kept."""
+"""The state of a batch job: submitted, polled, collected. Pure; time is an argument and all state can be stored."""
 
 from __future__ import annotations
 
@@ -7,65 +7,65 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 Stage = Literal["creating", "running", "cancelling", "ended"]
-"""`creating` is kept before the service is told, since a process may end before it hears the job's number."""
+"""`creating` is stored before the request is sent, since the process may end before it receives the job's id."""
 Step = Literal["find", "poll", "wait", "cancel", "abandon", "collect"]
 
 CANCEL_SECONDS = 600.0
-"""For a cancelled job to give what it has; then it is left alone."""
+"""Time for a cancelled job to deliver its results; then it is abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRules:
-    """How patient to be; the fields of `remote.batch`."""
+    """Limits for batch jobs; the fields of `remote.batch`."""
 
     wait: bool = True
     concurrency: int = 2
     poll_seconds: float = 2.0
     timeout_minutes: float = 60.0
-    """For a job that is waited for. One that is left to a later run may take as long as the service lets it."""
+    """Limit for a job that is waited for. A job that a later run collects may take as long as the service allows."""
     most_tries: int = 2
-    """Jobs that one text may be in before it is given back."""
+    """Maximum number of jobs for one text before it is returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """What a service says of a job."""
+    """The state of a job, as the service reports it."""
 
     ended: bool
     outputs: tuple[str, ...] = ()
-    """Files with results, and with the errors of single texts."""
+    """Files with the results and with the errors of single texts."""
     reason: str = ""
-    """Why it ended in another way than complete."""
+    """The reason if the job ended without completing."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """One job. Texts are named by keys alone: they are not kept, and nothing secret is."""
+    """One job. It stores keys only: no texts and nothing secret."""
 
     name: str
-    """Ours, sent along, so that a job whose number got lost is found again."""
+    """Our own name, sent with the job, so that a job with a lost id can be found again."""
     keys: tuple[str, ...]
     created: float
     """Seconds since 1970."""
     stage: Stage = "creating"
     job_id: str = ""
     files: tuple[str, ...] = ()
-    """What was uploaded, to be deleted at the end."""
+    """Uploaded files, to be deleted at the end."""
     outputs: tuple[str, ...] = ()
     reason: str = ""
     polled: float | None = None
     cancelled: float = 0.0
     tokens: int = 0
-    """Of its texts, by our estimate."""
+    """Estimated tokens of the texts."""
     tries: int = 1
 
     def step(self, now: float, rules: BatchRules) -> Step:
-        """What to do now. A job that is late is asked about once more before it is given up."""
-        asked = self.polled is not None and 0 <= now - self.polled < rules.poll_seconds
+        """Return the next step. A late job is polled once more before it is cancelled."""
+        polled_recently = self.polled is not None and 0 <= now - self.polled < rules.poll_seconds
         deadline = self.created + rules.timeout_minutes * 60
         match self.stage:
             case "creating":
-                return "wait" if asked else "find"
+                return "wait" if polled_recently else "find"
             case "ended":
                 return "collect"
             case "cancelling" if self.polled is not None and self.polled - self.cancelled > CANCEL_SECONDS:
@@ -73,28 +73,28 @@ class BatchJob:
             case "running" if rules.wait and self.polled is not None and self.polled >= deadline:
                 return "cancel"
             case _:
-                return "wait" if asked else "poll"
+                return "wait" if polled_recently else "poll"
 
-    def uploaded(self, file: str) -> BatchJob:
+    def with_file(self, file: str) -> BatchJob:
         return replace(self, files=(*self.files, file))
 
-    def submitted(self, job_id: str) -> BatchJob:
+    def with_job_id(self, job_id: str) -> BatchJob:
         return replace(self, stage="running", job_id=job_id)
 
     def after_poll(self, progress: BatchProgress, now: float) -> BatchJob:
-        """After an answer about the job."""
+        """Return the job after a response to a poll."""
         stage: Stage = "ended" if progress.ended else self.stage
         return replace(self, stage=stage, outputs=progress.outputs, reason=progress.reason, polled=now)
 
-    def unanswered(self, now: float) -> BatchJob:
-        """After a question that came to nothing."""
+    def after_failed_poll(self, now: float) -> BatchJob:
+        """Return the job after a poll without a response."""
         return replace(self, polled=now)
 
     def after_cancel(self, now: float) -> BatchJob:
         return replace(self, stage="cancelling", cancelled=now)
 
-    def given_up(self, reason: str) -> BatchJob:
-        """Ended without results."""
+    def abandoned(self, reason: str) -> BatchJob:
+        """Return the job as ended without results."""
         return replace(self, stage="ended", outputs=(), reason=reason)
 
     def to_json(self) -> str:
@@ -102,46 +102,46 @@ class BatchJob:
 
     @classmethod
     def from_json(cls, text: str) -> BatchJob | None:
-        """What was kept, or None if it cannot be read any more."""
+        """Return the stored job, or None if it cannot be parsed."""
         try:
-            kept = cast("dict[str, Any]", json.loads(text))
+            fields = cast("dict[str, Any]", json.loads(text))
             for name in ("keys", "files", "outputs"):
-                kept[name] = tuple(map(str, kept[name]))
-            return cls(**kept)
+                fields[name] = tuple(map(str, fields[name]))
+            return cls(**fields)
         except (ValueError, TypeError, KeyError):
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """What a job says of one text."""
+    """The result of one text."""
 
     key: str
     embedding: Any = None
-    """As the service writes it; None when there is an error."""
+    """The vector in the service's format; None if there is an error."""
     status: int = 200
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """The texts of a job after it has ended: each is in one of the three."""
+class SortedResults:
+    """The texts of an ended job. Each is in exactly one of the three fields."""
 
     rows: tuple[BatchRow, ...]
     failed: tuple[BatchRow, ...]
-    """The service refuses these for what they are."""
+    """Texts that the service rejects because of their content."""
     again: tuple[str, ...]
-    """Without an answer, through no fault of theirs."""
+    """Keys of texts without a result, through no fault of theirs."""
 
 
-def applied(job: BatchJob, rows: list[BatchRow]) -> Applied:
-    """Sort the texts of a job by what came back. Rows that are not of this job, or there twice, count once or not."""
-    found: dict[str, BatchRow] = {}
+def sort_results(job: BatchJob, rows: list[BatchRow]) -> SortedResults:
+    """Sort the texts of a job by their results. Rows of other jobs are ignored; of duplicates, one counts."""
+    by_key: dict[str, BatchRow] = {}
     for row in rows:
-        if row.key not in found or found[row.key].embedding is None:
-            found[row.key] = row
-    mine = [found[key] for key in job.keys if key in found]
-    good = tuple(row for row in mine if row.embedding is not None)
-    bad = tuple(row for row in mine if row.embedding is None and row.status in {400, 413, 422})
-    settled = {row.key for row in (*good, *bad)}
-    return Applied(good, bad, tuple(key for key in job.keys if key not in settled))
+        if row.key not in by_key or by_key[row.key].embedding is None:
+            by_key[row.key] = row
+    own_rows = [by_key[key] for key in job.keys if key in by_key]
+    succeeded = tuple(row for row in own_rows if row.embedding is not None)
+    failed = tuple(row for row in own_rows if row.embedding is None and row.status in {400, 413, 422})
+    done_keys = {row.key for row in (*succeeded, *failed)}
+    return SortedResults(succeeded, failed, tuple(key for key in job.keys if key not in done_keys))

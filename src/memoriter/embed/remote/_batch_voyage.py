@@ -1,10 +1,10 @@
-"""Voyage AI's batch interface: a file of texts, `POST /batches` with the parameters, a file of answers in 12 hours."""
+"""Voyage AI's batch interface: a file of texts, `POST /batches` with the parameters, a file of results in 12 hours."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._batch_api import of_files
+from memoriter.embed.remote._batch_api import file_batch_api
 from memoriter.embed.remote._voyage import VENDOR, request_params
 
 if TYPE_CHECKING:
@@ -25,5 +25,5 @@ def _job(file: str, settings: RemoteSettings) -> dict[str, object]:
     }
 
 
-# docs.voyageai.com/docs/batch-inference: 100,000 texts and 1 GB a file.
-API = of_files(VENDOR, most_inputs=5_000, line=_line, job=_job)
+# docs.voyageai.com/docs/batch-inference: the limits are 100,000 texts and 1 GB per file.
+API = file_batch_api(VENDOR, most_inputs=5_000, line=_line, job=_job)

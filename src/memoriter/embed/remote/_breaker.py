@@ -1,4 +1,4 @@
-"""When a service is not asked any more: out of quota or without a right, a call costs money and helps nobody. Pure."""
+"""The state of a circuit breaker for services without quota or permission, where calls cost money in vain. Pure."""
 
 from __future__ import annotations
 
@@ -10,39 +10,42 @@ from memoriter.errors import EmbeddingError, OutOfQuota, Unauthorised
 
 HOUR = 3600.0
 MOST_CALLS = 3
-"""That may fail in any hour."""
+"""Maximum number of failed calls in any hour."""
 _PAUSE = HOUR / MOST_CALLS + 1
-"""Seconds between two trials, so that three are never spent at once. One more than the third of an hour: an hour may
-begin and end with a call."""
+"""Seconds between two probes, so that the calls allowed in an hour are never spent at once.
+
+One second more than a third of an hour, because an hour may begin and end with a call.
+"""
 _REASONS = {error.code: error for error in (OutOfQuota, Unauthorised)}
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerState:
-    """Closed while `reason` is empty. Open, it lets a trial through now and then; a success closes it.
+    """The state of a breaker: closed while `reason` is empty, otherwise open.
 
-    Times are seconds since 1970, so that they mean the same in the next process.
+    An open breaker allows occasional probes, and a successful one closes it. Times are seconds since 1970, so that they
+    are valid in the next process.
     """
 
     owner: str = ""
-    """Stands for service and key: with another key everything starts anew."""
+    """Id of the service and key; another key starts with a closed breaker."""
     reason: str = ""
     """`out_of_quota` or `unauthorised`."""
     message: str = ""
     remedy: str = ""
     calls: tuple[float, ...] = ()
-    """When the calls of the last hour began or failed, ascending."""
+    """Times at which the calls of the last hour began or failed, ascending."""
 
     @property
     def is_open(self) -> bool:
         return bool(self.reason)
 
     def allows(self, now: float) -> bool:
-        """Whether a call may be made."""
-        return self.opens_in(now) <= 0
+        """Return whether a call is allowed."""
+        return self.seconds_until_allowed(now) <= 0
 
-    def opens_in(self, now: float) -> float:
-        """Seconds until a call may be made, 0 when it may be now."""
+    def seconds_until_allowed(self, now: float) -> float:
+        """Return the seconds until a call is allowed, or 0."""
         recent = self._recent(now)
         if not self.is_open or not recent:
             return 0.0
@@ -51,36 +54,41 @@ class BreakerState:
             waits.append(recent[-MOST_CALLS] + HOUR + 1 - now)
         return max(*waits, 0.0)
 
-    def begun(self, now: float) -> BreakerState:
-        """After a trial was let through; to be kept before the call, since a process may end in the middle of it."""
+    def after_probe_start(self, now: float) -> BreakerState:
+        """Return the state after a probe was allowed. Save it before the call, during which the process may end."""
         return replace(self, calls=(*self._recent(now), now)) if self.is_open else self
 
-    def after(self, outcome: EmbeddingError | None, now: float, *, trial: bool = False) -> BreakerState:
-        """After a call; `outcome` is None for a success, `trial` says that `begun` has counted it.
+    def after(self, outcome: EmbeddingError | None, now: float, *, probe: bool = False) -> BreakerState:
+        """Return the state after a call.
 
-        Errors that say nothing about quota and rights change nothing.
+        Errors other than `OutOfQuota` and `Unauthorised` leave the state as it is.
+
+        Args:
+            outcome: the error, or None for a success.
+            now: seconds since 1970.
+            probe: whether `after_probe_start` has already counted the call.
         """
         if outcome is None:
             return BreakerState(self.owner)
         if not isinstance(outcome, OutOfQuota | Unauthorised):
             return self
-        calls = self._recent(now) if trial else (*self._recent(now), now)
+        calls = self._recent(now) if probe else (*self._recent(now), now)
         return BreakerState(self.owner, outcome.code, outcome.message, outcome.remedy, calls)
 
     def refusal(self, now: float) -> EmbeddingError:
-        """The error that stands for a call which was not made."""
+        """Return the error for a call that is not allowed."""
         kind = _REASONS.get(self.reason, OutOfQuota)
-        minutes = max(1, round(self.opens_in(now) / 60))
+        minutes = max(1, round(self.seconds_until_allowed(now) / 60))
         error = kind(f"not asked again for {minutes} min, because {self.message}", remedy=self.remedy)
         error.attempted = False
         return error
 
-    def of(self, owner: str) -> BreakerState:
-        """This breaker if it is about the same service and key, otherwise a closed one."""
+    def for_owner(self, owner: str) -> BreakerState:
+        """Return this state if it belongs to `owner`, or else a closed one."""
         return self if self.owner == owner else BreakerState(owner)
 
     def to_json(self) -> str:
-        """For keeping; without anything secret."""
+        """Return the state as JSON. It contains nothing secret."""
         return json.dumps(
             {
                 "owner": self.owner,
@@ -93,16 +101,16 @@ class BreakerState:
 
     @classmethod
     def from_json(cls, text: str) -> BreakerState:
-        """What was kept; a closed breaker for anything else."""
+        """Return the stored state, or a closed one if the text is invalid."""
         try:
-            kept: Any = json.loads(text)
-            calls = tuple(sorted(float(call) for call in kept["calls"]))
-            reason = kept["reason"] if kept["reason"] in _REASONS else ""
-            words = {name: str(kept[name]) for name in ("owner", "message", "remedy")}
+            stored: Any = json.loads(text)
+            calls = tuple(sorted(float(call) for call in stored["calls"]))
+            reason = stored["reason"] if stored["reason"] in _REASONS else ""
+            texts = {name: str(stored[name]) for name in ("owner", "message", "remedy")}
         except (ValueError, TypeError, KeyError):
             return cls()
-        return cls(reason=reason, calls=calls, **words)
+        return cls(reason=reason, calls=calls, **texts)
 
     def _recent(self, now: float) -> tuple[float, ...]:
-        """The calls of the hour before, and of the hour ahead if the clock was set back."""
+        """Return the calls of the last hour, and of the next hour in case the clock was set back."""
         return tuple(call for call in self.calls if abs(now - call) < HOUR + 1)

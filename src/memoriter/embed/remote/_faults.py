@@ -1,4 +1,4 @@
-"""A refusal of a service as one of our errors: what the same call would do next time decides which. Pure."""
+"""Convert a service's error response to one of our errors. The kind depends on what a repeated call would do. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SETTING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """An answer that is not a success."""
+    """A response that is not a success."""
 
     who: str
     status: int
@@ -66,12 +66,12 @@ class ErrorResponse:
 
     @property
     def whole(self) -> str:
-        """The message without a cut, to judge by."""
+        """The message with a higher length limit, for classification."""
         return error_text(self.body, most=_MOST_JUDGED)
 
 
 def classify(status: int, words: str) -> Kind:
-    """What most services mean by a status and a message."""
+    """Return the kind of error that most services mean by a status and a message."""
     if status in {400, 413, 422, 500} and _TOO_LARGE.search(words):
         return "too_large"
     if status == 402 or (status in {400, 403, 429} and _QUOTA.search(words)):
@@ -92,45 +92,50 @@ def classify(status: int, words: str) -> Kind:
 def to_exception(
     refusal: ErrorResponse, kind: Kind, *, remedy: str = "", retry_after: float | None = None
 ) -> EmbeddingError:
-    """The error, which says who refused, with which status and in which words."""
-    said = f"{refusal.who} answered {refusal.status}: {refusal.words or 'nothing'}"
+    """Return the error. Its message gives the service, the status and the service's own message."""
+    message = f"{refusal.who} answered {refusal.status}: {refusal.words or 'nothing'}"
     wait = retry_after if retry_after is not None else retry_after_of(refusal.headers)
     match kind:
         case "throttled":
-            return Throttled(said, remedy=remedy or "wait a moment; what is missing is fetched later", retry_after=wait)
+            return Throttled(
+                message, remedy=remedy or "wait a moment; what is missing is fetched later", retry_after=wait
+            )
         case "transient":
-            return TransientFailure(said, remedy=remedy or "try again later", retry_after=wait)
+            return TransientFailure(message, remedy=remedy or "try again later", retry_after=wait)
         case "quota":
-            return OutOfQuota(said, remedy=remedy or f"look at plan and billing of your account at {refusal.who}")
+            return OutOfQuota(message, remedy=remedy or f"look at plan and billing of your account at {refusal.who}")
         case "unauthorised":
-            return Unauthorised(said, remedy=remedy or f"check the key for {refusal.who} and what it may be used for")
+            return Unauthorised(
+                message, remedy=remedy or f"check the key for {refusal.who} and what it may be used for"
+            )
         case "too_large":
-            return InputTooLarge(said, remedy=remedy or "shorter passages: memorySearch.chunking.tokens")
+            return InputTooLarge(message, remedy=remedy or "shorter passages: memorySearch.chunking.tokens")
         case "rejected":
-            return InputRejected(said, remedy=remedy)
+            return InputRejected(message, remedy=remedy)
         case "unavailable":
-            return ProviderUnavailable(said, remedy=remedy or "check memorySearch.model and remote.baseUrl")
+            return ProviderUnavailable(message, remedy=remedy or "check memorySearch.model and remote.baseUrl")
         case _:
             assert_never(kind)
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait: `retry-after-ms`, or `retry-after` in seconds or as a date, against the answer's own `date`.
+    """Return the seconds to wait from `retry-after-ms`, or from `retry-after` in seconds or as a date.
 
-    None where nothing sensible is said. A date is read against the clock of the server, so that ours does not matter.
+    None if there is no valid value. A date is compared with the response's own `date`, so that our clock does not
+    matter.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    said = headers.get("retry-after")
-    seconds = _number(said)
-    if seconds is not None or said is None:
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
         return seconds
     from email.utils import parsedate_to_datetime
 
     try:
         now = parsedate_to_datetime(headers.get("date", ""))
-        return max((parsedate_to_datetime(said) - now).total_seconds(), 0.0)
+        return max((parsedate_to_datetime(value) - now).total_seconds(), 0.0)
     except (LookupError, OverflowError, TypeError, ValueError):
         return None
 
@@ -142,14 +147,14 @@ def _number(text: str | None) -> float | None:
 
 
 def error_object(body: bytes) -> dict[str, Any]:
-    """The `error` of a JSON answer as an object; empty when there is none."""
+    """Return the `error` of a JSON response as an object, or an empty one."""
     import json
 
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    if isinstance(value, list):  # some gateways wrap the one error in a list
+    if isinstance(value, list):  # some gateways wrap the error in a list
         value = next(iter(cast("list[Any]", value)), None)
     error = cast("dict[str, Any]", value).get("error", cast("Any", value)) if isinstance(value, dict) else None
     return cast("dict[str, Any]", error) if isinstance(error, dict) else {}

@@ -1,4 +1,4 @@
-"""A breaker at work: asked before every call, told after it, kept where the next process finds it."""
+"""A circuit breaker around calls. It checks before each call, records the outcome, and stores its state."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 class BreakerStore(Protocol):
-    """Where a breaker is kept between calls and processes."""
+    """Storage for the breaker's state between calls and processes."""
 
     def load(self) -> BreakerState: ...
     def save(self, breaker: BreakerState) -> None: ...
     def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        """Save the new one if the old one is still what is kept; whether it was."""
+        """Save `new` if the stored state is still `old`; return whether it was."""
         ...
 
 
-class _Memory:
-    """A breaker for this process alone."""
+class _InMemoryStore:
+    """Keeps the state for this process only."""
 
     def __init__(self) -> None:
         self._breaker = BreakerState()
@@ -39,73 +39,77 @@ class _Memory:
         self._breaker = breaker
 
     def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        same, self._breaker = self._breaker == old, new
-        return same
+        unchanged, self._breaker = self._breaker == old, new
+        return unchanged
 
 
 def owner_of(identity: tuple[str, ...]) -> str:
-    """Stands for a service and a key: a hash of all of it, from which no key can be found."""
+    """Return an id for a service and a key: a hash of all parts, from which the key cannot be recovered."""
     return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
 
 
 class CircuitBreaker:
-    """Lets calls through while that makes sense. Threads may share it."""
+    """Allows or refuses calls to one service. Threads may share it."""
 
     def __init__(
         self,
-        place: tuple[str, ...],
+        identity: tuple[str, ...],
         secrets: tuple[str, ...],
         *,
         wall: Callable[[], float],
         store: BreakerStore | None = None,
     ) -> None:
-        """`place` is service and address: with another one, or another key, all starts anew; `wall` since 1970.
+        """Create the breaker for a service and its keys.
 
-        No error of a call holds one of the `secrets`, whatever the service repeats.
+        Args:
+            identity: service and address. Another service, address or key starts with a closed breaker.
+            secrets: removed from the messages of all errors, in case the service repeats them.
+            wall: returns seconds since 1970.
+            store: holds the state; by default this process only.
         """
-        self._owner = owner_of((*place, *secrets))
+        self._owner = owner_of((*identity, *secrets))
         self._secrets = secrets
         self._wall = wall
-        self._store = store or _Memory()
-        self._gate = threading.RLock()
+        self._store = store or _InMemoryStore()
+        self._lock = threading.RLock()
 
     def call(self, call: Callable[[], T]) -> T:
-        """What the call gives; one trial at a time while the breaker is open.
+        """Run `call` unless the circuit is open; when it is half-open, allow one probe at a time.
 
         Raises:
-            EmbeddingError: that of the call, or `OutOfQuota` or `Unauthorised` in its stead.
+            EmbeddingError: the error of the call, or `OutOfQuota` or `Unauthorised` if the call is not made.
         """
-        with self._gate:
-            breaker = self._store.load().of(self._owner)
+        with self._lock:
+            breaker = self._store.load().for_owner(self._owner)
             now = self._wall()
             if not breaker.allows(now):
                 raise breaker.refusal(now)
             if breaker.is_open:
-                begun = breaker.begun(now)
-                if not self._store.swap(breaker, begun):  # another process makes the trial
-                    raise begun.refusal(now)
-                return self._noted(call, trial=True)
-        return self._noted(call, trial=False)
+                started = breaker.after_probe_start(now)
+                if not self._store.swap(breaker, started):  # another process runs the probe
+                    raise started.refusal(now)
+                return self._run_and_record(call, probe=True)
+        return self._run_and_record(call, probe=False)
 
     def refusal(self) -> EmbeddingError | None:
-        """Why a call would not be made now, if it would not."""
-        breaker, now = self._store.load().of(self._owner), self._wall()
+        """Return the error if no call is allowed now, or None."""
+        breaker, now = self._store.load().for_owner(self._owner), self._wall()
         return None if breaker.allows(now) else breaker.refusal(now)
 
-    def _noted(self, call: Callable[[], T], *, trial: bool) -> T:
+    def _run_and_record(self, call: Callable[[], T], *, probe: bool) -> T:
         try:
-            answer = call()
+            result = call()
         except EmbeddingError as error:
             error.message = redact(error.message, self._secrets)
             error.args = (error.message,)
-            self._note(error, trial=trial)
+            self._record(error, probe=probe)
             raise
-        self._note(None, trial=trial)
-        return answer
+        self._record(None, probe=probe)
+        return result
 
-    def _note(self, outcome: EmbeddingError | None, *, trial: bool) -> None:
-        with self._gate:
-            before = self._store.load()
-            after = before.of(self._owner).after(outcome, self._wall(), trial=trial)
-            if after != before and (before.is_open or after.is_open):
-                self._store.save(after)
+    def _record(self, outcome: EmbeddingError | None, *, probe: bool) -> None:
+        with self._lock:
+            previous = self._store.load()
+            updated = previous.for_owner(self._owner).after(outcome, self._wall(), probe=probe)
+            if updated != previous and (previous.is_open or updated.is_open):
+                self._store.save(updated)

@@ -1,4 +1,4 @@
-"""The one place that opens connections: time-outs, repetitions, and what must not leave this machine."""
+"""The HTTP client for remote services: time limits, retries, redirects, and rules for what may leave this machine."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ T = TypeVar("T")
 
 TRIES = 3
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
-"""Seconds before the second try, doubled for each further one."""
+"""Seconds before the second try. The wait doubles with each further try, up to `LONGEST_WAIT`."""
 JITTER = 0.2
-"""Part of a wait that is added at random, so that many clients do not come back together."""
+"""Random share added to each wait, so that many clients do not retry at the same time."""
 _CONNECT_SECONDS = 10.0
 MOST_BYTES = 256 << 20
-"""Of any answer, decompressed."""
+"""Limit for any response body, decompressed."""
 _MOST_REFUSAL_BYTES = 64 << 10
 _MOST_HEADER_BYTES = 96 << 10
-"""Less than the parser of headers allows, whatever the sizes of the pieces in which they come."""
+"""Less than the header parser accepts, however the headers are split into pieces."""
 _MOST_HEADERS = 200
 _CODINGS = frozenset({"gzip", "deflate"})
-_ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
+_CHECK_ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_METHOD = frozenset({307, 308})
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class HttpClient:
-    """Calls to services. Safe to share between threads; close it when done."""
+    """An HTTP client for remote services. It is safe to share between threads; close it when done."""
 
     def __init__(
         self,
@@ -56,9 +56,14 @@ class HttpClient:
         offline: bool = False,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        """`clock` gives monotonic seconds, `random` a number in 0..1; `offline` allows this machine only.
+        """Create a client without connections.
 
-        No answer may be larger than `most_bytes`, whatever a call allows.
+        Args:
+            clock: returns monotonic seconds.
+            sleep: waits for a number of seconds.
+            random: returns a number in 0..1.
+            offline: allow addresses of this machine only.
+            most_bytes: the limit for every response, whatever limit a call sets.
         """
         self._clock = clock
         self._sleep = sleep
@@ -80,43 +85,52 @@ class HttpClient:
         once: bool = False,
         most_bytes: int | None = None,
     ) -> T:
-        """What `read` makes of a success. Throttled calls and those that failed on the way are repeated.
+        """Send a request and return what `read` makes of a successful response.
 
-        `once` is for what must not happen twice: then only calls that were surely refused are repeated.
+        Throttled calls and calls that failed on the way are repeated.
 
-        `timeout` is for the whole of it, in seconds: lookup of the name, connection, tries, waits and the last byte. A
-        wait that would not end in time is not begun. `most_bytes` is the largest success that is plausible.
+        Args:
+            request: what to send.
+            timeout: seconds for everything: name lookup, connection, tries, waits and the last byte. The client does
+                not start a wait that would end too late.
+            read: converts a successful response.
+            error_of: converts any other response to an error.
+            tries: the maximum number of tries.
+            once: for calls that must not take effect twice. Only throttled calls, which surely had no effect, are
+                repeated.
+            most_bytes: the largest plausible successful response.
 
         Raises:
-            EmbeddingError: of `error_of` or `read`; `ProviderUnavailable` when the address is refused, answers too much
-                or points elsewhere; `TransientFailure` when nothing or only half an answer came.
+            EmbeddingError: an error of `error_of` or `read`; `ProviderUnavailable` if the address is refused, the
+                response is too large or redirects elsewhere; `TransientFailure` if the response is missing or
+                incomplete.
         """
         deadline, most = self._clock() + timeout, min(most_bytes or self._most_bytes, self._most_bytes)
-        for number in range(1, tries + 1):
+        for attempt in range(1, tries + 1):
             try:
-                response = self._followed(request, deadline, timeout, most)
+                response = self._follow(request, deadline, timeout, most)
                 if 200 <= response.status < 300:
-                    return _judged(response, read, request.url)
-                raise _judged(response, error_of, request.url)
+                    return _convert(response, read, request.url)
+                raise _convert(response, error_of, request.url)
             except (Throttled, TransientFailure) as error:
-                wait = self._wait(number, error.retry_after)
-                lost = once and not isinstance(error, Throttled)
-                if lost or number == tries or self._clock() + wait >= deadline:
+                wait = self._wait(attempt, error.retry_after)
+                must_not_repeat = once and not isinstance(error, Throttled)
+                if must_not_repeat or attempt == tries or self._clock() + wait >= deadline:
                     raise
                 log.info("%s; trying again in %.1f s", error.code, wait)
             self._sleep(wait)
         raise AssertionError("a last try returns or raises")
 
     def close(self) -> None:
-        """Let go of the connections. Closing twice is harmless."""
+        """Close all connections. Closing twice is harmless."""
         with self._lock:
             clients, self._clients = self._clients, {}
         for client in clients.values():
             client.close()
 
-    def _wait(self, number: int, said: float | None) -> float:
-        """Seconds before the next try: as the service says, or doubling."""
-        wait = min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT) if said is None else said
+    def _wait(self, attempt: int, retry_after: float | None) -> float:
+        """Return the seconds before the next try: the service's own value, or exponential backoff."""
+        wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT) if retry_after is None else retry_after
         return wait * (1 + JITTER * self._random())
 
     @property
@@ -128,14 +142,14 @@ class HttpClient:
                 self._own_limits = ExchangeLimits()
             return self._own_limits
 
-    def _followed(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
-        """The answer, after redirects that are safe to follow."""
+    def _follow(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
+        """Return the response after following safe redirects."""
         for _ in range(_MOST_REDIRECTS + 1):
             response = self._attempt(request, deadline, timeout, most)
             target = response.headers.get("location") if response.status in _REDIRECTS else None
             if target is None:
                 return response
-            request = _redirected(request, _target(request.url, target), response.status)
+            request = _redirect_request(request, _redirect_target(request.url, target), response.status)
         raise ProviderUnavailable(f"{_host(request.url)} redirects in a circle", remedy="check remote.baseUrl")
 
     def _attempt(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
@@ -146,20 +160,20 @@ class HttpClient:
             )
         import memoriter.embed._network as network
 
-        slow = TransientFailure(
+        timeout_error = TransientFailure(
             f"{_host(request.url)} did not answer within {timeout:g} s", remedy="try again later, or with shorter texts"
         )
         try:
             return self._exchange(request, deadline, most)
         except network.TIMED_OUT as error:
-            raise slow from error
-        except network.TooMuch as error:
-            raise self._too_much(request.url, most) from error
+            raise timeout_error from error
+        except network.ResponseTooLarge as error:
+            raise self._size_error(request.url, most) from error
         except network.UNUSABLE as error:
             message = f"{_host(request.url)} is not an address that can be asked"
-            raise ProviderUnavailable(message, remedy=_ADDRESS) from error
+            raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
         except network.NOT_CONNECTED as error:
-            raise _unreachable(request.url, error) from error
+            raise _connection_error(request.url, error) from error
         except network.BROKEN as error:
             raise TransientFailure(
                 f"the connection to {_host(request.url)} broke: {redact_line(str(error)) or type(error).__name__}",
@@ -167,65 +181,70 @@ class HttpClient:
             ) from error
 
     def _exchange(self, request: Request, deadline: float, most: int) -> Response:
-        """Send a request and receive the answer, all of it before the deadline."""
+        """Send a request and receive the complete response before the deadline."""
 
-        def left() -> float:
+        def time_left() -> float:
             return deadline - self._clock()
 
         import memoriter.embed._network as network
 
-        with self._limits.of(left, most_bytes=_MOST_HEADER_BYTES), ExitStack() as opened:
+        with self._limits.enforce(time_left, most_bytes=_MOST_HEADER_BYTES), ExitStack() as stack:
             connect = self._limits.seconds(_CONNECT_SECONDS)
-            answering = self._client(request.url).stream(
+            stream = self._client_for(request.url).stream(
                 request.method,
                 request.url,
                 headers={**request.headers, "accept-encoding": "identity"},
                 content=request.body or None,
-                extensions={"timeout": {"connect": connect, "pool": left()}},
+                extensions={"timeout": {"connect": connect, "pool": time_left()}},
             )
             try:
-                answer = opened.enter_context(answering)
-            except network.TooMuch as error:
-                what = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
-                raise ProviderUnavailable(what, remedy=_ADDRESS) from error
+                response = stack.enter_context(stream)
+            except network.ResponseTooLarge as error:
+                message = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
+                raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
             self._limits.allow(most + most // 4)
-            body = self._body(answer, request.url, most)
-            return Response(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body)
+            body = self._read_body(response, request.url, most)
+            return Response(response.status_code, {k.lower(): v for k, v in response.headers.items()}, body)
 
-    def _body(self, answer: httpx2.Response, url: str, most: int) -> bytes:
-        """Receive the body of an answer; of a refusal only the beginning, which has its words.
+    def _read_body(self, response: httpx2.Response, url: str, most: int) -> bytes:
+        """Return the body of a response; for an error response, only its beginning, which contains the message.
 
-        A quarter more than `most` may be received, since each piece of a body can have a line before it.
+        Up to a quarter more than `most` may be received, because each piece of a body can have a line before it.
         """
-        if len(answer.headers) > _MOST_HEADERS:
-            raise ProviderUnavailable(f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_ADDRESS)
-        codings = [each.strip().lower() for each in answer.headers.get("content-encoding", "").split(",")]
-        codings = [each for each in codings if each not in {"", "identity"}]
+        if len(response.headers) > _MOST_HEADERS:
+            raise ProviderUnavailable(
+                f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_CHECK_ADDRESS
+            )
+        codings = [coding.strip().lower() for coding in response.headers.get("content-encoding", "").split(",")]
+        codings = [coding for coding in codings if coding not in {"", "identity"}]
         if len(codings) > 1 or not _CODINGS.issuperset(codings):
             raise TransientFailure(
                 f"{_host(url)} answered in an encoding that was not asked for: {redact_line(', '.join(codings))!r}",
                 remedy="check remote.baseUrl, or what stands between here and the service",
             )
-        most = most if answer.is_success else min(most, _MOST_REFUSAL_BYTES)
+        most = most if response.is_success else min(most, _MOST_REFUSAL_BYTES)
         body = bytearray()
-        for piece in answer.iter_bytes():
+        for piece in response.iter_bytes():
             body += piece
-            if len(body) > most and answer.is_success:
-                raise self._too_much(url, most)
+            if len(body) > most and response.is_success:
+                raise self._size_error(url, most)
             if len(body) > most:
                 break
             self._limits.seconds()
         return bytes(body[:most])
 
-    def _too_much(self, url: str, most: int) -> ProviderUnavailable:
+    def _size_error(self, url: str, most: int) -> ProviderUnavailable:
         size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most:,} bytes"
         return ProviderUnavailable(
             f"{_host(url)} answered with more than {size}",
             remedy="check remote.baseUrl: this is not an embedding service",
         )
 
-    def _client(self, url: str) -> httpx2.Client:
-        """Return the pool for an address. No proxy may see what is for this machine; else the usual variables hold."""
+    def _client_for(self, url: str) -> httpx2.Client:
+        """Return the connection pool for an address.
+
+        Requests to this machine use no proxy. For others the usual environment variables apply.
+        """
         import memoriter.embed._network as network
 
         proxy, limits = None if is_loopback(url) else network.proxy_for(url), self._limits
@@ -234,19 +253,19 @@ class HttpClient:
                 try:
                     self._clients[proxy] = network.client_for(limits, proxy=proxy)
                 except (ImportError, ValueError, *network.BROKEN) as error:
-                    where = urlsplit(proxy or "").hostname
+                    host = urlsplit(proxy or "").hostname
                     raise ProviderUnavailable(
-                        f"the proxy {where!r} cannot be used: {redact_line(str(error))}",
+                        f"the proxy {host!r} cannot be used: {redact_line(str(error))}",
                         remedy="correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY",
                     ) from error
             return self._clients[proxy]
 
 
-def _target(url: str, location: str) -> str:
-    """Return where a redirect leads.
+def _redirect_target(url: str, location: str) -> str:
+    """Return the address that a redirect leads to.
 
     Raises:
-        ProviderUnavailable: it leads to nothing that can be asked.
+        ProviderUnavailable: the target is not a usable address.
     """
     try:
         target = urljoin(url, location)
@@ -256,46 +275,52 @@ def _target(url: str, location: str) -> str:
     except ValueError:
         pass
     message = f"{_host(url)} redirects to an address that is none: {redact_line(location)!r}"
-    raise ProviderUnavailable(message, remedy=_ADDRESS)
+    raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS)
 
 
-def _judged(response: Response, judge: Callable[[Response], T], url: str) -> T:
-    """Return what `judge` makes of an answer. Raises BadVector where the answer is such that it cannot be read."""
+def _convert(response: Response, convert: Callable[[Response], T], url: str) -> T:
+    """Return what `judge` makes of a response. Raises BadVector if the response cannot be parsed."""
     try:
-        return judge(response)
+        return convert(response)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadVector(
             f"{_host(url)} answered {response.status} with something that cannot be read: {type(error).__name__}",
-            remedy=_ADDRESS,
+            remedy=_CHECK_ADDRESS,
         ) from error
 
 
-def _redirected(request: Request, url: str, status: int) -> Request:
-    """The request at another address of the same service; or, for what only fetches, elsewhere without the key.
+def _redirect_request(request: Request, url: str, status: int) -> Request:
+    """Return the request for the redirect target.
+
+    The target is an address of the same service. A GET may also go to another host over https, without the key.
 
     Raises:
-        ProviderUnavailable: the redirect would carry the key or the notes to another host.
+        ProviderUnavailable: the redirect would send the key or the notes to another host.
     """
-    same = _origin(url) == _origin(request.url)
+    same_origin = _origin(url) == _origin(request.url)
     match request.method:
-        case "POST" if same and status in _KEEPING_METHOD:
+        case "POST" if same_origin and status in _KEEPING_METHOD:
             return replace(request, url=url)
-        case "GET" if same:
+        case "GET" if same_origin:
             return replace(request, url=url)
         case "GET" if urlsplit(url).scheme == "https":
             return replace(request, url=url, headers={})
         case "DELETE" | "GET" | "POST":
-            where = "another address of its own" if same else _host(url)
+            destination = "another address of its own" if same_origin else _host(url)
             raise ProviderUnavailable(
-                f"{_host(request.url)} redirects to {where}, where neither key nor notes are sent",
+                f"{_host(request.url)} redirects to {destination}, where neither key nor notes are sent",
                 remedy="set remote.baseUrl to the address that is meant",
             )
         case _:
             assert_never(request.method)
 
 
-def _unreachable(url: str, error: Exception) -> EmbeddingError:
-    """No connection: for good when nothing listens on this machine, for now when it is the network."""
+def _connection_error(url: str, error: Exception) -> EmbeddingError:
+    """Return the error for a failed connection.
+
+    It is permanent for a refused certificate and for this machine, where no server is listening. It is transient for
+    other hosts.
+    """
     if "CERTIFICATE" in str(error):
         return ProviderUnavailable(
             f"{_host(url)} shows a certificate that is not trusted here: {error}",
@@ -312,6 +337,6 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _host(url: str) -> str:
-    """What of an address may be shown."""
+    """Return the part of an address that is safe to show."""
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or "?"

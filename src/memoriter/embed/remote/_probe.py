@@ -1,4 +1,4 @@
-"""What a model is asked when nobody knows it: a dozen notes about a dozen things."""
+"""Texts that probe an unknown model: a dozen notes about a dozen topics."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ PROBE = (
     "In the third chapter the lighthouse keeper finds the letter that his brother never sent.",
 )
 _LEAST_DEVIATION = 0.02
-"""Of few pairs: below it a chance likeness would look like a match."""
+"""Lower limit, because there are few pairs: with a smaller deviation, a chance similarity would look like a match."""
 
 
 def background_of(vectors: NDArray[np.float32]) -> tuple[float, float]:
-    """Mean and standard deviation of the cosine of two texts that have nothing to do with each other.
+    """Return the mean and standard deviation of the cosine of two unrelated texts.
 
-    Rows of unit length, one for each text of the probe.
+    Args:
+        vectors: rows of unit length, one for each text of the probe.
     """
     import numpy as np
 

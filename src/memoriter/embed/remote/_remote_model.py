@@ -1,4 +1,4 @@
-"""What is known of the models that services run: sizes, prefixes, limits. Facts from vendors' pages of 2026."""
+"""Sizes, prefixes and limits of the models that services run, from the vendors' pages of 2026."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ import re
 from dataclasses import dataclass
 
 UNMEASURED = (0.3, 0.1)
-"""Background of a model that nobody has asked yet: no figure, but the middle of what such models show. `resolve` asks
-the model itself, and an index that has grown measures its own."""
+"""Background of a model that has not been measured: a typical value.
+
+`resolve` measures the model, and a large index measures its own background.
+"""
 
 PLAIN = "{text}"
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """One model as a service offers it."""
+    """One model, as a service offers it."""
 
     dimensions: int | None = None
-    """Of its vectors unless others are asked for; None when only the model knows."""
+    """Default dimensions of the vectors; None if only the model's response shows them."""
     sizes: tuple[int, int] | None = None
-    """Least and most dimensions that can be asked for."""
+    """Minimum and maximum dimensions that can be requested."""
     max_tokens: int = 8192
-    """Of one text, with its prefix."""
+    """Maximum tokens of one text, including its prefix."""
     max_inputs: int = 32
-    """Texts in one request."""
+    """Maximum texts in one request."""
     max_request_tokens: int = 100_000
-    """Tokens in one request."""
+    """Maximum tokens in one request."""
     query_template: str = PLAIN
     document_template: str = PLAIN
-    """What is put around a text, here or by the service as the `task` says."""
+    """Templates around a text, applied here or, with a `task`, by the service."""
     tasks: tuple[str, str] = ("", "")
-    """Names that the service has for query and document; it adds its own words then."""
+    """The service's names for query and document. With them the service adds its own words."""
     unit: bool = True
-    """Whether the vendor says that vectors come with length one. We make sure in any case."""
+    """Whether the vendor states that vectors have unit length. We normalise them in any case."""
     background: tuple[float, float] = UNMEASURED
 
 
@@ -45,7 +47,7 @@ def _row(
 _SEARCHING = "Represent this sentence for searching relevant passages: {text}"
 _TASK = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 
-# Templates as the models' cards give them. Dimensions are left to the model: servers cut, pad and rename.
+# Templates from the models' cards. Dimensions come from the model itself, because servers cut, pad and rename.
 _OPEN_MODELS = (
     _row(r"nomic-embed", "search_query: {text}", "search_document: {text}", 2048),
     _row(r"embedding-?gemma", "task: search result | query: {text}", "title: none | text: {text}", 2048),
@@ -64,6 +66,6 @@ _OPEN_MODELS = (
 
 
 def open_model(name: str) -> RemoteModel | None:
-    """What is known of a model with open weights, by any of the names that servers give it."""
+    """Return the properties of a model with open weights, by any of its names on servers, or None."""
     short = name.lower().rpartition("/")[2]
     return next((model for pattern, model in _OPEN_MODELS if pattern.search(short)), None)

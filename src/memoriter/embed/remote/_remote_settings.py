@@ -1,4 +1,4 @@
-"""Which service is asked, for what, and with which key."""
+"""The settings of a remote provider: the service, the model and the key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VISIBLE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 @dataclass(frozen=True, slots=True)
 class RemoteSettings:
-    """One model of one service. What is secret is never shown.
+    """One model of one service. Secrets are never shown.
 
     Raises:
         ConfigError: the address, the key or a header cannot be sent; the message does not repeat it.
@@ -28,21 +28,24 @@ class RemoteSettings:
 
     vendor: str
     model: str = ""
-    """The vendor's default when empty."""
+    """Empty for the vendor's default."""
     base_url: str = field(default="", repr=False)
-    """The vendor's own when empty; `endpoint_of` is what may be shown of it."""
+    """Empty for the vendor's own. `endpoint_of` returns the part that may be shown."""
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Sent with every call, and in place of ours where a name is the same."""
+    """Sent with every call; they replace our own headers of the same name."""
     dimensions: int | None = None
-    """Known from an earlier answer, or wished for where the model can give several."""
+    """Known from an earlier response, or requested from a model that supports several."""
     background: tuple[float, float] | None = None
     """Known from an earlier `resolve`."""
     offline: bool = False
     """Refuse every address that is not on this machine."""
     query_seconds: float | None = None
     document_seconds: float | None = None
-    """Time for a whole call with its repetitions; None is 60 and 120 s, near by 5 and 10 minutes."""
+    """Time limit for a call with its repetitions.
+
+    None is 60 s for a query and 120 s for documents; in the local network, 5 and 10 minutes.
+    """
 
     def __post_init__(self) -> None:
         if self.base_url:
@@ -60,7 +63,7 @@ class RemoteSettings:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never be seen, whoever repeats it."""
+        """All strings that must never be shown, even if a service repeats them."""
         user, _, password = urlsplit(self.base_url).netloc.rpartition("@")[0].partition(":")
         headers = (*self.headers.values(), *credentials_of(self.base_url).values())
         parts = (part for value in headers for part in value.split()[1:])
@@ -68,7 +71,7 @@ class RemoteSettings:
 
 
 def endpoint_of(base_url: str) -> str:
-    """The address without credentials and without a slash at its end.
+    """Return the address without credentials and without a trailing slash.
 
     Raises:
         ConfigError: it is not the address of a web service.
@@ -88,13 +91,13 @@ def endpoint_of(base_url: str) -> str:
 
 
 def credentials_of(base_url: str) -> dict[str, str]:
-    """The header for a user and password in the address, if it has them."""
+    """Return the header for the user and password in the address, or an empty mapping."""
     user = urlsplit(base_url.strip()).netloc.rpartition("@")[0]
     return {"authorization": "Basic " + base64.b64encode(unquote(user).encode()).decode()} if user else {}
 
 
 def headers_for(settings: RemoteSettings, key_header: str = "authorization", prefix: str = "Bearer ") -> dict[str, str]:
-    """The headers that identify the caller; those of the settings win."""
+    """Return the headers that identify the caller; headers of the settings take precedence."""
     own = credentials_of(settings.base_url)
     if settings.api_key:
         own[key_header] = prefix + settings.api_key
@@ -102,14 +105,14 @@ def headers_for(settings: RemoteSettings, key_header: str = "authorization", pre
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the address is this machine, told from its words alone."""
+    """Return whether the address is this machine, without a name lookup."""
     host = (urlsplit(url).hostname or "").lower()
     address = _address(host)
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def is_local_network(url: str) -> bool:
-    """Whether the address is this machine or one of this network, where models are slow and cost nothing."""
+    """Return whether the address is this machine or in the local network, where models are slow and free of charge."""
     host = (urlsplit(url).hostname or "").lower()
     address = _address(host)
     if address is None:

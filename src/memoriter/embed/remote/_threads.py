@@ -1,4 +1,4 @@
-"""A few calls at a time, in threads that keep no process from ending."""
+"""Run a few calls at a time, in threads that do not keep the process alive."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _R = TypeVar("_R")
 
 
 def in_threads(act: Callable[[_T], _R], items: Sequence[_T], most: int) -> list[_R]:
-    """Return what `act` gives for each item, in order, with at most so many at work at once.
+    """Return the result of `act` for each item, in order, with at most `most` calls at once.
 
-    Unlike those of `concurrent.futures`, the threads are not waited for when the process ends: a service that hangs
-    must not hold it. After a failure no further item is begun, and the first failure in order is raised.
+    Unlike those of `concurrent.futures`, the threads do not delay the end of the process, even if a service hangs.
+    After a failure no further item is started, and the first failure in order is raised.
     """
     results: dict[int, _R] = {}
     errors: dict[int, BaseException] = {}
-    waiting = iter(range(len(items)))
-    gate = threading.Lock()
+    positions = iter(range(len(items)))
+    lock = threading.Lock()
 
     def work() -> None:
         while True:
-            with gate:
-                place = None if errors else next(waiting, None)
-            if place is None:
+            with lock:
+                position = None if errors else next(positions, None)
+            if position is None:
                 return
             try:
-                results[place] = act(items[place])
-            except BaseException as error:  # noqa: BLE001 - raised below, where the caller is
-                errors[place] = error
+                results[position] = act(items[position])
+            except BaseException as error:  # noqa: BLE001 - raised below, in the caller's thread
+                errors[position] = error
 
     threads = [threading.Thread(target=work, name="memoriter-remote", daemon=True) for _ in range(most)]
     for thread in threads:
@@ -41,4 +41,4 @@ def in_threads(act: Callable[[_T], _R], items: Sequence[_T], most: int) -> list[
         thread.join()
     if errors:
         raise errors[min(errors)]
-    return [results[place] for place in range(len(items))]
+    return [results[position] for position in range(len(items))]

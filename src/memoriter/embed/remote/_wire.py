@@ -1,4 +1,4 @@
-"""What goes over the wire and how an answer is read: pure, the same for every service."""
+"""Build requests and parse responses. All functions are pure and the same for every service."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 JSON_TYPE = "application/json"
 MOST_SHOWN = 240
-"""Characters of what a service says: enough for its sentence, too little for a note that it repeats."""
-_DEEPEST_WORDS = 8
-"""How deep in an answer its words are looked for."""
-_MOST_HEARD = 8_000
-"""Characters of an answer that are looked at for words."""
+"""Characters of a service's message to show: enough for a sentence, too few for a note that it repeats."""
+_MAX_DEPTH = 8
+"""Maximum depth in a response at which a message is looked for."""
+_MOST_SEARCHED = 8_000
+"""Characters of a response in which a message is looked for."""
 _MASK = "***"
 _KEY_LIKE = re.compile(
     r"\b(?:sk|pk|pa|al|gsk|xai|hf|rk|or)[-_][\w*.-]{6,}|\bAIza[\w*-]{6,}|\bBearer\s+[^\s\"',]+|(?<![\w*-])[\w-]*+\*{3,}[\w*-]*"
 )
 _MARKUP = re.compile(r"<(script|style)\b.{0,2000}?</\1\s{0,9}>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title[^<>]*>(.{0,1000}?)</title", re.IGNORECASE | re.DOTALL)
-_UNSAID = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
-_UNSENT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NOTHING = "."
-"""Sent for a text without a character to embed: several services refuse an empty one."""
+"""Sent for a text without a character to embed, since several services refuse an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. Its headers hold the key and its body the notes, so neither is ever shown."""
+    """One HTTP request. The headers hold the key and the body holds the notes, so neither is ever shown."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back; header names in lower case."""
+    """One HTTP response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -56,28 +56,28 @@ class Response:
 
 
 def sanitize(text: str) -> str:
-    """The text as any service takes it: no control characters, no lone surrogates, not empty."""
-    text = _UNSENT.sub(" ", text)
+    """Return the text in a form that every service accepts: no control characters, no lone surrogates, not empty."""
+    text = _CONTROL_CHARACTERS.sub(" ", text)
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text if text.strip().strip("\u200b\ufeff") else _NOTHING
 
 
 def json_body(value: object) -> bytes:
-    """A value as compact JSON in UTF-8."""
+    """Return a value as compact JSON in UTF-8."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def json_post(url: str, headers: Mapping[str, str], value: object) -> Request:
-    """A call with a JSON body."""
+    """Return a POST request with a JSON body."""
     return Request(url, {"content-type": JSON_TYPE, "accept": JSON_TYPE, **headers}, json_body(value))
 
 
 def json_object(body: bytes, who: str) -> dict[str, Any]:
-    """The object of an answer that should be one.
+    """Return the JSON object in a response body.
 
     Raises:
-        TransientFailure: it is something else, such as a page of a proxy or half of an answer.
+        TransientFailure: the body is something else, such as a proxy's page or an incomplete response.
     """
     try:
         value = json.loads(body)
@@ -92,10 +92,10 @@ def json_object(body: bytes, who: str) -> dict[str, Any]:
 
 
 def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
-    """A list in an answer.
+    """Return the list `name` of a response.
 
     Raises:
-        BadVector: there is none.
+        BadVector: the response has no such list.
     """
     value = answer.get(name)
     if not isinstance(value, list):
@@ -107,27 +107,27 @@ def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
 
 
 def ordered(items: Sequence[Any], count: int, who: str) -> list[Any]:
-    """The `embedding` of each item, brought into the order of `index`; items without it keep theirs.
+    """Return the `embedding` of each item, sorted by the item's `index`; items without `index` keep their position.
 
     Raises:
-        BadVector: the items are not one for each of the texts.
+        BadVector: the items do not match the texts one to one.
     """
     if len(items) != count or not all(isinstance(item, dict) for item in items):
         raise BadVector(f"{who} gave {len(items)} vectors for {count} texts")
     rows = cast("Sequence[dict[str, Any]]", items)
-    positions = [row.get("index", place) for place, row in enumerate(rows)]
+    positions = [row.get("index", position) for position, row in enumerate(rows)]
     if sorted(positions, key=str) != sorted(range(count), key=str):
         raise BadVector(f"{who} numbered its {count} vectors wrongly: some index is missing or there twice")
     return [row.get("embedding") for _, row in sorted(zip(positions, rows, strict=True), key=lambda pair: pair[0])]
 
 
 def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str) -> NDArray[np.float64]:
-    """Vectors of shape (count, dimensions), as they came. A vector that is missing or has gaps has NaN in its place.
+    """Return vectors of shape (count, dimensions), not normalised. Missing vectors and missing numbers become NaN.
 
     A row is a list of numbers or the base64 of little-endian 32-bit floats.
 
     Raises:
-        BadVector: their number or their dimensions are not those expected, or cannot be told.
+        BadVector: the number of vectors or of dimensions is wrong, or the dimensions cannot be determined.
     """
     import numpy as np
 
@@ -145,15 +145,15 @@ def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str)
     width = widths[0] if widths else dimensions
     if width is None:
         raise BadVector(f"{who} gave no vector for any of {count} texts")
-    whole = np.full((count, width), np.nan)
-    for place, vector in zip(whole, vectors, strict=True):
+    filled = np.full((count, width), np.nan)
+    for target, vector in zip(filled, vectors, strict=True):
         if vector is not None:
-            place[:] = vector
-    return whole
+            target[:] = vector
+    return filled
 
 
 def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
-    """One row, or None when it is missing or empty."""
+    """Return one row as a vector, or None if it is missing or empty."""
     import numpy as np
 
     if row is None or row in ([], ""):
@@ -174,20 +174,20 @@ def _number(value: Any) -> float:
 
 
 def error_text(body: bytes, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
-    """What a service says, as one short line that is safe to show: without markup, control characters and keys."""
-    text = body[:_MOST_HEARD].decode("utf-8", "replace")
+    """Return a service's error message as one short line that is safe to show: no markup, control characters, keys."""
+    text = body[:_MOST_SEARCHED].decode("utf-8", "replace")
     try:
-        spoken = _sentence(json.loads(body))
+        message = _message(json.loads(body))
     except (ValueError, RecursionError):
         import html
 
         title = _TITLE.search(text)
-        spoken = html.unescape(_MARKUP.sub(" ", title[1] if title else text))
-    return redact_line(spoken or text, secrets=secrets, most=most)
+        message = html.unescape(_MARKUP.sub(" ", title[1] if title else text))
+    return redact_line(message or text, secrets=secrets, most=most)
 
 
 def error_value_text(value: object) -> str:
-    """What a part of an answer says, as `heard` shows it."""
+    """Return part of a response as text, formatted as `error_text` does."""
     try:
         return error_text(json_body(value))
     except (RecursionError, TypeError, ValueError):
@@ -195,19 +195,19 @@ def error_value_text(value: object) -> str:
 
 
 def word_of(value: Any) -> str:
-    """A word or a number of an answer as text; empty for anything else."""
+    """Return a string or number of a response as text, or an empty string for anything else."""
     return str(value) if isinstance(value, str | int | float) else ""
 
 
 def redact_line(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:
-    """One short line without anything that looks like a key, or like one of these secrets or its beginning."""
-    text = text.encode("utf-8", "replace").decode()  # JSON can hold half of a character, which nothing can print
-    text = _UNSAID.sub(" ", _KEY_LIKE.sub(_MASK, redact(text, secrets))).strip()
+    """Return one short line without anything that looks like a key, or like one of the secrets or its beginning."""
+    text = text.encode("utf-8", "replace").decode()  # JSON can hold lone surrogates, which cannot be printed
+    text = _UNPRINTABLE.sub(" ", _KEY_LIKE.sub(_MASK, redact(text, secrets))).strip()
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def redact(text: str, secrets: Sequence[str]) -> str:
-    """The text without these secrets, or what begins like one of them."""
+    """Return the text without the secrets and without words that begin like one of them."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, _MASK)
@@ -216,17 +216,17 @@ def redact(text: str, secrets: Sequence[str]) -> str:
     return text
 
 
-def _sentence(value: Any, depth: int = _DEEPEST_WORDS) -> str:
-    """The words in an error object of any of the usual shapes, or nothing."""
+def _message(value: Any, depth: int = _MAX_DEPTH) -> str:
+    """Return the message in an error object of any usual shape, or an empty string."""
     if isinstance(value, str):
         return value
     if depth == 0:
         return ""
     if isinstance(value, list):
         parts = cast("list[Any]", value)[:3]
-        return "; ".join(filter(None, (_sentence(part, depth - 1) for part in parts)))
+        return "; ".join(filter(None, (_message(part, depth - 1) for part in parts)))
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         names = ("error", "message", "detail", "msg")
-        return next(filter(None, (_sentence(fields.get(name), depth - 1) for name in names)), "")
+        return next(filter(None, (_message(fields.get(name), depth - 1) for name in names)), "")
     return ""
