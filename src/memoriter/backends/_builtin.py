@@ -251,7 +251,7 @@ class BuiltinBackend:
         return carry_out(plan, self.workspace, self.index, self.settings.sessions_dir, drop)
 
     def egress_notice(self) -> str | None:
-        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
         return self.embedding.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
@@ -265,7 +265,12 @@ class BuiltinBackend:
         return self._context.with_recovery(act)
 
     def health(self, scan: Scan, plan: Plan) -> Health:
-        """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""
+        """Return the health of both retrievers, without loading a model.
+
+        Args:
+            scan: the files that exist.
+            plan: the changes among them that are not indexed yet.
+        """
         return standing_health(self._context, scan, plan)
 
     def stop(self) -> None:

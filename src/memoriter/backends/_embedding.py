@@ -16,7 +16,7 @@ from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.backends._calls import Calls
 from memoriter.backends._endpoint import OPEN, PatientProvider, SharedEndpoint, within
 from memoriter.backends._pause import Pauses
-from memoriter.backends._slot import Slot, egress_notice, picked
+from memoriter.backends._slot import Slot, choose_slot, egress_notice
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import (
     EmbeddingError,
@@ -131,8 +131,8 @@ class Embedding:
     def spec(self) -> ModelSpec | None:
         """The model that should be used, as far as it is known without loading it or sending a request."""
         slot = self._slot
-        if not slot.looked and slot.choice is not None:
-            slot.looked = True
+        if not slot.spec_checked and slot.choice is not None:
+            slot.spec_checked = True
             try:
                 slot.spec = spec_at_hand(slot.choice, self.settings, self.outside)
             except MemoriterError as error:
@@ -263,7 +263,7 @@ class Embedding:
             return
         if slot.opened is not None:
             slot.opened.close()
-        slot.opened, slot.spec, slot.looked = opened, opened.spec, True
+        slot.opened, slot.spec, slot.spec_checked = opened, opened.spec, True
         self._query_vectors.clear()
 
     def query_vector(self, text: str, deadline: Deadline | None = None) -> NDArray[np.float32]:
@@ -323,10 +323,10 @@ class Embedding:
             self._on_fallback, self.failed = False, None
         for fallback, slot in list(self._slots.items()):
             if slot.problem is not None:
-                if now - slot.since >= STANDING_IN_SECONDS or self._recently_worked(slot):
+                if now - slot.problem_since >= STANDING_IN_SECONDS or self._recently_worked(slot):
                     self._slots.pop(fallback, None)
             elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
-                slot.looked = False
+                slot.spec_checked = False
         if (problem := self.problem) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
@@ -395,8 +395,8 @@ class Embedding:
             if fallback in self._slots:
                 return self._slots[fallback]
             choose_provider: Callable[[ProviderSettings], Choice | None] = choose_fallback if fallback else choose
-            self._slots[fallback] = picked(choose_provider, self.settings, now=self.outside.monotonic())
+            self._slots[fallback] = choose_slot(choose_provider, self.settings, now=self.outside.monotonic())
             return self._slots[fallback]
 
     def _disable(self, slot: Slot, error: MemoriterError) -> None:
-        slot.problem, slot.since = Diagnostic(error.code, error.message, error.remedy), self.outside.monotonic()
+        slot.problem, slot.problem_since = Diagnostic(error.code, error.message, error.remedy), self.outside.monotonic()

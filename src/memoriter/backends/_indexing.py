@@ -251,13 +251,13 @@ class Indexing:
         Raises:
             IndexDamaged: the damage is not limited to single passages.
         """
-        from memoriter.backends._mending import left_over, mend, mended, there
+        from memoriter.backends._mending import existing_sources, mend, repaired, unrepaired
 
         rows = list(refused)
         damaged = [row for row in rows if comparing.damaged(row, self.parts.index)]
         if damaged:
             self.parts.index.check()
-        if not (sources := there(rows, self.parts.workspace)):
+        if not (sources := existing_sources(rows, self.parts.workspace)):
             return []
         embed_by = Deadline.within(
             min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic
@@ -270,8 +270,8 @@ class Indexing:
         except IndexDamaged:
             raise
         except IndexUnavailable as error:
-            return left_over(rows, damaged, error)
-        return [*mended(damaged), *report.reasons]
+            return unrepaired(rows, damaged, error)
+        return [*repaired(damaged), *report.reasons]
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Index changes within a search's time budget and return diagnostics for what remains."""

@@ -86,7 +86,7 @@ class MemoryBackend(Protocol):
         ...
 
     def egress_notice(self) -> str | None:
-        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
         ...
 
     def status(self, *, deep: bool = False) -> Status:
