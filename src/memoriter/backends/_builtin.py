@@ -10,7 +10,7 @@ from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._scope import scope_of
-from memoriter.backends._verified import Comparing
+from memoriter.backends._verified import Verifier
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
@@ -54,7 +54,7 @@ class BuiltinBackend:
         self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
-        self._comparing = Comparing(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
+        self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
     def index(self) -> Index:
@@ -81,10 +81,10 @@ class BuiltinBackend:
         for _ in range(RANKINGS):
             if version == (version := self.index.version()):
                 break
-            reader = self._comparing.reader(self.index)
+            reader = self._verifier.reader(self.index)
             hits = rank(reader.as_reader, text, vector, settings, filters=filters, now=now)
             if reader.refused:
-                reasons += self._indexing.mend(reader.refused.values(), self._comparing, deadline)
+                reasons += self._indexing.mend(reader.refused.values(), self._verifier, deadline)
         empty_reasons = () if hits else self._diagnose_empty(text, vector, settings, filters)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)

@@ -48,34 +48,34 @@ class Searched(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DeepLook:
+class CanaryReport:
     """The results of the canary searches."""
 
     canaries: tuple[Canary, ...] = ()
     reasons: tuple[Diagnostic, ...] = ()
     """Diagnostics of the searches, and of the passages that they lost."""
 
-    def seen_in(self, health: Health) -> Health:
+    def apply_to(self, health: Health) -> Health:
         """Return the health with these results: a retriever that lost a passage does not serve."""
         lost = {leg for canary in self.canaries for leg in canary.lost}
         legs = {leg: serves and leg not in lost for leg, serves in health.legs.items()}
         return replace(health, legs=legs, reasons=tuple(dict.fromkeys((*health.reasons, *self.reasons))))
 
 
-def look_deep(backend: Searched) -> DeepLook:
+def run_canaries(backend: Searched) -> CanaryReport:
     """Search for randomly chosen passages. The choice changes only when the index does."""
-    ids = drawn(backend.index)
+    ids = sample_chunks(backend.index)
     content = backend.index.content()
     reasons = list(backend.search(Query(_question(backend, ids))).health.reasons)
     if backend.index.content() != content:  # the search has indexed new text
-        ids = drawn(backend.index)
+        ids = sample_chunks(backend.index)
     rows = backend.index.rows(ids)
     run = _CanaryRun(backend, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
     canaries = tuple(run.canary(row) for row in run.rows)
-    return DeepLook(canaries, tuple(dict.fromkeys((*reasons, *run.reasons, *_lost_diagnostics(canaries, run.wrong)))))
+    return CanaryReport(canaries, tuple(dict.fromkeys((*reasons, *run.reasons, *_losses(canaries, run.wrong)))))
 
 
-def drawn(index: Index) -> list[int]:
+def sample_chunks(index: Index) -> list[int]:
     """Return randomly chosen chunk ids, sorted. The state of the index is the seed."""
     ids = index.all_ids()
     generator = random.Random(f"{index.generation}:{index.content()}")  # noqa: S311 (a sample, not a secret)
@@ -216,7 +216,7 @@ class _CanaryRun:
         return vectors_by_id
 
 
-def _lost_diagnostics(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Diagnostic]:
+def _losses(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Diagnostic]:
     """Return diagnostics that name lost passages, the retrievers that lost them, and the repair."""
     lost = [canary for canary in canaries if not canary.found and canary.citation not in wrong]
     reasons: list[Diagnostic] = []

@@ -72,7 +72,7 @@ class BackendContext:
 
     def follow_provider(self) -> None:
         """Switch the index to the vectors of the provider that serves now."""
-        self.embedding.look()
+        self.embedding.select_provider()
         spec = self.embedding.spec
         if spec is not None and spec != self.index.spec:
             self.index.use_vectors(spec)

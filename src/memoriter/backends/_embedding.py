@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 QUERY_SECONDS = 5.0
 """The longest time that a search waits for its query vector; at most half of the search's own time."""
 REMEMBERED_QUERIES = 256
-STANDING_IN_SECONDS = 600.0
+FALLBACK_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
 """Kinds of providers that load a model in this process."""
@@ -247,10 +247,7 @@ class Embedding:
             self.open()
 
     def renew(self) -> None:
-        """Ask a service again for its model, which may have changed under the same name.
-
-        Nothing changes if the service does not answer.
-        """
+        """Request the model of a service again, since it may have changed. No answer changes nothing."""
         slot = self._slot
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
@@ -313,17 +310,14 @@ class Embedding:
         self.failed = Diagnostic("provider_fallback", message, error.remedy)
         return True
 
-    def look(self) -> None:
-        """Update which provider serves.
-
-        Switch to the fallback if the first provider cannot start, and try the first one again after a while.
-        """
+    def select_provider(self) -> None:
+        """Switch to the fallback if the first provider cannot start. Try the first one again after a while."""
         now = self.outside.monotonic()
-        if self._on_fallback and now - self._fallback_since >= STANDING_IN_SECONDS:
+        if self._on_fallback and now - self._fallback_since >= FALLBACK_SECONDS:
             self._on_fallback, self.failed = False, None
         for fallback, slot in list(self._slots.items()):
             if slot.problem is not None:
-                if now - slot.problem_since >= STANDING_IN_SECONDS or self._recently_worked(slot):
+                if now - slot.problem_since >= FALLBACK_SECONDS or self._recently_worked(slot):
                     self._slots.pop(fallback, None)
             elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
                 slot.spec_checked = False
@@ -338,10 +332,7 @@ class Embedding:
         return attempt is not None and attempt.ok
 
     def refusal(self, tokens: int) -> Diagnostic | None:
-        """Return why the service would refuse or not receive a request of `tokens` tokens now, or None.
-
-        Nothing is sent.
-        """
+        """Return why the service would reject a request of `tokens` tokens now, or None. Nothing is sent."""
         choice = self.choice
         if choice is None or choice.remote is None or self.problem is not None:
             return None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, kept_with
+from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, files_containing
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.types import Diagnostic
@@ -120,7 +120,7 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Index, sessions
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
     """Add the files beside the agent's sessions that hold text of the plan."""
-    return replace(plan, kept=kept_with(wanted_of(plan), sessions))
+    return replace(plan, kept=files_containing(wanted_of(plan), sessions))
 
 
 def wanted_of(plan: ForgetPlan) -> Wanted:

@@ -21,26 +21,26 @@ REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About the size of one indexing request."""
 
 
-def health_of(parts: BackendContext, reasons: list[Diagnostic], *, serving: bool) -> Health:
+def health_of(context: BackendContext, reasons: list[Diagnostic], *, serving: bool) -> Health:
     """Return the health of both retrievers.
 
     Args:
-        parts: the backend.
+        context: the backend.
         reasons: diagnostics so far; more are added.
         serving: whether vector search works.
     """
-    index, embedding = parts.index, parts.embedding
+    index, embedding = context.index, context.embedding
     index_unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed", "unreadable"}
     if not index.corpus().chunks and index_unread.isdisjoint(reason.code for reason in reasons):
-        reasons.append(_no_notes(parts))
-    pending = pending_of(parts)
+        reasons.append(_no_notes(context))
+    pending = pending_of(context)
     if pending and embedding.problem is None:
         message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         batches = f" {jobs} batches are under way at the service." if jobs else ""
         reasons.append(Diagnostic("vectors_pending", message + batches, "Run: memoriter index"))
     if pending or not serving:
-        refusal = embedding.refusal(_next_request_tokens(parts, pending))
+        refusal = embedding.refusal(_next_request_tokens(context, pending))
         reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
     for diagnostic in (embedding.problem, embedding.trouble):
         reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
@@ -55,15 +55,15 @@ def health_of(parts: BackendContext, reasons: list[Diagnostic], *, serving: bool
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
 
-def pending_of(parts: BackendContext) -> int:
+def pending_of(context: BackendContext) -> int:
     """Return the number of chunks without a vector: all chunks while the model or its provider is unknown."""
-    if parts.embedding.spec is not None:
-        return parts.index.pending()
-    return parts.index.corpus().chunks if parts.embedding.configured else 0
+    if context.embedding.spec is not None:
+        return context.index.pending()
+    return context.index.corpus().chunks if context.embedding.configured else 0
 
 
-def _no_notes(parts: BackendContext) -> Diagnostic:
-    files, folder = len(parts.index.files()), str(parts.workspace.root)
+def _no_notes(context: BackendContext) -> Diagnostic:
+    files, folder = len(context.index.files()), str(context.workspace.root)
     if files:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
         return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
@@ -71,31 +71,31 @@ def _no_notes(parts: BackendContext) -> Diagnostic:
     return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
 
 
-def _next_request_tokens(parts: BackendContext, pending: int) -> int:
+def _next_request_tokens(context: BackendContext, pending: int) -> int:
     """Return the approximate number of tokens of the next indexing request."""
-    texts = parts.index.missing(min(pending, REQUEST_TEXTS)) if pending and parts.embedding.spec else []
+    texts = context.index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.spec else []
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
-def standing_health(parts: BackendContext, scan: Scan, plan: Plan) -> Health:
+def standing_health(context: BackendContext, scan: Scan, plan: Plan) -> Health:
     """Return the health of both retrievers, without loading a model.
 
     Args:
-        parts: the backend.
+        context: the backend.
         scan: the files that exist.
         plan: the changes among them that are not indexed yet.
     """
-    loading = WARMING if parts.embedding.warming else None
-    problems = [diagnostic for diagnostic in (parts.embedding.problem, parts.embedding.failed, loading) if diagnostic]
-    indexed = parts.index.files()
+    loading = WARMING if context.embedding.warming else None
+    problems = [each for each in (context.embedding.problem, context.embedding.failed, loading) if each]
+    indexed = context.index.files()
     unreadable = [
         Skipped(source.path, "unreadable", "it may not be read")
         for source in scan.sources
         if source.path not in indexed and not os.access(source.file, os.R_OK)
     ]
-    diagnostics = [*parts.index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
+    diagnostics = [*context.index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
     if not plan.empty and not indexed:
         diagnostics.append(unindexed(plan))
-    elif not parts.settings.on_search:
-        diagnostics += staleness(confirmed(plan, parts.workspace, indexed))
-    return health_of(parts, diagnostics, serving=parts.serving)
+    elif not context.settings.on_search:
+        diagnostics += staleness(confirmed(plan, context.workspace, indexed))
+    return health_of(context, diagnostics, serving=context.serving)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._context import BackendContext
-    from memoriter.backends._verified import Comparing
+    from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
     from memoriter.index import StoredChunk
     from memoriter.sync import ChangeSet, IndexJob, ScanResult, WatchRun
@@ -44,7 +44,7 @@ FORGET_WAIT = 5.0
 class Indexing:
     """Decides when the files are scanned, and indexes what changed."""
 
-    parts: BackendContext
+    context: BackendContext
     _last_scan: float | None = None
     """The end of the last scan that could retry missing vectors, in monotonic seconds."""
     _index_swaps: int = 0
@@ -69,25 +69,27 @@ class Indexing:
         Raises:
             IndexDamaged: the index file is damaged.
         """
-        index = self.parts.index
+        index = self.context.index
         self._follow_index()
         if index.read_only:
             return [*self._probe_model(deadline), *self._stale_warnings()]
         with self._lock:
             written = dict(self._written)
         paths, first = frozenset(written), not index.corpus().files
-        due = asked or self.parts.settings.on_search
+        due = asked or self.context.settings.on_search
         if not (first or paths or due):
             return [*self._probe_model(deadline), *self._skipped, *self._stale_warnings()]
-        changes = None if first or self.parts.embedding.unknown else self._scan(paths, whole=due, asked=asked)
+        changes = None if first or self.context.embedding.unknown else self._find_changes(paths, whole=due, asked=asked)
         if changes is not None and not changes.needed:
-            return self._finish_scan(changes.left_out, written, whole=due)
+            return self._finish_scan(changes.skipped, written, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
         embed_by = Deadline.within(
-            min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic
+            min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
         )
         wait = min(OWN_WAIT_SECONDS if paths else WAIT_SECONDS, embed_by.left)
-        task = Task(embed_by=embed_by, read_by=None if first else embed_by, look=changes, everything=False, wait=wait)
+        task = Task(
+            embed_by=embed_by, read_by=None if first else embed_by, changes=changes, everything=False, wait=wait
+        )
         try:
             report = self.run(task, progress)
         except IndexDamaged:
@@ -96,31 +98,31 @@ class Indexing:
             diagnostic = Diagnostic(error.code, error.message, error.remedy)
             if first:
                 return [diagnostic]
-            return [diagnostic, *staleness(quick_scan(self.parts.workspace, index.files()), busy=True)]
+            return [diagnostic, *staleness(quick_scan(self.context.workspace, index.files()), busy=True)]
         except IndexUnavailable as error:
             return [Diagnostic(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
         skipped = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
         self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _scan(self, paths: frozenset[str], *, whole: bool, asked: bool = True) -> ChangeSet:
+    def _find_changes(self, paths: frozenset[str], *, whole: bool, asked: bool = True) -> ChangeSet:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
         sync = self.new_sync()
         if not whole and not sync.outdated:
             from memoriter.sync import IndexJob, look_for
 
             return look_for(
-                IndexJob(paths, paths), self.parts.workspace, self.parts.index, young=NEVER, due=sync.due
-            ).look
-        sources = (self.parts.workspace.find(path) for path in paths)
+                IndexJob(paths, paths), self.context.workspace, self.context.index, young=NEVER, due=sync.due
+            ).changes
+        sources = (self.context.workspace.find(path) for path in paths)
         return replace(
-            sync.look(vectors=asked or self._retry_due()), first=frozenset(source[0] for source in sources if source)
+            sync.scan(vectors=asked or self._retry_due()), first=frozenset(source[0] for source in sources if source)
         )
 
     def _retry_due(self) -> bool:
         """Return whether missing vectors may be requested again: at most once per debounce interval."""
-        now, last_scan = self.parts.clocks.monotonic(), self._last_scan
-        return last_scan is None or (now - last_scan) * 1000 >= self.parts.settings.debounce_ms
+        now, last_scan = self.context.clocks.monotonic(), self._last_scan
+        return last_scan is None or (now - last_scan) * 1000 >= self.context.settings.debounce_ms
 
     def _finish_scan(
         self, skipped: tuple[Diagnostic, ...], written: dict[str, int], *, whole: bool
@@ -131,19 +133,19 @@ class Indexing:
         if whole:
             self._skipped = skipped
             if self._retry_due():
-                self._last_scan = self.parts.clocks.monotonic()
+                self._last_scan = self.context.clocks.monotonic()
         return list(self._skipped)
 
     def _stale_warnings(self) -> list[Diagnostic]:
         """Return a warning if notes changed since they were indexed."""
-        return staleness(quick_scan(self.parts.workspace, self.parts.index.files()))
+        return staleness(quick_scan(self.context.workspace, self.context.index.files()))
 
     def _probe_model(self, deadline: Deadline) -> list[Diagnostic]:
         """Open the provider if its model is not known yet, and return a diagnostic if that fails.
 
         This covers searches that do not index.
         """
-        embedding = self.parts.embedding
+        embedding = self.context.embedding
         if not embedding.unknown or embedding.warming:
             return []
         if (paused := embedding.paused) is not None:
@@ -153,7 +155,7 @@ class Indexing:
         except EmbeddingError as error:
             if not embedding.fall_back(error):
                 return [Diagnostic(error.code, error.message, error.remedy)]
-        self.parts.follow_provider()
+        self.context.follow_provider()
         return []
 
     def run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
@@ -163,9 +165,9 @@ class Indexing:
             IndexBusy: another process is indexing, or computes vectors while this task has no deadline for them.
         """
         diagnostics = list[Diagnostic]()
-        self.parts.follow_provider()
+        self.context.follow_provider()
         if task.force:
-            self.parts.embedding.renew()
+            self.context.embedding.renew()
         if task.vectors and not self._provider_works(diagnostics):
             task = replace(task, vectors=False)
         sync = self.new_sync(progress)
@@ -173,14 +175,14 @@ class Indexing:
 
     def _embed(self, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]) -> SyncReport:
         """Compute missing vectors without a lock that a search or another indexing run needs."""
-        embedding, on_progress = self.parts.embedding, sync.progress
+        embedding, on_progress = self.context.embedding, sync.progress
 
         def open_provider() -> EmbeddingProvider:
             return embedding.open(
                 task.embed_by, lambda done, total: on_progress(Progress("download", done, total or done))
             )
 
-        self.parts.follow_provider()
+        self.context.follow_provider()
         for _ in range(2):
             if (problem := embedding.problem) is not None:
                 diagnostics.append(problem)
@@ -193,7 +195,7 @@ class Indexing:
             try:
                 if embedding.unknown:
                     open_provider()
-                    self.parts.follow_provider()
+                    self.context.follow_provider()
                 report = sync.embed(open_provider, report, task)
                 break
             except IndexBusy:
@@ -201,16 +203,16 @@ class Indexing:
                     raise
                 break  # the other process stores its vectors in this index; keyword search covers the rest
             except EmbeddingError as error:
-                has_vectors = not embedding.unknown and self.parts.index.vectors()
+                has_vectors = not embedding.unknown and self.context.index.vectors()
                 if isinstance(error, GivenUp) and embedding.paused is None and has_vectors:
                     break  # the time was over, which says nothing about the provider; `vectors_pending` reports it
                 if not embedding.fall_back(error):
                     diagnostics.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
                     break
-                self.parts.follow_provider()
+                self.context.follow_provider()
         failed = [embedding.failed] if embedding.failed else []
         reasons = tuple(dict.fromkeys((*report.reasons, *failed, *diagnostics)))
-        return replace(sync.tally.totals(report), pending=self.parts.index.pending(), reasons=reasons)
+        return replace(sync.tally.totals(report), pending=self.context.index.pending(), reasons=reasons)
 
     def _provider_works(self, diagnostics: list[Diagnostic]) -> bool:
         """Return whether the provider returns a vector now; append a diagnostic if it does not.
@@ -218,7 +220,7 @@ class Indexing:
         This prevents deleting vectors that nothing can compute again.
         """
         try:
-            self.parts.embedding.open().embed(["ready"], role="query")
+            self.context.embedding.open().embed(["ready"], role="query")
         except EmbeddingError as error:
             diagnostics.append(Diagnostic(error.code, error.message, error.remedy))
             return False
@@ -228,21 +230,21 @@ class Indexing:
         """Return a `Sync` of the workspace and the index, for one run."""
         on_progress: Callable[[Progress], None] = progress or (lambda _: None)
         return Sync(
-            self.parts.workspace,
-            self.parts.index,
-            self.parts.settings.sync,
-            self.parts.clocks.monotonic,
+            self.context.workspace,
+            self.context.index,
+            self.context.settings.sync,
+            self.context.clocks.monotonic,
             on_progress,
-            lambda provider: self.parts.embedding.batches(provider, self.parts.index),
-            wall=self.parts.clocks.wall,
+            lambda provider: self.context.embedding.batches(provider, self.context.index),
+            wall=self.context.clocks.wall,
         )
 
-    def mend(self, refused: Iterable[StoredChunk], comparing: Comparing, deadline: Deadline) -> list[Diagnostic]:
+    def mend(self, refused: Iterable[StoredChunk], verifier: Verifier, deadline: Deadline) -> list[Diagnostic]:
         """Index again the notes whose passages differ from what the index holds.
 
         Args:
             refused: the chunks that failed verification.
-            comparing: tells damaged chunks from outdated ones.
+            verifier: tells damaged chunks from outdated ones.
             deadline: the deadline of the search.
 
         Returns:
@@ -254,17 +256,17 @@ class Indexing:
         from memoriter.backends._mending import existing_sources, mend, repaired, unrepaired
 
         rows = list(refused)
-        damaged = [row for row in rows if comparing.damaged(row, self.parts.index)]
+        damaged = [row for row in rows if verifier.is_damaged(row, self.context.index)]
         if damaged:
-            self.parts.index.check()
-        if not (sources := existing_sources(rows, self.parts.workspace)):
+            self.context.index.check()
+        if not (sources := existing_sources(rows, self.context.workspace)):
             return []
         embed_by = Deadline.within(
-            min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic
+            min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
         )
         try:
-            with self.parts.index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
-                task, sync = mend(sources, self.parts.index, embed_by), self.new_sync()
+            with self.context.index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
+                task, sync = mend(sources, self.context.index, embed_by), self.new_sync()
                 report = sync.read(task)
             report = self._embed(sync, report, task, [])
         except IndexDamaged:
@@ -277,11 +279,11 @@ class Indexing:
         """Index changes within a search's time budget and return diagnostics for what remains."""
 
         def act() -> tuple[Diagnostic, ...]:
-            deadline = Deadline.within(self.parts.settings.deadline_ms, self.parts.clocks.monotonic)
-            self.parts.follow_provider()
+            deadline = Deadline.within(self.context.settings.deadline_ms, self.context.clocks.monotonic)
+            self.context.follow_provider()
             return tuple(self.update_before_search(deadline, progress, asked=True))
 
-        return self.parts.with_recovery(act)
+        return self.context.with_recovery(act)
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
         """Mark these notes as written, so that the next search indexes them first.
@@ -297,10 +299,12 @@ class Indexing:
             self._written.update({str(path): self._write_count for path in paths})
             written = frozenset(self._written)
         try:
-            if closed := self.parts.closed:
+            if closed := self.context.closed:
                 return (closed,)
-            if not self.parts.settings.on_search:
-                self.parts.with_recovery(lambda: self.new_sync().run(None, Task(look=self._scan(written, whole=False))))
+            if not self.context.settings.on_search:
+                self.context.with_recovery(
+                    lambda: self.new_sync().run(None, Task(changes=self._find_changes(written, whole=False)))
+                )
         except MemoriterError as error:  # the note itself is saved, even if indexing fails
             return (Diagnostic(error.code, error.message, error.remedy),)
         return ()
@@ -316,43 +320,45 @@ class Indexing:
             IndexUnavailable: the index cannot be opened or written.
             WorkspaceNotFound: the workspace does not exist at the moment.
         """
-        return self.parts.with_recovery(lambda: self._follow(job, clock))
+        return self.context.with_recovery(lambda: self._follow(job, clock))
 
     def _follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         from memoriter.sync import WatchRun
 
-        index, started = self.parts.index, self.parts.clocks.monotonic()
+        index, started = self.context.index, self.context.clocks.monotonic()
         self._follow_index()
-        self.parts.follow_provider()
+        self.context.follow_provider()
         if not self._fully_scanned:
             job = replace(job, whole=True)
         scan, report = self._scan_job(job), None
-        seconds = self.parts.clocks.monotonic() - started
+        seconds = self.context.clocks.monotonic() - started
         deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * seconds))
         outdated = self.new_sync().outdated
-        if scan.look.needed or outdated or self.parts.embedding.unknown or index.pending():
+        if scan.changes.needed or outdated or self.context.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
-                if index.version() != scan.look.version:
+                if index.version() != scan.changes.version:
                     scan = self._scan_job(job)
                 read_by = None if outdated else deadline
-                task = Task(look=scan.look, read_by=read_by, embed_by=deadline, everything=False)
+                task = Task(changes=scan.changes, read_by=read_by, embed_by=deadline, everything=False)
                 sync = self.new_sync()
                 report = sync.read(task)
             report = self._embed(sync, report, task, [])
         self._fully_scanned = True
-        embedding = self.parts.embedding
+        embedding = self.context.embedding
         pending = bool(report is not None and report.pending and embedding.spec is not None)
         out_of_time = deadline.passed and pending and embedding.paused is None
         unfinished = report is not None and bool(report.unread or out_of_time)
         waiting = pending or (report is not None and embedding.spec is None and embedding.unknown)
         diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
-        return WatchRun(report, scan.again, scan.folders, unfinished, waiting, seconds, diagnostics)
+        return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
     def _scan_job(self, job: IndexJob) -> ScanResult:
         from memoriter.sync import look_for
 
-        now, quiet = self.parts.clocks.wall(), self.parts.settings.debounce_ms / 1000
-        return look_for(job, self.parts.workspace, self.parts.index, young=(now - quiet, now), due=self.new_sync().due)
+        now, quiet = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
+        return look_for(
+            job, self.context.workspace, self.context.index, young=(now - quiet, now), due=self.new_sync().due
+        )
 
     def drop(self, paths: tuple[str, ...]) -> CompactReport:
         """Index the current notes, remove `paths` from the index, and erase every trace of earlier text.
@@ -362,7 +368,7 @@ class Indexing:
         """
         from memoriter.backends._jobs import trim_jobs
 
-        index = self.parts.index
+        index = self.context.index
         with index.lease(wait=FORGET_WAIT):
             index.remove_files(paths)
             self.new_sync().run(None)
@@ -375,5 +381,5 @@ class Indexing:
 
     def _follow_index(self) -> None:
         """Scan all files again if another index file has replaced the one they were indexed into."""
-        if self._index_swaps != self.parts.index_swaps:
-            self._index_swaps, self._last_scan, self._fully_scanned = self.parts.index_swaps, None, False
+        if self._index_swaps != self.context.index_swaps:
+            self._index_swaps, self._last_scan, self._fully_scanned = self.context.index_swaps, None, False

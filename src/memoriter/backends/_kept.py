@@ -50,7 +50,7 @@ class Wanted:
         return {number for number, row in enumerate(rows, 1) if row in self.rows}
 
 
-def kept_with(wanted: Wanted, sessions: Path | None) -> tuple[Path, ...]:
+def files_containing(wanted: Wanted, sessions: Path | None) -> tuple[Path, ...]:
     """Return the files beside an agent's sessions that contain the text to forget.
 
     Args:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from memoriter.backends._forget import wanted_of
-from memoriter.backends._kept import kept_with
+from memoriter.backends._kept import files_containing
 from memoriter.plain_file import open_plain
 from memoriter.types import Diagnostic
 
@@ -137,7 +137,7 @@ def _other_sessions(plan: ForgetPlan, sessions: Path | None) -> Iterator[Diagnos
         return
     wanted = wanted_of(plan)
     others = sorted(agent / sessions.name for agent in agents.iterdir() if agent != sessions.parent)
-    if files := [str(file) for other in others for file in kept_with(wanted, other)]:
+    if files := [str(file) for other in others for file in files_containing(wanted, other)]:
         message = f"Copies that are kept for sessions of other agents hold it: {_listed(files)}."
         yield Diagnostic(
             "other_sessions", message, "Delete these files: they are copies, and are made anew when needed."

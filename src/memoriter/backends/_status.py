@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.backends._attempts import KEPT
-from memoriter.backends._canaries import DeepLook, look_deep
+from memoriter.backends._canaries import CanaryReport, run_canaries
 from memoriter.errors import PathRefused
 from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
 from memoriter.types import Estimate, SourceCount, Status
@@ -43,11 +43,11 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         backend: the backend.
         deep: also search for passages that must be found, through the real search path.
     """
-    check = look_deep(backend) if deep else DeepLook()
+    check = run_canaries(backend) if deep else CanaryReport()
     index, spec, settings = backend.index, backend.embedding.spec, backend.settings
     corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
     plan = make_plan(scan.sources, index.files())
-    health = check.seen_in(backend.health(scan, plan))
+    health = check.apply_to(backend.health(scan, plan))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),

@@ -26,7 +26,7 @@ _Stat = tuple[int, int, int, int]
 
 
 @dataclass(slots=True)
-class Comparing:
+class Verifier:
     """Verifies passages against their files. Remembers the result while the files stay unchanged."""
 
     workspace: Workspace
@@ -40,7 +40,7 @@ class Comparing:
         """Return a reader of the index that verifies every passage."""
         return Verified(index, self)
 
-    def sound(self, row: StoredChunk) -> bool:
+    def is_valid(self, row: StoredChunk) -> bool:
         """Return whether a passage matches its checksum and the cited lines of its file."""
         file = self._paths.get(row.path)
         stat = _stat(file) if file else None
@@ -85,7 +85,7 @@ class Comparing:
         text = raw.content.decode("utf-8", "replace").removeprefix("\ufeff")
         return raw.file, stat, text.split("\n", last)[first - 1 : last]
 
-    def damaged(self, row: StoredChunk, index: Index) -> bool:
+    def is_damaged(self, row: StoredChunk, index: Index) -> bool:
         """Return whether a passage differs from what was stored; False if it is only older than its file."""
         if vector_key(row.chunk) != row.key:
             return True
@@ -117,13 +117,13 @@ class Verified:
     """An index that returns only passages that match their checksum and their file, and records the others."""
 
     index: Index
-    comparing: Comparing
+    verifier: Verifier
     refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
 
     def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
         """Return those of the chunks that pass verification."""
         passages = self.index.rows(ids)
-        verified = {row: passage for row, passage in passages.items() if self.comparing.sound(passage)}
+        verified = {row: passage for row, passage in passages.items() if self.verifier.is_valid(passage)}
         self.refused |= {row: passages[row] for row in passages.keys() - verified.keys()}
         return verified
 

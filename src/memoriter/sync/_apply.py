@@ -107,7 +107,7 @@ class Sync:
         stored = self.index.get_meta(CUTTING)
         return stored != self.settings.chunking.fingerprint and (stored is not None or bool(self.index.files()))
 
-    def look(self, *, vectors: bool = True) -> ChangeSet:
+    def scan(self, *, vectors: bool = True) -> ChangeSet:
         """Whether there is anything to read or to embed: cheap, and without the right to write.
 
         Args:
@@ -120,7 +120,7 @@ class Sync:
         scan, known = self.workspace.scan(), self.index.files()
         plan = make_plan(scan.sources, known, self.due)
         needed = waiting or not plan.empty
-        return ChangeSet(version, needed=needed, plan=plan, known=known, left_out=left_out(scan.skipped))
+        return ChangeSet(version, needed=needed, plan=plan, indexed=known, skipped=left_out(scan.skipped))
 
     def due(self, source: Source, known: IndexedFile) -> bool:
         """Return whether a changed file is to be indexed now, before a complete run is requested."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class ScanResult:
     """The changes to index now, and the paths to check again first."""
 
-    look: ChangeSet
-    again: frozenset[str] = frozenset()
+    changes: ChangeSet
+    recheck: frozenset[str] = frozenset()
     """Cited paths of files that are missing or were changed a moment ago."""
     folders: Mapping[str, int] | None = field(default=None)
     """The folders to watch for events; None if not all files were scanned."""
@@ -35,7 +35,7 @@ class WatchRun:
 
     report: SyncReport | None = None
     """None if there was nothing to do."""
-    again: frozenset[str] = frozenset()
+    recheck: frozenset[str] = frozenset()
     """Paths to check once more before their change is accepted."""
     folders: Mapping[str, int] | None = None
     """The folders to watch for events; None if not all files were scanned."""
@@ -45,7 +45,7 @@ class WatchRun:
     """Whether chunks wait for vectors that could not be computed now."""
     seconds: float = 0.0
     """The duration of the scan."""
-    troubles: tuple[Diagnostic, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
     """Problems of the provider, whether or not there was anything to do."""
 
 
@@ -72,7 +72,7 @@ def look_for(
     version = index.version()
     sources_by_path = dict(match for path in job.paths if (match := workspace.find(path)) is not None)
     settled = {match[0] for path in job.settled if (match := workspace.find(path)) is not None}
-    again: set[str] = set()
+    recheck: set[str] = set()
     folders = None
     if job.whole:
         scan, indexed = workspace.scan(), index.files()
@@ -85,19 +85,19 @@ def look_for(
                 and source.path not in sources_by_path
             )
             if recent and not _same(source, indexed.get(source.path)):
-                again.add(source.path)
+                recheck.add(source.path)
             else:
                 sources.append(source)
-        plan = make_plan(sources, {path: file for path, file in indexed.items() if path not in again}, due)
+        plan = make_plan(sources, {path: file for path, file in indexed.items() if path not in recheck}, due)
     else:
         indexed = index.files_at(sources_by_path)
         plan = make_plan([source for source in sources_by_path.values() if source is not None], indexed, due)
     if not workspace.root.is_dir():
         raise WorkspaceNotFound(f"{str(workspace.root)!r} is not there now.", remedy="Bring it back; the index waits.")
-    again.update(path for path in plan.removed if path not in settled)
+    recheck.update(path for path in plan.removed if path not in settled)
     plan = replace(plan, removed=tuple(path for path in plan.removed if path in settled))
     return ScanResult(
-        ChangeSet(version, needed=not plan.empty, plan=plan, known=indexed, held=True), frozenset(again), folders
+        ChangeSet(version, needed=not plan.empty, plan=plan, indexed=indexed, held=True), frozenset(recheck), folders
     )
 
 

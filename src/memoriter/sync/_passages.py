@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk
 
 SEGMENT = {"analysed": 8_192, "classic": 262_144}
-"""Characters after which a segment ends, by the words of the cutting. OpenClaw has none, so its way gets a long one."""
+"""Characters after which a segment ends, by `ChunkingSettings.words`. "classic" imitates OpenClaw, which has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ class Changes:
     """The changes to index, and what the index holds of those files."""
 
     plan: Plan
-    known: Mapping[str, IndexedFile]
-    left_out: tuple[Diagnostic, ...] = ()
+    indexed: Mapping[str, IndexedFile]
+    skipped: tuple[Diagnostic, ...] = ()
     """Diagnostics for files that cannot be read."""
     patient: bool = False
     """Whether a file that is missing when it is read stays in the index."""
@@ -42,15 +42,15 @@ class Changes:
 
 def changes_of(task: Task, index: Index, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]) -> Changes:
     """Return the changes of the task's scan; scan again if the index was written since."""
-    scanned = task.look
+    scanned = task.changes
     first = scanned.first if scanned else frozenset[str]()
     if (
         scanned
         and scanned.plan is not None
-        and scanned.known is not None
+        and scanned.indexed is not None
         and (scanned.held or scanned.version == index.version())
     ):
-        return Changes(scanned.plan, scanned.known, scanned.left_out, scanned.held, first)
+        return Changes(scanned.plan, scanned.indexed, scanned.skipped, scanned.held, first)
     known, scan = index.files(), workspace.scan()
     plan = make_plan(scan.sources, known) if task.everything else make_plan(scan.sources, known, due)
     return Changes(plan, known, left_out(scan.skipped), first=first)
@@ -80,7 +80,7 @@ def read(
     Returns:
         The report of this run.
     """
-    plan, known, pending_before = changes.plan, changes.known, index.pending()
+    plan, known, pending_before = changes.plan, changes.indexed, index.pending()
     for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
@@ -107,7 +107,7 @@ def read(
         cached=max(new_chunks - max(pending - pending_before, 0), 0) if index.spec else 0,
         pending=pending,
         unread=len(todo) - len(done),
-        reasons=(*(change.reason for change in done if change.reason), *changes.left_out, *unread),
+        reasons=(*(change.reason for change in done if change.reason), *changes.skipped, *unread),
     )
 
 

@@ -93,7 +93,7 @@ class Schedule:
         group.first, group.last = min(group.first, when), max(group.last, when)
         group.paths[path] = max(when, group.paths.get(path, when))
 
-    def look(self, now: float) -> None:
+    def scan_soon(self, now: float) -> None:
         """Scan all files as soon as possible."""
         self._scan_at = min(self._scan_at, now)
 

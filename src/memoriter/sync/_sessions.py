@@ -50,7 +50,7 @@ class Tail:
     read: int = 0
     """Bytes."""
     mark: str = ""
-    """A checksum that identifies those bytes."""
+    """A checksum of their beginning and end, which identifies them."""
     offset: int = 0
     """Bytes before the segment that is not full yet."""
     line: int = 0

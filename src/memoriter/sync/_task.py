@@ -62,7 +62,7 @@ class ChangeSet:
     needed: bool
     plan: Plan | None = None
     """None if there is work to do whatever the files contain."""
-    known: Mapping[str, IndexedFile] | None = None
+    indexed: Mapping[str, IndexedFile] | None = None
     """What the index holds of the files in the plan; None if it was not read yet."""
     held: bool = False
     """Whether the plan stays valid if the index changes, because its creator holds the lease.
@@ -71,7 +71,7 @@ class ChangeSet:
     """
     first: frozenset[str] = frozenset()
     """Cited paths that are read before all others, even after the deadline."""
-    left_out: tuple[Diagnostic, ...] = ()
+    skipped: tuple[Diagnostic, ...] = ()
     """Diagnostics for files that cannot be read."""
 
 
@@ -85,7 +85,7 @@ class Task:
     """With `force`, also compute the vectors of the current model again."""
     everything: bool = True
     """Also index transcripts that are still being written and have little new text."""
-    look: ChangeSet | None = None
+    changes: ChangeSet | None = None
     """The result of a scan that was just made, so that the files are not scanned twice."""
     read_by: Deadline | None = None
     """The deadline of reading. The newest changes come first, and the report counts the files that are left."""

@@ -145,14 +145,16 @@ class Watch:
             # The next run is due at once, so events would not be read otherwise.
             schedule.changed(self._note_paths(events.wait(0.0), events), self.monotonic())
         else:
-            schedule.done(now, again=result.again, waiting=result.waiting, seconds=result.seconds, polled=events.polled)
+            schedule.done(
+                now, again=result.recheck, waiting=result.waiting, seconds=result.seconds, polled=events.polled
+            )
         if missed:
-            schedule.look(now)
+            schedule.scan_soon(now)
         self._emit_mode(events)
         report = result.report
         if report is not None and (report.added or report.changed or report.removed or report.embedded):
             self._emit("indexed", report=report)
-        self._emit_problems((*(report.reasons if report is not None else ()), *result.troubles))
+        self._emit_problems((*(report.reasons if report is not None else ()), *result.problems))
 
     def _note_paths(self, paths: set[str], events: Events) -> Iterator[str]:
         """Yield the paths of changed notes; `EVERYTHING` for a folder or an ignore file."""
@@ -178,7 +180,7 @@ class Watch:
         while not self.stop.is_set() and not self.workspace.root.is_dir():
             self.stop.wait(TURN_SECONDS)
         self._emitted_mode = None
-        schedule.look(self.monotonic())
+        schedule.scan_soon(self.monotonic())
 
     def _emit_mode(self, events: Events) -> None:
         """Emit an event when the way to detect changes is different from before."""
