@@ -186,10 +186,10 @@ class _CanaryRun:
         if ids and float(stored[0] @ computed) < AGREES:
             self.wrong.append(_citation(row))
             return False
-        near = index.vector_search(computed, limit=RESULTS)
-        own = index.cosines(computed, [row.id]).get(row.id, 1.0)
+        hits = index.vector_search(computed, limit=RESULTS)
+        own_cosine = index.cosines(computed, [row.id]).get(row.id, 1.0)
         # Other passages may be just as similar, and the number of results is limited.
-        return row.id in dict(near) or (len(near) == RESULTS and near[-1][1] >= own - TIE)
+        return row.id in dict(hits) or (len(hits) == RESULTS and hits[-1][1] >= own_cosine - TIE)
 
     def computed_vectors(self) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the model computes for the passages now; empty if it is not in use."""
@@ -209,8 +209,8 @@ class _CanaryRun:
                 # Older versions did not mask secrets, so their vectors are of other texts than would be sent now.
                 rows = [(row, text) for row, text in rows if provider.outgoing(text) is text]
             texts = [text for _, text in rows]
-            for done in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
-                vectors_by_id |= {rows[at][0].id: row for at, row in zip(done.positions, done.vectors, strict=True)}
+            for batch in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
+                vectors_by_id |= {rows[at][0].id: row for at, row in zip(batch.positions, batch.vectors, strict=True)}
         except EmbeddingError as error:
             self.reasons.append(Diagnostic(error.code, error.message, error.remedy))
         return vectors_by_id

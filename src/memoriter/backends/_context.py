@@ -79,7 +79,7 @@ class BackendContext:
 
     @property
     def serving(self) -> bool:
-        """Whether vector search would work, as far as can be told without loading a model."""
+        """Whether vector search would work. This is determined without loading a model."""
         usable = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
         return self.embedding.spec is not None and usable and self.index.vectors() > 0
 

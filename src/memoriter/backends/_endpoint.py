@@ -68,7 +68,7 @@ class SharedEndpoint:
     """The name of the service in messages."""
     calls: Calls
     pauses: Pauses
-    outside: ProviderContext
+    env: ProviderContext
     late: LateVectors
     note: Callable[[EmbeddingError], None]
     """Records a call that all callers stopped waiting for. It counts as failed until a response arrives."""
@@ -76,7 +76,7 @@ class SharedEndpoint:
     @property
     def paused(self) -> Diagnostic | None:
         """The reason why no requests are sent to the service now, or None."""
-        return self.pauses.load().reason(self.outside.wall())
+        return self.pauses.load().reason(self.env.wall())
 
     def ask(self, key: Key, call: Callable[[], _T], deadline: Deadline | None, *, seconds: float = inf) -> _T:
         """Return what the call returns.
@@ -119,11 +119,11 @@ class SharedEndpoint:
             self.pauses.save(Pause())
 
     def _recorded(self, kind: str, call: Callable[[], _T]) -> _T:
-        started = self.outside.monotonic()
+        started = self.env.monotonic()
         try:
             result = call()
         except TransientFailure as error:
-            if self.outside.monotonic() - started >= SLOW_SECONDS:
+            if self.env.monotonic() - started >= SLOW_SECONDS:
                 self._pause(error)
             raise
         if kind != OPEN and self.pauses.load() != Pause():  # opening a known model sends no request
@@ -133,7 +133,7 @@ class SharedEndpoint:
     def _pause(self, error: TransientFailure, *, hasty: bool = False) -> None:
         if self.calls.aborted:
             return
-        stored, now = self.pauses.load(), self.outside.wall()
+        stored, now = self.pauses.load(), self.env.wall()
         pause = stored.after_hasty(error, now) if hasty else stored.after(error, now)
         if (
             isinstance(error, GivenUp) and pause.times > stored.times

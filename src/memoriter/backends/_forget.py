@@ -196,32 +196,32 @@ def carry_out(
     """
     for removal in plan.notes:
         _require_unchanged(removal, workspace)
-    left: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     try:
         index.begin_forgetting()
     except IndexUnavailable as error:
-        left.append(_diagnostic(error))
+        problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
     if undivided := cut_from_copies(wanted_of(plan), sessions):
-        _delete(undivided, left)
+        _delete(undivided, problems)
     try:
-        notes = _remove_from_notes(plan, workspace, left)
+        notes = _remove_from_notes(plan, workspace, problems)
     except MemoriterError:
         with suppress(IndexUnavailable):
             index.end_forgetting()
         raise
-    transcripts = _delete(plan.transcripts, left)
-    _delete(contexts_of(sessions), left)
+    transcripts = _delete(plan.transcripts, problems)
+    _delete(contexts_of(sessions), problems)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
         message = f"The notes are done, the index still has it. {error.message}"
-        left.append(Diagnostic(error.code, message, "When the cause is gone, run: memoriter index"))
+        problems.append(Diagnostic(error.code, message, "When the cause is gone, run: memoriter index"))
         report = None
     else:
-        left = [reason for reason in left if not reason.code.startswith("index")]
-        left += [_foreign_transcript(path) for path in _session_paths(plan.request.session, index)]
-    return Forgotten(plan, tuple(notes), tuple(transcripts), report, tuple(left))
+        problems = [reason for reason in problems if not reason.code.startswith("index")]
+        problems += [_foreign_transcript(path) for path in _session_paths(plan.request.session, index)]
+    return Forgotten(plan, tuple(notes), tuple(transcripts), report, tuple(problems))
 
 
 def _require_unchanged(removal: Removal, workspace: Workspace) -> None:
@@ -235,31 +235,31 @@ def _require_unchanged(removal: Removal, workspace: Workspace) -> None:
         )
 
 
-def _remove_from_notes(plan: ForgetPlan, workspace: Workspace, left: list[Diagnostic]) -> list[Removal]:
-    done: list[Removal] = []
+def _remove_from_notes(plan: ForgetPlan, workspace: Workspace, problems: list[Diagnostic]) -> list[Removal]:
+    removed: list[Removal] = []
     for removal in plan.notes:
         try:
             take_out(removal, workspace)
         except MemoriterError as error:
-            if not done:
+            if not removed:
                 raise
-            left.append(_diagnostic(error))
+            problems.append(_diagnostic(error))
         else:
-            done.append(removal)
-    return done
+            removed.append(removal)
+    return removed
 
 
-def _delete(files: Iterable[Path], left: list[Diagnostic]) -> list[Path]:
-    done: list[Path] = []
+def _delete(files: Iterable[Path], problems: list[Diagnostic]) -> list[Path]:
+    deleted: list[Path] = []
     for file in files:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
             message = f"{str(file)!r} could not be deleted: {error.strerror}"
-            left.append(Diagnostic("write", message, "Look at its permissions and ask again."))
+            problems.append(Diagnostic("write", message, "Look at its permissions and ask again."))
         else:
-            done.append(file)
-    return done
+            deleted.append(file)
+    return deleted
 
 
 def _foreign_transcript(path: str) -> Diagnostic:

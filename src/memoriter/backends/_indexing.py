@@ -59,12 +59,12 @@ class Indexing:
     """Diagnostics for files that the last full scan could not read."""
 
     def update_before_search(
-        self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, asked: bool = False
+        self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, requested: bool = False
     ) -> list[Diagnostic]:
         """Index what changed, as far as the deadline allows, and return diagnostics for the search result.
 
         Notes that were passed to `notes_changed` are always indexed. Other changes are indexed if the settings say so
-        (`on_search`), if `asked` is true, or if the index is empty.
+        (`on_search`), if `requested` is true, or if the index is empty.
 
         Raises:
             IndexDamaged: the index file is damaged.
@@ -76,10 +76,14 @@ class Indexing:
         with self._lock:
             written = dict(self._written)
         paths, first = frozenset(written), not index.corpus().files
-        due = asked or self.context.settings.on_search
+        due = requested or self.context.settings.on_search
         if not (first or paths or due):
             return [*self._probe_model(deadline), *self._skipped, *self._stale_warnings()]
-        changes = None if first or self.context.embedding.unknown else self._find_changes(paths, whole=due, asked=asked)
+        changes = (
+            None
+            if first or self.context.embedding.unknown
+            else self._find_changes(paths, whole=due, requested=requested)
+        )
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
@@ -105,7 +109,7 @@ class Indexing:
         self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _find_changes(self, paths: frozenset[str], *, whole: bool, asked: bool = True) -> ChangeSet:
+    def _find_changes(self, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
         sync = self.new_sync()
         if not whole and not sync.outdated:
@@ -116,7 +120,8 @@ class Indexing:
             ).changes
         sources = (self.context.workspace.find(path) for path in paths)
         return replace(
-            sync.scan(vectors=asked or self._retry_due()), first=frozenset(source[0] for source in sources if source)
+            sync.scan(vectors=requested or self._retry_due()),
+            first=frozenset(source[0] for source in sources if source),
         )
 
     def _retry_due(self) -> bool:
@@ -205,7 +210,7 @@ class Indexing:
             except EmbeddingError as error:
                 has_vectors = not embedding.unknown and self.context.index.vectors()
                 if isinstance(error, GivenUp) and embedding.paused is None and has_vectors:
-                    break  # the time was over, which says nothing about the provider; `vectors_pending` reports it
+                    break  # a timeout is no evidence against the provider; `vectors_pending` reports the rest
                 if not embedding.fall_back(error):
                     diagnostics.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
                     break
@@ -244,7 +249,7 @@ class Indexing:
 
         Args:
             refused: the chunks that failed verification.
-            verifier: tells damaged chunks from outdated ones.
+            verifier: separates damaged chunks from outdated ones.
             deadline: the deadline of the search.
 
         Returns:
@@ -281,7 +286,7 @@ class Indexing:
         def act() -> tuple[Diagnostic, ...]:
             deadline = Deadline.within(self.context.settings.deadline_ms, self.context.clocks.monotonic)
             self.context.follow_provider()
-            return tuple(self.update_before_search(deadline, progress, asked=True))
+            return tuple(self.update_before_search(deadline, progress, requested=True))
 
         return self.context.with_recovery(act)
 

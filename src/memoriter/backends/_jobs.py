@@ -51,7 +51,7 @@ class Batches:
 
     index: Index
     provider: EmbeddingProvider
-    outside: ProviderContext
+    env: ProviderContext
     rules: BatchRules
     account: UsageMeter | None
     note: Callable[[EmbeddingError | None], None] = lambda _: None
@@ -66,7 +66,7 @@ class Batches:
         """Yield vectors by key as jobs end; without `wait`, only those that are ready now. Raises EmbeddingError."""
         store = JobStore.of(self.index, self.provider)
         rules = replace(self.rules, wait=wait and self.rules.wait)
-        run = batch_of(self.provider, store, self.outside, rules, self.account)
+        run = batch_of(self.provider, store, self.env, rules, self.account)
         assert run is not None
         try:
             for done in run.run(texts):

@@ -31,8 +31,8 @@ def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple
 def mend(sources: tuple[Source, ...], index: Index, deadline: Deadline) -> Task:
     """Remove these files from the index and return the task that indexes them again. Expects the lease."""
     index.remove_files([source.path for source in sources])
-    look = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), indexed={}, held=True)
-    return Task(changes=look, embed_by=deadline, everything=False)
+    changes = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), indexed={}, held=True)
+    return Task(changes=changes, embed_by=deadline, everything=False)
 
 
 def repaired(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:

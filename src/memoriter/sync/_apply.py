@@ -108,28 +108,28 @@ class Sync:
         return stored != self.settings.chunking.fingerprint and (stored is not None or bool(self.index.files()))
 
     def scan(self, *, vectors: bool = True) -> ChangeSet:
-        """Whether there is anything to read or to embed: cheap, and without the right to write.
+        """Return what is to be indexed or embedded. This is cheap and needs no lease.
 
         Args:
-            vectors: whether missing vectors count.
+            vectors: whether missing vectors count as work.
         """
         version = self.index.version()
         if self.outdated:
             return ChangeSet(version, needed=True)
         waiting = vectors and self.index.pending() > 0
-        scan, known = self.workspace.scan(), self.index.files()
-        plan = make_plan(scan.sources, known, self.due)
+        scan, indexed = self.workspace.scan(), self.index.files()
+        plan = make_plan(scan.sources, indexed, self.due)
         needed = waiting or not plan.empty
-        return ChangeSet(version, needed=needed, plan=plan, indexed=known, skipped=left_out(scan.skipped))
+        return ChangeSet(version, needed=needed, plan=plan, indexed=indexed, skipped=left_out(scan.skipped))
 
-    def due(self, source: Source, known: IndexedFile) -> bool:
+    def due(self, source: Source, indexed: IndexedFile) -> bool:
         """Return whether a changed file is to be indexed now, before a complete run is requested."""
         if source.kind != "sessions":
             return True
         from memoriter.sync._sessions import due, grown_lines
 
-        new_bytes, age = source.size - known.size, self.wall() - source.mtime_ns / 1e9
-        return due(new_bytes, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, known.size))
+        new_bytes, age = source.size - indexed.size, self.wall() - source.mtime_ns / 1e9
+        return due(new_bytes, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, indexed.size))
 
     def _read(self, task: Task) -> SyncReport:
         """Update keyword search; in a new generation of the index if everything must be split again."""
@@ -141,12 +141,12 @@ class Sync:
             corpus = self.index.corpus()
             return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
         before = self.index.files().keys()
-        with self.index.rebuild(vectors=not task.vectors) as fresh:
-            fresh.set_meta(CUTTING, self.settings.chunking.fingerprint)
-            if fresh.spec is not None:
-                fresh.clear_failures()
-            report = self._read_into(fresh, Task())
-            after = fresh.files().keys()
+        with self.index.rebuild(vectors=not task.vectors) as rebuilt:
+            rebuilt.set_meta(CUTTING, self.settings.chunking.fingerprint)
+            if rebuilt.spec is not None:
+                rebuilt.clear_failures()
+            report = self._read_into(rebuilt, Task())
+            after = rebuilt.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
     def _read_into(self, index: Index, task: Task) -> SyncReport:

@@ -101,8 +101,8 @@ def look_for(
     )
 
 
-def _same(source: Source, known: IndexedFile | None) -> bool:
-    return known is not None and same_stat(source, known)
+def _same(source: Source, indexed: IndexedFile | None) -> bool:
+    return indexed is not None and same_stat(source, indexed)
 
 
 def still_to_do(changes: ChangeSet, index: Index) -> ChangeSet:
@@ -112,8 +112,8 @@ def still_to_do(changes: ChangeSet, index: Index) -> ChangeSet:
     indexed = index.files_at([*(source.path for source in changes.plan.sources), *changes.plan.removed])
     plan = make_plan(changes.plan.sources, _without(indexed, changes.plan.removed))
     removed = tuple(path for path in changes.plan.removed if path in indexed)
-    return replace(changes, plan=Plan(plan.added, plan.suspect, removed), known=indexed)
+    return replace(changes, plan=Plan(plan.added, plan.suspect, removed), indexed=indexed)
 
 
-def _without(known: Mapping[str, IndexedFile], paths: Collection[str]) -> dict[str, IndexedFile]:
-    return {path: file for path, file in known.items() if path not in paths}
+def _without(indexed: Mapping[str, IndexedFile], paths: Collection[str]) -> dict[str, IndexedFile]:
+    return {path: file for path, file in indexed.items() if path not in paths}

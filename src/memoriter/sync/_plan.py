@@ -71,8 +71,8 @@ def may_change_unseen(inode_changed_ns: int, now: float) -> bool:
     return abs(now - inode_changed_ns / 1e9) < step
 
 
-def _always(source: Source, known: FileRecord) -> bool:
-    del source, known
+def _always(source: Source, indexed: FileRecord) -> bool:
+    del source, indexed
     return True
 
 
@@ -93,6 +93,6 @@ def make_plan(sources: Iterable[Source], known: Mapping[str, _K], due: Callable[
     return Plan(tuple(added), tuple(suspect), tuple(sorted(known.keys() - sources_by_path.keys())))
 
 
-def same_stat(source: Source, known: FileRecord) -> bool:
+def same_stat(source: Source, indexed: FileRecord) -> bool:
     """Return whether the file has the size, the times and the inode that the index stores."""
-    return (source.size, source.mtime_ns, source.stamp) == (known.size, known.mtime_ns, known.stamp)
+    return (source.size, source.mtime_ns, source.stamp) == (indexed.size, indexed.mtime_ns, indexed.stamp)

@@ -51,9 +51,9 @@ def changes_of(task: Task, index: Index, workspace: Workspace, due: Callable[[So
         and (scanned.held or scanned.version == index.version())
     ):
         return Changes(scanned.plan, scanned.indexed, scanned.skipped, scanned.held, first)
-    known, scan = index.files(), workspace.scan()
-    plan = make_plan(scan.sources, known) if task.everything else make_plan(scan.sources, known, due)
-    return Changes(plan, known, left_out(scan.skipped), first=first)
+    indexed, scan = index.files(), workspace.scan()
+    plan = make_plan(scan.sources, indexed) if task.everything else make_plan(scan.sources, indexed, due)
+    return Changes(plan, indexed, left_out(scan.skipped), first=first)
 
 
 def read(
@@ -80,17 +80,17 @@ def read(
     Returns:
         The report of this run.
     """
-    plan, known, pending_before = changes.plan, changes.indexed, index.pending()
+    plan, indexed, pending_before = changes.plan, changes.indexed, index.pending()
     for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
     done: list[_Change] = []
     # No progress is reported if files are read only to confirm that they are unchanged.
-    has_changes = any(_looks_new(source, known.get(source.path)) for source in todo)
+    has_changes = any(_looks_new(source, indexed.get(source.path)) for source in todo)
     for source in todo:
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
-        stored = known.get(source.path)
+        stored = indexed.get(source.path)
         done.append(_index_file(index, workspace, cutting, source, stored, patient=changes.patient, now=wall()))
         if has_changes:
             progress(Progress("read", len(done), len(todo)))
@@ -111,8 +111,8 @@ def read(
     )
 
 
-def _looks_new(source: Source, known: IndexedFile | None) -> bool:
-    return known is None or (source.size, source.mtime_ns) != (known.size, known.mtime_ns)
+def _looks_new(source: Source, indexed: IndexedFile | None) -> bool:
+    return indexed is None or (source.size, source.mtime_ns) != (indexed.size, indexed.mtime_ns)
 
 
 def _index_file(
@@ -120,48 +120,48 @@ def _index_file(
     workspace: Workspace,
     cutting: ChunkingSettings,
     source: Source,
-    known: IndexedFile | None,
+    indexed: IndexedFile | None,
     *,
     patient: bool,
     now: float,
 ) -> _Change:
     try:
         if source.kind == "sessions":
-            return _index_transcript(index, workspace, cutting, source, known)
+            return _index_transcript(index, workspace, cutting, source, indexed)
         loaded = workspace.load(source)
         if may_change_unseen(loaded.inode_changed_ns, now):
             loaded = replace(loaded, source=replace(loaded.source, stamp=UNSURE))
     except PathRefused as error:
         if patient and not os.path.lexists(source.file):
             return _Change("same", 0)
-        if known:
+        if indexed:
             index.remove_files([source.path])
         return _Change("refused", 0, Diagnostic("unreadable", error.message, error.remedy))
-    if known and known.hash == loaded.hash:
-        if not same_stat(loaded.source, known):
+    if indexed and indexed.hash == loaded.hash:
+        if not same_stat(loaded.source, indexed):
             index.touch_file(loaded.source)
         return _Change("same", 0)
     if not loaded.decoded:
         index.set_meta(UNDECODED + source.path, loaded.hash)
-    elif known and index.get_meta(UNDECODED + source.path):
+    elif indexed and index.get_meta(UNDECODED + source.path):
         index.drop_meta(UNDECODED + source.path)
     entries = analyze_file(loaded.source, loaded.text, cutting)
     index.put_file(loaded.source, loaded.hash, entries)
-    return _Change("changed" if known else "added", len(entries))
+    return _Change("changed" if indexed else "added", len(entries))
 
 
 def _index_transcript(
-    index: Index, workspace: Workspace, cutting: ChunkingSettings, source: Source, known: IndexedFile | None
+    index: Index, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
 ) -> _Change:
     transcripts = workspace.transcripts
     if transcripts is None:
         return _Change("same", 0)
     from memoriter.sync._sessions import index_transcript
 
-    written, diagnostic = index_transcript(index, transcripts, source, known, cutting)
+    written, diagnostic = index_transcript(index, transcripts, source, indexed, cutting)
     if written is None:
         return _Change("same", 0, diagnostic)
-    return _Change("changed" if known else "added", written, diagnostic)
+    return _Change("changed" if indexed else "added", written, diagnostic)
 
 
 def undecoded_of(index: Index) -> tuple[Diagnostic, ...]:

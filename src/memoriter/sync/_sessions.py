@@ -166,21 +166,21 @@ def grown_lines(workspace: Workspace, source: Source, read: int) -> int:
         return 0
 
 
-def tail_of(transcript: OpenTranscript, known: IndexedFile | None) -> Tail:
+def tail_of(transcript: OpenTranscript, indexed: IndexedFile | None) -> Tail:
     """Return where to resume; the beginning, unless the file is the one that was read with text appended."""
-    tail = Tail.loads(known.tail) if known and known.tail else None
-    if known is None or tail is None or transcript.source.size <= tail.read:
+    tail = Tail.loads(indexed.tail) if indexed and indexed.tail else None
+    if indexed is None or tail is None or transcript.source.size <= tail.read:
         return Tail()
     return tail if transcript.mark(tail.read) == tail.mark else Tail()
 
 
 def new_chunks(
-    transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: ChunkingSettings
+    transcripts: Transcripts, source: Source, indexed: IndexedFile | None, cutting: ChunkingSettings
 ) -> list[Chunk] | None:
     """Return the chunks that indexing would create; None if there is no new message or it cannot be read."""
     try:
         with transcripts.opened(source) as transcript:
-            reading = Reading(transcript, cutting, start := tail_of(transcript, known))
+            reading = Reading(transcript, cutting, start := tail_of(transcript, indexed))
             chunks = [entry.chunk for part in reading.parts() for entry in part.entries]
             return chunks if reading.news or not start.read else None
     except PathRefused:
@@ -188,7 +188,7 @@ def new_chunks(
 
 
 def index_transcript(
-    index: Index, transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: ChunkingSettings
+    index: Index, transcripts: Transcripts, source: Source, indexed: IndexedFile | None, cutting: ChunkingSettings
 ) -> tuple[int | None, Diagnostic | None]:
     """Index the new messages of a transcript.
 
@@ -199,7 +199,7 @@ def index_transcript(
         PathRefused: it cannot be read.
     """
     with transcripts.opened(source) as transcript:
-        start = tail_of(transcript, known)
+        start = tail_of(transcript, indexed)
         reading, written, stored = Reading(transcript, cutting, start), 0, False
         for part in reading.parts():
             tail = part.tail.dumps()
