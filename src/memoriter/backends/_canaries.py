@@ -94,9 +94,9 @@ def rarest_words(text: str, terms: Mapping[str, Sequence[str]], frequency: Mappi
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text.
+    """Return the words of a text, short ones whole.
 
-    A long word is replaced by its parts; of a part that is no single term, only the beginning is used.
+    A long word is replaced by its parts. A long part is cut to its beginning, or dropped if it is a single term.
     """
     words: list[str] = []
     for word in _plain(text).split():

@@ -332,7 +332,7 @@ class Embedding:
         return attempt is not None and attempt.ok
 
     def refusal(self, tokens: int) -> Diagnostic | None:
-        """Return why the service would reject a request of `tokens` tokens now, or None. Nothing is sent."""
+        """Return why a request of `tokens` tokens cannot be sent to the service now, or None. Nothing is sent."""
         choice = self.choice
         if choice is None or choice.remote is None or self.problem is not None:
             return None

@@ -84,7 +84,7 @@ class Forgotten:
     notes: tuple[Removal, ...] = ()
     transcripts: tuple[Path, ...] = ()
     index: CompactReport | None = None
-    """The size of the index before and after; None if the index could not be changed."""
+    """The state of the index before and after; None if the index could not be changed."""
     left: tuple[Diagnostic, ...] = ()
     """Diagnostics for what could not be removed, and how to finish."""
 

@@ -179,7 +179,7 @@ class Indexing:
         return self._embed(sync, sync.read(task), task, diagnostics)
 
     def _embed(self, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]) -> SyncReport:
-        """Compute missing vectors without a lock that a search or another indexing run needs."""
+        """Compute missing vectors. Meanwhile, searches and other indexing runs need not wait."""
         embedding, on_progress = self.context.embedding, sync.progress
 
         def open_provider() -> EmbeddingProvider:

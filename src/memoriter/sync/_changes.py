@@ -106,7 +106,7 @@ def _same(source: Source, indexed: IndexedFile | None) -> bool:
 
 
 def still_to_do(changes: ChangeSet, index: Index) -> ChangeSet:
-    """Return the changes without those that were indexed since, also if the index has changed."""
+    """Return a held change set without the changes that were indexed since."""
     if changes.plan is None:
         return changes
     indexed = index.files_at([*(source.path for source in changes.plan.sources), *changes.plan.removed])
