@@ -202,8 +202,8 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    if undivided := cut_from_copies(wanted_of(plan), sessions):
-        _delete(undivided, problems)
+    if copies := cut_from_copies(wanted_of(plan), sessions):
+        _delete(copies, problems)
     try:
         notes = _remove_from_notes(plan, workspace, problems)
     except MemoriterError:

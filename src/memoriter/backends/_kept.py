@@ -71,20 +71,20 @@ def contexts_of(sessions: Path | None) -> list[Path]:
 
 def cut_from_copies(wanted: Wanted, sessions: Path | None) -> list[Path]:
     """Remove the text to forget from an agent's copies of logs. Return copies that must be deleted instead."""
-    undivided = list[Path]()
+    to_delete = list[Path]()
     for file in _files(sessions.with_name(COPIES)) if sessions is not None else ():
         content = _content(file)
         if not (removed := wanted.lines(content)):
             continue
         remaining = b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in removed)
         if wanted.lines(remaining):
-            undivided.append(file)
+            to_delete.append(file)
             continue
         try:
             replace(file, remaining, expected=bytes_hash(content))
         except MemoriterError:
-            undivided.append(file)
-    return undivided
+            to_delete.append(file)
+    return to_delete
 
 
 def _files(folder: Path) -> Iterator[Path]:
