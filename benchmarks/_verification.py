@@ -12,7 +12,7 @@ import apsw
 from benchmarks._report import Row
 from benchmarks._searching import ANYWHERE, Question
 from benchmarks._timing import paired
-from memoriter.backends._verified import Comparing
+from memoriter.backends._verified import Verifier
 from memoriter.index import _checksums
 from memoriter.search import rank
 from memoriter.workspace import Workspace
@@ -35,7 +35,7 @@ def verification(stage: Stage, effort: Effort) -> Iterator[Row]:
     """The same searches with and without comparing their passages, and the same rows with and without checksums."""
     with stage.open_index() as index:
         index.choose_engine("auto")
-        settings, comparing = stage.settings(index), Comparing(Workspace(stage.notes), lambda: inf)
+        settings, comparing = stage.settings(index), Verifier(Workspace(stage.notes), lambda: inf)
 
         def ours(question: Question) -> None:
             reader = comparing.reader(index).as_reader

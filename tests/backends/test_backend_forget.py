@@ -314,7 +314,7 @@ def test_behind_a_fence_that_is_never_closed_one_entry_goes_and_not_the_rest_of_
     assert file.read_text(encoding="utf-8") == f"# Day\n\n```\nlog\n{FILLER}{FILLER}"
 
 
-@pytest.mark.parametrize("moment", ["_cut", "_deleted", "purge"])
+@pytest.mark.parametrize("moment", ["_remove_from_notes", "_delete", "purge"])
 def test_killed_in_the_middle_it_loses_nothing_and_is_finished_by_the_next_index_run(place: Place, moment: str) -> None:
     text = CANARIES["latin"]
     place.write("memory/day.md", note_with(text))
@@ -335,11 +335,13 @@ with Memory.open({str(place.notes)!r}, home={str(place.home)!r}) as memory:
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     note = (place.notes / "memory" / "day.md").read_text(encoding="utf-8")
-    assert note == (note_with(text) if moment == "_cut" else "# Day\n\n- We met at ten.\n- We left at six.\n")
+    assert note == (
+        note_with(text) if moment == "_remove_from_notes" else "# Day\n\n- We met at ten.\n- We left at six.\n"
+    )
 
     with place.open() as memory:
         assert memory.plan_forget(match=text).unfinished
-        if moment == "_cut":
+        if moment == "_remove_from_notes":
             forget(memory, match=text)
         else:
             memory.sync()

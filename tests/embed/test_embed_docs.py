@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from memoriter.app import Environment, embedding_of, ledger_of
 from memoriter.backends import Budget
 from memoriter.backends._account import UsageMeter
-from memoriter.backends._embedding import STANDING_IN_SECONDS
+from memoriter.backends._embedding import FALLBACK_SECONDS
 from memoriter.cli import main
 from memoriter.config import load, reference
 from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, provider_choices
@@ -168,7 +168,7 @@ def section_of(heading: str) -> str:
 
 def test_the_figures_of_the_page_are_those_of_the_program() -> None:
     assert f"at most {MOST_CALLS} times an hour" in TEXT
-    assert f"After {STANDING_IN_SECONDS / 60:.0f} minutes" in TEXT
+    assert f"After {FALLBACK_SECONDS / 60:.0f} minutes" in TEXT
     assert f"From {WORTH_A_BATCH} waiting passages" in TEXT
 
 

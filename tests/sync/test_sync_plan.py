@@ -388,14 +388,14 @@ def test_files_that_were_just_looked_at_are_not_looked_at_again_unless_somebody_
     desk.run()
     sync, scan, scans = Sync(desk.workspace, desk.index, SyncSettings(), lambda: 0.0), desk.workspace.scan, count()
     monkeypatch.setattr(type(desk.workspace), "scan", lambda _: (next(scans), scan())[1])
-    assert not sync.look().needed
+    assert not sync.scan().needed
     desk.write("memory/one.md", long_note("changed"))
-    look = sync.look()
+    look = sync.scan()
     assert look.needed
-    assert (desk.run(look=look).changed, next(scans)) == (1, 2)
+    assert (desk.run(changes=look).changed, next(scans)) == (1, 2)
     desk.write("memory/two.md", long_note("changed too"))
-    look = sync.look()
+    look = sync.scan()
     with Index.open(desk.index.path, clock=lambda: NOW, network=False) as other:
         other.remove_files(["memory/three.md"])
-    report = desk.run(look=look)
+    report = desk.run(changes=look)
     assert (report.added, report.changed) == (1, 1)

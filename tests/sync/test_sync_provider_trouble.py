@@ -42,7 +42,7 @@ def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
         server.always = None
         if fault == "401 wrong key":
             return  # it is asked again in some minutes
-        monkeypatch.setattr("memoriter.backends._embedding.STANDING_IN_SECONDS", 0.0)  # it may be asked at once
+        monkeypatch.setattr("memoriter.backends._embedding.FALLBACK_SECONDS", 0.0)  # it may be asked at once
         yard.write("memory/c.md", "One more note.\n")
         until(lambda: "recovered" in yard.kinds())
         until(lambda: memory.status().health.ok)

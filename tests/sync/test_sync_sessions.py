@@ -249,15 +249,15 @@ def test_little_that_is_new_waits_until_there_is_more_or_nobody_writes(desk):
     desk.write(openclaw("user", "First."))
     desk.run()
     desk.append(openclaw("user", "Second."))
-    assert not desk.sync.look().needed
+    assert not desk.sync.scan().needed
     assert desk.run(everything=False).changed == 0
     desk.append("".join(openclaw("user", f"Line {number}.") for number in range(50)))
-    assert desk.sync.look().needed
+    assert desk.sync.scan().needed
     assert desk.run(everything=False).changed == 1
     desk.append(openclaw("user", "Last."))
-    assert not desk.sync.look().needed
+    assert not desk.sync.scan().needed
     desk.seconds += QUIET_SECONDS
-    assert desk.sync.look().needed
+    assert desk.sync.scan().needed
     assert desk.run(everything=False).changed == 1
     desk.append(openclaw("user", "At once."))
     assert desk.run().changed == 1
@@ -267,7 +267,7 @@ def test_what_is_not_changed_costs_a_stat(desk):
     for number in range(1_000):
         desk.write(openclaw("user", f"Session {number}."), f"{number}.jsonl")
     desk.run()
-    assert not desk.sync.look().needed
+    assert not desk.sync.scan().needed
     desk.run()
     assert desk.opened == 0
 
@@ -288,7 +288,7 @@ def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(desk,
         with pytest.raises(KeyboardInterrupt):
             desk.sync.run(None)
     assert sum(stored) < 800
-    assert desk.sync.look().needed
+    assert desk.sync.scan().needed
     report = desk.sync.run(None)
     assert report.chunks == len(desk.chunks())
     at_once = desk.chunks()

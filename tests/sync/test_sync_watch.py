@@ -144,9 +144,9 @@ def test_a_note_that_is_missing_at_first_sight_stays_until_a_second_look(yard):
     follow(memory, IndexJob(whole=True))
     (yard.notes / "memory/a.md").unlink()
     seen = follow(memory, IndexJob(whole=True))
-    assert (seen.again, seen.report) == ({"memory/a.md"}, None)
+    assert (seen.recheck, seen.report) == ({"memory/a.md"}, None)
     assert set(held(memory)) == {"memory/a.md"}
-    follow(memory, IndexJob(seen.again, seen.again))
+    follow(memory, IndexJob(seen.recheck, seen.recheck))
     assert held(memory) == {}
 
 
@@ -155,7 +155,7 @@ def test_a_note_that_is_back_at_the_second_look_was_never_gone(yard):
     memory = yard.open()
     follow(memory, IndexJob(whole=True))
     file.rename(file.with_suffix(".old"))
-    again = follow(memory, IndexJob(whole=True)).again
+    again = follow(memory, IndexJob(whole=True)).recheck
     file.with_suffix(".old").rename(file)
     yard.embedded.clear()
     report = follow(memory, IndexJob(again, again)).report
@@ -168,10 +168,10 @@ def test_a_look_at_everything_leaves_a_half_written_note_for_later(yard):
     aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
     yard.write("memory/b.md", "The wom")
     seen = follow(memory, IndexJob(whole=True))
-    assert seen.again == {"memory/b.md"}
+    assert seen.recheck == {"memory/b.md"}
     assert set(held(memory)) == {"memory/a.md"}
     yard.write("memory/b.md", "The wombat digs.\n")
-    follow(memory, IndexJob(seen.again, seen.again))
+    follow(memory, IndexJob(seen.recheck, seen.recheck))
     assert finds(memory, "wombat") == {"memory/b.md"}
 
 

@@ -1,4 +1,4 @@
-"""What answers behind the surfaces."""
+"""The memory backends behind the CLI, the servers and the library."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what forgetting and watching need when it is first asked for."""
+    """Load the names for forgetting and watching on first use."""
     if name in {"ForgetPlan", "ForgetRequest", "Forgotten"}:
         from memoriter.backends import _forget
 

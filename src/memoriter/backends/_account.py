@@ -1,4 +1,4 @@
-"""The day's budget for services, and the record of what was spent."""
+"""The daily budget for paid services, and the record of what was spent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REMEDY = "Words alone are searched until midnight (UTC); or raise memorySearch.
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that may be sent to paid services in a day (UTC), by all agents together; 0 is no limit."""
+    """The most that may be sent to paid services in a day (UTC), by all agents together; 0 means no limit."""
 
     tokens: int = 0
     dollars: float = 0.0
@@ -25,7 +25,7 @@ class Budget:
 
 @dataclass(slots=True)
 class UsageMeter:
-    """What one model of one service costs."""
+    """The usage and the price of one model of one service."""
 
     ledger: Ledger
     budget: Budget
@@ -33,10 +33,10 @@ class UsageMeter:
     model: str
     priced: bool
     """Whether the service is the vendor's own, whose prices are known."""
-    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check(self, tokens: int) -> None:
-        """Refuse what is over the day's budget. Raises OverBudget."""
+        """Refuse a request that exceeds the day's budget. Raises OverBudget."""
         spent = self.ledger.today()
         if self.budget.tokens and spent.tokens + tokens > self.budget.tokens:
             raise OverBudget(
@@ -53,16 +53,16 @@ class UsageMeter:
             )
 
     def add(self, tokens: int, *, batch: bool = False) -> None:
-        """Note what an answer took."""
-        with self._turn:
+        """Record the tokens of a response or batch job."""
+        with self._lock:
             self.ledger.add(self.provider, self.model, tokens, self.price(tokens, batch=batch))
 
     @property
     def seen(self) -> str:
-        """Year and month of the price; empty where nobody knows it."""
+        """The year and month of the price; empty if the price is unknown."""
         row = price_row(self.provider, self.model) if self.priced else None
         return row.seen if row else ""
 
     def price(self, tokens: int, *, batch: bool = False) -> float | None:
-        """US dollars; None where nobody knows."""
+        """Return the price in US dollars; None if it is unknown."""
         return price_of(self.provider, self.model, tokens, batch=batch) if self.priced else None

@@ -1,4 +1,4 @@
-"""The last attempt to reach a provider, kept so that every process and every surface reports the same state."""
+"""The last attempt to reach each provider, stored so that every process reports the same state."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec, Role
 
 KEPT = frozenset({"remote", "local", "onnx"})
-"""Kinds of providers whose attempts the ledger keeps. The bundled model reaches nothing outside this process."""
+"""Kinds of providers whose attempts the ledger stores. The bundled model needs nothing outside this process."""
 FRESH_SECONDS = 60.0
-"""A success is written again only after so long: most calls follow another success."""
+"""A further success is stored only after this time, because most calls follow another success."""
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The last attempt for each provider, in the ledger where the provider is outside this process."""
+    """The last attempt for each provider. Attempts of providers outside this process are stored in the ledger."""
 
     ledger: Ledger
     wall: Callable[[], float]
     local_model: str = ""
-    _here: dict[str, Attempt] = field(default_factory=dict[str, Attempt])
+    _in_process: dict[str, Attempt] = field(default_factory=dict[str, Attempt])
 
     def last(self, choice: Choice) -> Attempt | None:
-        """Return the last attempt by any process; None if there was none with these settings."""
+        """Return the last attempt of any process; None if there was none with these settings."""
         name = self._name(choice)
         if choice.kind in KEPT:
             with suppress(ProviderUnavailable):  # without a ledger this process knows only its own attempts
-                kept = _from_json(self.ledger.get(name))
-                if kept is not None:
-                    return kept
-        return self._here.get(name)
+                stored = _from_json(self.ledger.get(name))
+                if stored is not None:
+                    return stored
+        return self._in_process.get(name)
 
     def note(self, choice: Choice, error: EmbeddingError | None) -> None:
         """Record an attempt that has just ended.
 
         Args:
-            choice: the provider that was asked.
+            choice: the provider that was called.
             error: why it failed; None for a success.
         """
         now, last = self.wall(), self.last(choice)
@@ -62,17 +62,17 @@ class Attempts:
                 return
             attempt = Attempt(now)
         elif not error.attempted and (last is not None or isinstance(error, TransientFailure)):
-            return  # a call that was not made says nothing new
+            return  # the call was never sent, so it is not evidence of a failure
         else:
             attempt = Attempt(now, Diagnostic(error.code, error.message, error.remedy))
         name = self._name(choice)
-        self._here[name] = attempt
+        self._in_process[name] = attempt
         if choice.kind in KEPT:
             with suppress(ProviderUnavailable):
                 self.ledger.set(name, _to_json(attempt))
 
     def _name(self, choice: Choice) -> str:
-        """Return the key in the ledger; another address, model or key of the service begins anew."""
+        """Return the key in the ledger. A different address, model or API key of the service has its own record."""
         secrets = choice.remote.secrets if choice.remote is not None else ()
         parts = (choice.kind, choice.name, choice.vendor, choice.endpoint, choice.model, self.local_model, *secrets)
         return "attempt:" + hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -82,7 +82,12 @@ class Observed:
     """A provider whose outcomes are recorded. Safe to share between threads, as the provider itself is."""
 
     def __init__(self, inner: EmbeddingProvider, note: Callable[[EmbeddingError | None], None]) -> None:
-        """`note` receives the error of each call, or None for a success."""
+        """Wrap a provider.
+
+        Args:
+            inner: the provider.
+            note: receives the error of each call, or None for a success.
+        """
         self.inner = inner
         self._note = note
 
@@ -91,7 +96,10 @@ class Observed:
         return self.inner.spec
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
-        """Embed as the provider does, and record the outcome. The refusal of one document says nothing about it."""
+        """Return the provider's vectors and record the outcome.
+
+        The refusal of one document is not recorded, because it is no sign of a failing provider.
+        """
         from memoriter.errors import EmbeddingError
 
         try:
@@ -115,7 +123,7 @@ class Observed:
 
 
 def reason_of(attempt: Attempt | None, name: str) -> Diagnostic | None:
-    """Return why the last attempt failed, with its time; None after a success, or where nothing was tried."""
+    """Return why the last attempt failed, with its time; None if it succeeded or there was none."""
     if attempt is None or attempt.reason is None:
         return None
     at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -125,19 +133,19 @@ def reason_of(attempt: Attempt | None, name: str) -> Diagnostic | None:
 
 def _to_json(attempt: Attempt) -> str:
     reason = attempt.reason
-    kept = None if reason is None else [reason.code, reason.message, reason.remedy]
-    return json.dumps({"at": attempt.at, "reason": kept})
+    fields = None if reason is None else [reason.code, reason.message, reason.remedy]
+    return json.dumps({"at": attempt.at, "reason": fields})
 
 
 def _from_json(text: str | None) -> Attempt | None:
-    """Return what was kept; None for anything else."""
+    """Return the stored attempt; None if the text is not one."""
     try:
-        kept: Any = json.loads(text or "")
-        at, words = float(kept["at"]), kept["reason"]
+        stored: Any = json.loads(text or "")
+        at, reason = float(stored["at"]), stored["reason"]
         datetime.fromtimestamp(at, tz=UTC)
-        if words is None:
+        if reason is None:
             return Attempt(at)
-        code, message, remedy = map(str, words)
+        code, message, remedy = map(str, reason)
         return Attempt(at, Diagnostic(stored_code(code), message, remedy))
     except (ValueError, TypeError, KeyError, OverflowError, OSError):
         return None

@@ -1,4 +1,4 @@
-"""The memory that memoriter itself keeps: files, one SQLite index, two legs."""
+"""The builtin backend: Markdown files, one SQLite index, keyword search and vector search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._scope import scope_of
-from memoriter.backends._verified import Comparing
+from memoriter.backends._verified import Verifier
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
@@ -34,43 +34,46 @@ if TYPE_CHECKING:
     from memoriter.workspace import Scan, Workspace
 
 PATIENCE = 60.0
-"""Seconds that an indexing or compacting that somebody asked for waits for another one; a search never waits."""
+"""Seconds that requested indexing or compacting waits for another process that writes. A search never waits so long."""
 
 WARMING_SECONDS = 0.5
-"""How long a search waits for a model that is being loaded: the bundled one takes a tenth of it."""
+"""How long a search waits for a model that is being loaded. The bundled model takes a tenth of it."""
 RANKINGS = 3
-"""How often a search is made at most, as long as somebody else writes meanwhile: a passage that was just replaced would
-be missing, and its replacement too."""
+"""The most rankings for one search.
+
+A ranking is repeated while another process writes: a passage that was just replaced would be missing from the hits,
+and so would its replacement.
+"""
 
 
 class BuiltinBackend:
-    """One workspace with its index, opened when first used. Threads may share it."""
+    """A workspace with its index, which is opened on first use. Safe to share between threads."""
 
     def __init__(self, workspace: Workspace, settings: BackendSettings, embedding: Embedding, clocks: Clocks) -> None:
-        """Take the parts as they are; nothing is opened yet."""
+        """Store the parts. Nothing is opened yet."""
         self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
-        self._parts = BackendContext(workspace, settings, embedding, clocks)
-        self._indexing = Indexing(self._parts)
-        self._comparing = Comparing(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
+        self._context = BackendContext(workspace, settings, embedding, clocks)
+        self._indexing = Indexing(self._context)
+        self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
     def index(self) -> Index:
-        """The open index, the current generation of it."""
-        return self._parts.index
+        """The open index, always in its current generation. Opened on first use."""
+        return self._context.index
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
-        """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
+        """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
         text = clean_query(query.text)
-        return self._parts.with_recovery(lambda: self._search(text, query, progress))
+        return self._context.with_recovery(lambda: self._search(text, query, progress))
 
     def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
-        self._parts.follow_provider()
+        self._context.follow_provider()
         self.index.check_if_changed()
         reasons = [*self._indexing.update_before_search(deadline, progress), *self.index.notices]
-        vector, trouble = self._vector(text, deadline, hasty=limit < self.settings.deadline_ms)
+        vector, problem = self._query_vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
         reasons += scope.reasons
         settings, filters, now = replace(self._settings(query), kinds=scope.kinds), scope.filters, self.clocks.wall()
@@ -78,15 +81,15 @@ class BuiltinBackend:
         for _ in range(RANKINGS):
             if version == (version := self.index.version()):
                 break
-            reader = self._comparing.reader(self.index)
+            reader = self._verifier.reader(self.index)
             hits = rank(reader.as_reader, text, vector, settings, filters=filters, now=now)
             if reader.refused:
-                reasons += self._indexing.mend(reader.refused.values(), self._comparing, deadline)
-        nothing = () if hits else self._nothing(text, vector, settings, filters)
+                reasons += self._indexing.mend(reader.refused.values(), self._verifier, deadline)
+        empty_reasons = () if hits else self._diagnose_empty(text, vector, settings, filters)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
-        told = [each for each in (self.embedding.failed, trouble) if each]
-        health = health_of(self._parts, [*reasons, *told], serving=vector is not None)
+        provider_diagnostics = [diagnostic for diagnostic in (self.embedding.failed, problem) if diagnostic]
+        health = health_of(self._context, [*reasons, *provider_diagnostics], serving=vector is not None)
         return SearchResult(
             hits=hits,
             outcome=outcome_of(hits),
@@ -94,16 +97,16 @@ class BuiltinBackend:
             model=self.embedding.spec.model if self.embedding.spec else "",
             mode=self._mode(vector),
             health=health,
-            fallback=trouble,
-            fallback_from=self.embedding.first_name if trouble else "",
+            fallback=problem,
+            fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if deadline.passed else None,
-            reasons=nothing,
+            reasons=empty_reasons,
         )
 
-    def _nothing(
+    def _diagnose_empty(
         self, text: str, vector: NDArray[np.float32] | None, settings: SearchSettings, filters: Filters
     ) -> tuple[Diagnostic, ...]:
-        """Why nothing was found, and what would find something."""
+        """Return why there are no hits, and what would give some."""
         from memoriter.search import diagnose_empty, search_without_limits
 
         now = self.clocks.wall()
@@ -125,12 +128,15 @@ class BuiltinBackend:
             return "keyword"
         return "hybrid" if self.settings.search.hybrid else "vector"
 
-    def _vector(
+    def _query_vector(
         self, text: str, deadline: Deadline, *, hasty: bool
     ) -> tuple[NDArray[np.float32] | None, Diagnostic | None]:
-        """The question's vector, and what is wrong with the provider that was to give it.
+        """Return the query vector (dims,), and a diagnostic if the provider failed or the fallback serves.
 
-        `hasty`: there is less time than usual, so that a late answer says nothing about the provider.
+        Args:
+            text: the cleaned query.
+            deadline: the deadline of the search.
+            hasty: there is less time than usual, so a late response does not count against the provider.
         """
         if self.embedding.warming:
             return None, WARMING
@@ -143,16 +149,22 @@ class BuiltinBackend:
                 late = hasty and isinstance(error, TransientFailure)
                 if late or not self.embedding.fall_back(error):
                     return None, Diagnostic(error.code, error.message, error.remedy)
-            # Never a question of one model to the vectors of another.
-            self._parts.follow_provider()
+            # The index must hold the vectors of the model that embeds the query.
+            self._context.follow_provider()
         return None, self.embedding.problem or self.embedding.failed or self.embedding.paused
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> SyncReport:
-        """Make the index say what the files say, all of it anew with `force`, with `vectors` these too.
+        """Update the index to the current files.
 
-        Raises IndexBusy.
+        Args:
+            force: index every file again.
+            vectors: also compute every vector again.
+            progress: receives the progress of each stage.
+
+        Raises:
+            IndexBusy: another process is indexing.
         """
 
         def act() -> SyncReport:
@@ -164,96 +176,107 @@ class BuiltinBackend:
                     self._indexing.drop(())
             return report
 
-        report = self._parts.with_recovery(act)
-        health = health_of(self._parts, [*report.reasons, *self.index.notices], serving=self._parts.serving)
+        report = self._context.with_recovery(act)
+        health = health_of(self._context, [*report.reasons, *self.index.notices], serving=self._context.serving)
         reasons = tuple(dict.fromkeys((*report.reasons, *self.index.notices)))
         return replace(report, reasons=reasons, pending=health.pending, health=health)
 
     def warm(self) -> None:
-        """Begin to load the model, in a thread of its own; words alone answer until it is there."""
+        """Start loading the model in a thread of its own; until it is loaded, only keyword search answers."""
         self.embedding.warm()
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
-        """Take up what changed, as far as a search would; what is left undone."""
+        """Index changes within a search's time budget and return diagnostics for what remains."""
         return self._indexing.refresh(progress=progress)
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
-        """Hear that notes were written, so that the next search finds them; why it may not, if so."""
+        """Mark notes as written, so that the next search finds them. Return a diagnostic if it may not."""
         return self._indexing.notes_changed(*paths)
 
     def watch_lease(self) -> AbstractContextManager[None]:
-        """The right to watch. Raises IndexBusy."""
+        """Return the lease of the one watcher. Raises IndexBusy."""
         return self.index.watch_lease()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        """Take up changes for a watcher, whose clock is infinite when it is time to stop.
+        """Index changes for a watcher.
 
-        Raises IndexUnavailable, and WorkspaceNotFound while there is none.
+        Args:
+            job: the paths to look at.
+            clock: monotonic seconds; infinite when it is time to stop.
+
+        Raises:
+            IndexUnavailable: the index cannot be opened or written.
+            WorkspaceNotFound: the workspace does not exist at the moment.
         """
         return self._indexing.follow(job, clock)
 
     def estimate(self) -> Estimate:
-        """What `sync` would do."""
+        """Return what `sync` would do and cost."""
         from memoriter.backends._status import estimate_of
 
         def act() -> Estimate:
-            self._parts.follow_provider()
+            self._context.follow_provider()
             return estimate_of(self._indexing.new_sync(), self.embedding)
 
-        return self._parts.with_recovery(act)
+        return self._context.with_recovery(act)
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
-        """Make the index as small as it can be; `unused` empties the store of all vectors without a chunk."""
+        """Make the index as small as possible. `unused` removes all stored vectors that no chunk uses."""
         started, limits = self.clocks.monotonic(), self.settings.sync
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
-        report = self._parts.with_recovery(
+        report = self._context.with_recovery(
             lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
         )
         return replace(report, seconds=self.clocks.monotonic() - started)
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
-        """What would go; nothing changes. Raises UsageError and PathRefused."""
+        """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
         from memoriter.backends._forget import plan_of
         from memoriter.backends._residual_copies import residual_copies
 
         sessions, index = self.settings.sessions_dir, self.settings.index_path
-        plan = self._parts.with_recovery(lambda: plan_of(request, self.workspace, self.index, sessions))
-        asked = residual_copies(
+        plan = self._context.with_recovery(lambda: plan_of(request, self.workspace, self.index, sessions))
+        copies = residual_copies(
             plan, root=self.workspace.root, index=index, sessions=sessions, providers=self.index.providers()
         )
-        return replace(plan, unreached=tuple(asked))
+        return replace(plan, unreached=tuple(copies))
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Let it go from notes, transcripts and index. Raises WriteConflict, WriteError."""
+        """Remove a plan's text from notes, transcripts and the index. Raises WriteConflict, WriteError."""
         from memoriter.backends._forget import carry_out
 
         def drop(paths: tuple[str, ...]) -> CompactReport:
-            return self._parts.with_recovery(lambda: self._indexing.drop(paths))
+            return self._context.with_recovery(lambda: self._indexing.drop(paths))
 
         return carry_out(plan, self.workspace, self.index, self.settings.sessions_dir, drop)
 
     def egress_notice(self) -> str | None:
-        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
         return self.embedding.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
-        """What there is, and whether it works; `deep` searches for known passages and loads the model."""
+        """Return the state of the memory. `deep` also searches for known passages and loads the model."""
         from memoriter.backends._status import builtin_status
 
         def act() -> Status:
-            self._parts.follow_provider()
+            self._context.follow_provider()
             return builtin_status(self, deep=deep)
 
-        return self._parts.with_recovery(act)
+        return self._context.with_recovery(act)
 
     def health(self, scan: Scan, plan: Plan) -> Health:
-        """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""
-        return standing_health(self._parts, scan, plan)
+        """Return the health of both retrievers, without loading a model.
+
+        Args:
+            scan: the files that exist.
+            plan: the changes among them that are not indexed yet.
+        """
+        return standing_health(self._context, scan, plan)
 
     def stop(self) -> None:
-        """Let nobody wait for a service any more: whoever does so gets an answer without vectors."""
+        """End all waiting for services. Callers that wait get a result without vectors."""
         self.embedding.calls.abort()
 
     def close(self) -> None:
-        """Let go of files and models."""
-        self._parts.close()
+        """Close files and models."""
+        self._context.close()

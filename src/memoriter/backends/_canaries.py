@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 CANARIES = 8
 WORDS = 6
-"""The rarest words of a passage, that it is searched for by."""
+"""How many of a passage's rarest words make its query."""
 LONGEST_WORD = 100
 RESULTS = 10
 _PART = re.compile(r"\w+")
 NEAR = 200
-"""Among so many of its own file a passage must be, if others are more like its words than it is itself."""
+"""A passage must be among this many hits in its own file, since other passages may match its words better."""
 TIE = 1e-3
 AGREES = 0.9
-"""Cosine from which a stored vector is the one that the model gives: engines of one model differ by less than .001."""
+"""The least cosine at which a stored vector counts as the model's. Engines of one model differ by less than .001."""
 
 
 class Searched(Protocol):
-    """A backend whose answers are looked at."""
+    """A backend whose results are checked."""
 
     settings: BackendSettings
     embedding: Embedding
@@ -48,42 +48,42 @@ class Searched(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DeepLook:
-    """What became of the canaries."""
+class CanaryReport:
+    """The results of the canary searches."""
 
     canaries: tuple[Canary, ...] = ()
     reasons: tuple[Diagnostic, ...] = ()
-    """What the searches said of the memory, and which passages they lost."""
+    """Diagnostics of the searches, and of the passages that they lost."""
 
-    def seen_in(self, health: Health) -> Health:
-        """The health with what was seen: a leg that lost a passage does not serve."""
+    def apply_to(self, health: Health) -> Health:
+        """Return the health with these results: a retriever that lost a passage does not serve."""
         lost = {leg for canary in self.canaries for leg in canary.lost}
         legs = {leg: serves and leg not in lost for leg, serves in health.legs.items()}
         return replace(health, legs=legs, reasons=tuple(dict.fromkeys((*health.reasons, *self.reasons))))
 
 
-def look_deep(backend: Searched) -> DeepLook:
-    """Search for passages drawn by lot: the same ones as long as the index stays the same, and then others."""
-    ids = drawn(backend.index)
+def run_canaries(backend: Searched) -> CanaryReport:
+    """Search for randomly chosen passages. The choice changes only when the index does."""
+    ids = sample_chunks(backend.index)
     content = backend.index.content()
-    told = list(backend.search(Query(_question(backend, ids))).health.reasons)
-    if backend.index.content() != content:  # the search has taken up what was new
-        ids = drawn(backend.index)
+    reasons = list(backend.search(Query(_question(backend, ids))).health.reasons)
+    if backend.index.content() != content:  # the search has indexed new text
+        ids = sample_chunks(backend.index)
     rows = backend.index.rows(ids)
-    looked = _CanaryRun(backend, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
-    canaries = tuple(looked.canary(row) for row in looked.rows)
-    return DeepLook(canaries, tuple(dict.fromkeys((*told, *looked.told, *_lost(canaries, looked.wrong)))))
+    run = _CanaryRun(backend, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
+    canaries = tuple(run.canary(row) for row in run.rows)
+    return CanaryReport(canaries, tuple(dict.fromkeys((*reasons, *run.reasons, *_losses(canaries, run.wrong)))))
 
 
-def drawn(index: Index) -> list[int]:
-    """Chunks by lot; the state of the index is the seed."""
+def sample_chunks(index: Index) -> list[int]:
+    """Return randomly chosen chunk ids, sorted. The state of the index is the seed."""
     ids = index.all_ids()
-    lot = random.Random(f"{index.generation}:{index.content()}")  # noqa: S311 (a sample, not a secret)
-    return sorted(lot.sample(ids, min(CANARIES, len(ids))))
+    generator = random.Random(f"{index.generation}:{index.content()}")  # noqa: S311 (a sample, not a secret)
+    return sorted(generator.sample(ids, min(CANARIES, len(ids))))
 
 
 def rarest_words(text: str, terms: Mapping[str, Sequence[str]], frequency: Mapping[str, int]) -> str:
-    """The words of a text that the fewest chunks hold, in the order of the text.
+    """Return the words of a text that the fewest chunks contain, in the order of the text.
 
     >>> rarest_words("the heron by the lock", {"heron": ["heron"], "lock": ["lock"]}, {"heron": 1, "lock": 2})
     'heron lock'
@@ -94,7 +94,10 @@ def rarest_words(text: str, terms: Mapping[str, Sequence[str]], frequency: Mappi
 
 
 def _words(text: str) -> list[str]:
-    """The words, short ones whole; of long ones the parts, and the beginning of a part that is no single term."""
+    """Return the words of a text, short ones whole.
+
+    A long word is replaced by its parts. A long part is cut to its beginning, or dropped if it is a single term.
+    """
     words: list[str] = []
     for word in _plain(text).split():
         if len(word) <= LONGEST_WORD:
@@ -106,7 +109,7 @@ def _words(text: str) -> list[str]:
 
 
 def _question(backend: Searched, ids: Sequence[int]) -> str:
-    """A question for the first search, which brings the index up to date."""
+    """Return a query for the first search, which updates the index."""
     row = next(iter(backend.index.rows(ids[:1]).values()), None)
     return (_plain(row.chunk.text) if row else "")[:LONGEST_WORD] or "memory"
 
@@ -117,17 +120,17 @@ def _plain(text: str) -> str:
 
 @dataclass(slots=True)
 class _CanaryRun:
-    """One look at some passages."""
+    """One check of some passages."""
 
     backend: Searched
     rows: list[StoredChunk]
     wrong: list[str] = field(default_factory=list[str])
-    """Citations of those whose vector is not the one that the model gives."""
-    told: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    _fresh: dict[int, NDArray[np.float32]] | None = None
+    """Citations of passages whose stored vector is not the one that the model computes."""
+    reasons: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    _computed: dict[int, NDArray[np.float32]] | None = None
 
     def canary(self, row: StoredChunk) -> Canary:
-        """Search for a passage, then ask each leg for it, and say which of them lost it."""
+        """Search for a passage, then check each retriever, and return which of them lost it."""
         question = self.question(row)
         lost: tuple[Leg, ...] = ()
         if question and not self.by_words(row, question):
@@ -139,25 +142,28 @@ class _CanaryRun:
         return Canary(_citation(row), question, not lost, lost)
 
     def question(self, row: StoredChunk) -> str:
-        """Its rarest words; empty for a passage without any, which only its meaning can find."""
+        """Return the passage's rarest words; empty if it has none, so that only vector search can find it."""
         text = row.chunk.text
         terms = {word: self.terms_of(word) for word in dict.fromkeys(_words(text))}
-        every = {term for some in terms.values() for term in some}
-        return rarest_words(text, terms, self.backend.index.document_frequency(every))
+        all_terms = {term for word_terms in terms.values() for term in word_terms}
+        return rarest_words(text, terms, self.backend.index.document_frequency(all_terms))
 
     def terms_of(self, word: str) -> Sequence[str]:
         classic = self.backend.settings.sync.chunking.words == "classic"
         return classic_terms(word) if classic else query_terms(word)
 
     def found(self, row: StoredChunk, question: str) -> bool:
-        """Through the real path; only where many are like it, among those of its own file."""
+        """Return whether the real search path finds the passage.
+
+        If many passages match better, a search in its own file counts as well.
+        """
         queries = (
             Query(question, RESULTS, 0.0),
             Query(question, NEAR, 0.0, Filters(path=row.path)),
         )
         for query in queries:
             result = self.backend.search(query)
-            self.told += result.health.reasons
+            self.reasons += result.health.reasons
             if any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in result.hits):
                 return True
         return False
@@ -169,47 +175,49 @@ class _CanaryRun:
         return any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in hits)
 
     def by_meaning(self, row: StoredChunk) -> bool:
-        """Whether its vector is the model's, and found by it; a passage that has none yet is not lost."""
-        fresh, index = self.fresh().get(row.id), self.backend.index
+        """Return whether the stored vector is the model's and vector search finds it.
+
+        A passage that has no vector yet is not lost.
+        """
+        computed, index = self.computed_vectors().get(row.id), self.backend.index
         ids, stored = index.vectors_at([row.id])
-        if fresh is None or (not ids and index.pending()):
+        if computed is None or (not ids and index.pending()):
             return True
-        if ids and float(stored[0] @ fresh) < AGREES:
+        if ids and float(stored[0] @ computed) < AGREES:
             self.wrong.append(_citation(row))
             return False
-        near = index.vector_search(fresh, limit=RESULTS)
-        own = index.cosines(fresh, [row.id]).get(row.id, 1.0)
-        # Others may say the same, and only so many are given.
-        return row.id in dict(near) or (len(near) == RESULTS and near[-1][1] >= own - TIE)
+        hits = index.vector_search(computed, limit=RESULTS)
+        own_cosine = index.cosines(computed, [row.id]).get(row.id, 1.0)
+        # Other passages may be just as similar, and the number of results is limited.
+        return row.id in dict(hits) or (len(hits) == RESULTS and hits[-1][1] >= own_cosine - TIE)
 
-    def fresh(self) -> dict[int, NDArray[np.float32]]:
-        """What the model says of the passages now; nothing where it does not serve."""
-        if self._fresh is None:
-            self._fresh = self._embedded() if self.backend.embedding.spec and self.backend.index.vectors() else {}
-        return self._fresh
+    def computed_vectors(self) -> dict[int, NDArray[np.float32]]:
+        """Return the vectors that the model computes for the passages now; empty if it is not in use."""
+        if self._computed is None:
+            self._computed = self._embed() if self.backend.embedding.spec and self.backend.index.vectors() else {}
+        return self._computed
 
-    def _embedded(self) -> dict[int, NDArray[np.float32]]:
+    def _embed(self) -> dict[int, NDArray[np.float32]]:
         from memoriter.embed import SendsTexts, embed_in_batches
         from memoriter.sync import BATCH_TOKENS
 
-        known: dict[int, NDArray[np.float32]] = {}
+        vectors_by_id: dict[int, NDArray[np.float32]] = {}
         try:
             provider = self.backend.embedding.open()
             rows = [(row, row.chunk.contextual) for row in self.rows]
-            if isinstance(
-                provider, SendsTexts
-            ):  # an older version sent secrets too, and its vectors are of those texts
+            if isinstance(provider, SendsTexts):
+                # Older versions did not mask secrets, so their vectors are of other texts than would be sent now.
                 rows = [(row, text) for row, text in rows if provider.outgoing(text) is text]
             texts = [text for _, text in rows]
-            for done in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
-                known |= {rows[at][0].id: row for at, row in zip(done.positions, done.vectors, strict=True)}
+            for batch in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
+                vectors_by_id |= {rows[at][0].id: row for at, row in zip(batch.positions, batch.vectors, strict=True)}
         except EmbeddingError as error:
-            self.told.append(Diagnostic(error.code, error.message, error.remedy))
-        return known
+            self.reasons.append(Diagnostic(error.code, error.message, error.remedy))
+        return vectors_by_id
 
 
-def _lost(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Diagnostic]:
-    """Which passages were lost, by which leg, and what repairs it."""
+def _losses(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Diagnostic]:
+    """Return diagnostics that name lost passages, the retrievers that lost them, and the repair."""
     lost = [canary for canary in canaries if not canary.found and canary.citation not in wrong]
     reasons: list[Diagnostic] = []
     if lost:

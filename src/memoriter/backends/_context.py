@@ -1,4 +1,4 @@
-"""What every act of the builtin backend works with."""
+"""The state that all operations of the builtin backend share."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class BackendContext:
-    """The notes, the index of them, which is opened when it is first asked for, and who embeds."""
+    """The workspace, its index (opened on first use) and the embedding provider."""
 
     workspace: Workspace
     settings: BackendSettings
     embedding: Embedding
     clocks: Clocks
-    renewals: int = 0
-    """How often another index file took the place of the one that was open."""
+    index_swaps: int = 0
+    """The number of times that another index file replaced the open one."""
     _index: Index | None = None
-    _gate: threading.RLock = field(default_factory=threading.RLock)
-    """Held while the index is opened or changes its file."""
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    """Held while the index is opened or its file is replaced."""
 
     @property
     def index(self) -> Index:
-        """The open index, the current generation of it."""
-        with self._gate:
+        """The open index, always in its current generation. Opened on first use."""
+        with self._lock:
             if self._index is None:
-                told = self.settings
-                index = Index.open(told.index_path, clock=self.clocks.wall, network=told.network)
+                settings = self.settings
+                index = Index.open(settings.index_path, clock=self.clocks.wall, network=settings.network)
                 self._prepare(index)
                 self._index = index
             elif self._index.refresh():
                 self._prepare(self._index)
-                self.renewals += 1
+                self.index_swaps += 1
             return self._index
 
     @property
     def closed(self) -> Diagnostic | None:
-        """Return why nothing that is written to notes now can be found; the index is not opened for that."""
+        """The reason why notes that are written now cannot be indexed, or None. Does not open the index."""
         if "memory" not in self.settings.sources:
             return NOTES_ARE_OFF
         if self._index is not None:
-            reading = (notice for notice in self.index.notices if notice.code == "index_read_only")
-            return next(reading, None)
-        file = self.settings.index_path
-        there = next(path for path in (file, *file.parents) if path.exists())
-        if os.access(there, os.W_OK) and os.access(there if there.is_dir() else there.parent, os.W_OK):
+            read_only = (notice for notice in self.index.notices if notice.code == "index_read_only")
+            return next(read_only, None)
+        index_file = self.settings.index_path
+        existing = next(path for path in (index_file, *index_file.parents) if path.exists())
+        if os.access(existing, os.W_OK) and os.access(existing if existing.is_dir() else existing.parent, os.W_OK):
             return None
-        message = f"{str(there)!r} cannot be written, so the index does not take up what is new."
+        message = f"{str(existing)!r} cannot be written, so the index does not take up what is new."
         return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
     def _prepare(self, index: Index) -> None:
@@ -71,56 +71,67 @@ class BackendContext:
             index.use_vectors(spec)
 
     def follow_provider(self) -> None:
-        """Let the vectors be those of the provider that serves now."""
-        self.embedding.look()
+        """Switch the index to the vectors of the provider that serves now."""
+        self.embedding.select_provider()
         spec = self.embedding.spec
         if spec is not None and spec != self.index.spec:
             self.index.use_vectors(spec)
 
     @property
     def serving(self) -> bool:
-        """Whether the vector leg would serve, without loading a model."""
-        able = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
-        return self.embedding.spec is not None and able and self.index.vectors() > 0
+        """Whether vector search would work. This is determined without loading a model."""
+        usable = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
+        return self.embedding.spec is not None and usable and self.index.vectors() > 0
 
     def with_recovery(self, act: Callable[[], _T], tries: int = 2) -> _T:
-        """Do it; if the index turns out to be damaged or another one by now, once more with a fresh one."""
-        before = self.renewals
+        """Return the result of `act`; run it again if the index was damaged or replaced meanwhile.
+
+        A damaged index is set aside first, and a new one takes its place.
+
+        Args:
+            act: the operation. It may run several times.
+            tries: how often it may run again because another thread replaced the damaged index.
+
+        Raises:
+            IndexBusy: another process is indexing.
+            IndexUnavailable: the index cannot be opened or written.
+        """
+        swaps = self.index_swaps
         try:
             return act()
         except IndexDamaged as error:
-            if not self._recover(error, before) and tries:
+            if not self._recover(error, swaps) and tries:
                 return self.with_recovery(act, tries - 1)
         except IndexBusy:
             raise
         except IndexUnavailable:
-            with self._gate:
-                if self.renewals == before:
+            with self._lock:
+                if self.index_swaps == swaps:
                     if self._index is None or not self._index.refresh():
                         raise
                     self._prepare(self._index)
-                    self.renewals += 1
+                    self.index_swaps += 1
         return act()
 
-    def _recover(self, error: IndexDamaged, before: int) -> bool:
-        """Set a damaged index aside and start a fresh one: the files hold everything.
+    def _recover(self, error: IndexDamaged, swaps: int) -> bool:
+        """Set a damaged index aside and start a new one. The files hold everything that it needs.
 
         Returns:
-            False where another file serves by now, which may be whole: another thread has set this one aside.
+            False if another thread has already replaced the damaged index; the new one may be whole.
         """
-        with self._gate:
+        with self._lock:
             index = self._index
             if index is None:
                 raise error
-            if self.renewals != before:
+            if self.index_swaps != swaps:
                 return False
             index.quarantine()
             self._prepare(index)
-            self.renewals += 1
+            self.index_swaps += 1
             return True
 
     def close(self) -> None:
-        """Let go of files and models."""
+        """Close the index and the provider."""
         if self._index is not None:
             self._index.close()
             self._index = None

@@ -1,4 +1,4 @@
-"""The provider of a backend and the one that stands in for it: opened when needed, and honest when they cannot be."""
+"""The embedding provider of a backend and its fallback: opened when needed, replaced when they fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.backends._calls import Calls
 from memoriter.backends._endpoint import OPEN, PatientProvider, SharedEndpoint, within
 from memoriter.backends._pause import Pauses
-from memoriter.backends._slot import Slot, egress_notice, picked
+from memoriter.backends._slot import Slot, choose_slot, egress_notice
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import (
     EmbeddingError,
@@ -43,40 +43,40 @@ if TYPE_CHECKING:
     Downloading = Callable[[int, int | None], None]
 
 QUERY_SECONDS = 5.0
-"""How long a search waits for the vector of its question, half of its own time at most."""
+"""The longest time that a search waits for its query vector; at most half of the search's own time."""
 REMEMBERED_QUERIES = 256
-STANDING_IN_SECONDS = 600.0
+FALLBACK_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
-"""Kinds of providers that have a model to load."""
+"""Kinds of providers that load a model in this process."""
 
 
 @dataclass(slots=True)
 class Embedding:
-    """The provider that serves; `spec` is None where there is none, or its model is not known yet."""
+    """The provider that serves now. `spec` is None if there is no provider or its model is not known yet."""
 
     settings: ProviderSettings
     outside: ProviderContext
     ledger: Ledger
     budget: Budget = field(default_factory=Budget)
     rules: BatchRules | None = None
-    """How to use batch interfaces; None: not at all."""
+    """How to use batch interfaces; None disables them."""
     failed: Diagnostic | None = None
-    """Why the fallback serves."""
+    """Why the fallback serves now; None while the first provider serves."""
     calls: Calls = field(default_factory=Calls)
-    """To services; `abort` it to let nobody wait any more."""
+    """Calls to services. `abort` ends all waiting."""
     _slots: dict[bool, Slot] = field(default_factory=dict[bool, Slot])
     _loading: Thread | None = None
-    _standing_in: bool = False
-    _since: float = 0.0
-    _gate: threading.RLock = field(default_factory=threading.RLock)
-    """Held for moments, never while somebody is asked."""
-    _loads: threading.Lock = field(default_factory=threading.Lock)
-    """Held while a model of this machine is loaded."""
-    _closings: int = 0
-    _loader: int = 0
-    """The thread that loads it."""
-    _queries: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
+    _on_fallback: bool = False
+    _fallback_since: float = 0.0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    """Held briefly, never during a request."""
+    _load_lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a local model is loaded."""
+    _close_count: int = 0
+    _loader_thread: int = 0
+    """The identifier of the thread that loads it; 0 if none does."""
+    _query_vectors: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
         default_factory=OrderedDict["tuple[bool, str]", "NDArray[np.float32]"]
     )
     _attempts: Attempts = field(init=False)
@@ -86,73 +86,73 @@ class Embedding:
 
     @property
     def choice(self) -> Choice | None:
-        """The provider that serves now; None where the configuration names none that there is."""
+        """The provider that serves now; None if the configured provider does not exist."""
         return self._slot.choice
 
     @property
     def provider_name(self) -> str:
-        """The provider that serves now, as it is configured; what `auto` has become."""
+        """The configured name of the provider that serves now; for `auto`, the provider that was chosen."""
         return self.choice.name if self.choice else self.settings.name
 
     @property
     def first_name(self) -> str:
-        """The provider that is to serve before any other."""
-        choice = self._slot_of(standing_in=False).choice
+        """The name of the provider that has priority over the fallback."""
+        choice = self._slot_of(fallback=False).choice
         return choice.name if choice else self.settings.name
 
     @property
     def problem(self) -> Diagnostic | None:
-        """Why the provider that is meant to serve cannot."""
+        """The reason why the provider that should serve cannot be used, or None."""
         _ = self.spec
         return self._slot.problem
 
     @property
     def configured(self) -> bool:
-        """Whether passages are meant to have vectors, even where the provider cannot be used."""
+        """Whether passages should have vectors, even if the provider cannot be used."""
         return self.choice is None or self.choice.kind != "none"
 
     @property
     def last_attempt(self) -> Attempt | None:
-        """The last attempt to reach the provider that serves now, by any process."""
+        """The last attempt of any process to reach the provider that serves now."""
         choice = self.choice
         return None if choice is None or choice.kind == "none" else self._attempts.last(choice)
 
     @property
     def trouble(self) -> Diagnostic | None:
-        """Why the last attempt to reach the provider failed; None after one that succeeded."""
+        """The reason why the last attempt to reach the provider failed; None if it succeeded."""
         return reason_of(self.last_attempt, self.provider_name)
 
     @property
     def unknown(self) -> bool:
-        """Whether the provider must be asked before its model is known."""
+        """Whether the model is known only after a request to the provider."""
         return self.spec is None and self.problem is None and self.choice is not None and self.choice.kind != "none"
 
     @property
     def spec(self) -> ModelSpec | None:
-        """The model that is meant to be used, as far as it is known without loading or asking."""
+        """The model that should be used, as far as it is known without loading it or sending a request."""
         slot = self._slot
-        if not slot.looked and slot.choice is not None:
-            slot.looked = True
+        if not slot.spec_checked and slot.choice is not None:
+            slot.spec_checked = True
             try:
                 slot.spec = spec_at_hand(slot.choice, self.settings, self.outside)
             except MemoriterError as error:
-                self._give_up(slot, error)
+                self._disable(slot, error)
         return slot.spec
 
-    def open(self, deadline: Deadline | None = None, hears: Downloading | None = None) -> EmbeddingProvider:
-        """Return the running provider, for one caller.
+    def open(self, deadline: Deadline | None = None, on_download: Downloading | None = None) -> EmbeddingProvider:
+        """Return the open provider, for one caller.
 
         Args:
-            deadline: how long this caller waits for a service, here and for each vector; None: until it answers.
-            hears: is told how many bytes of a model are here, and how many there are.
+            deadline: how long this caller waits for a service, here and for each vector; None waits without limit.
+            on_download: receives the bytes of a model downloaded so far and their total (None if unknown).
 
         Raises:
-            EmbeddingError: the provider cannot be used; `GivenUp` where a service did not answer in time.
+            EmbeddingError: the provider cannot be used; `GivenUp` if a service did not answer in time.
         """
-        opened, endpoint = self._opened(deadline, hears), self._endpoint
+        opened, endpoint = self._opened(deadline, on_download), self._endpoint
         return opened if endpoint is None else PatientProvider(opened, endpoint, deadline)
 
-    def _opened(self, deadline: Deadline | None, hears: Downloading | None = None) -> EmbeddingProvider:
+    def _opened(self, deadline: Deadline | None, on_download: Downloading | None = None) -> EmbeddingProvider:
         slot, choice, endpoint = self._slot, self.choice, self._endpoint
         if slot.opened is not None:
             return slot.opened
@@ -160,52 +160,52 @@ class Embedding:
             raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
         assert choice is not None
         if endpoint is None:
-            return self._loaded(slot, choice, hears)
-        if self.spec is not None:  # nobody is asked
-            return self._begin(slot, choice, None)
-        return endpoint.ask((OPEN,), lambda: self._begin(slot, choice, None), within(deadline, QUERY_SECONDS))
+            return self._open_local(slot, choice, on_download)
+        if self.spec is not None:  # opening sends no request
+            return self._open_slot(slot, choice, None)
+        return endpoint.ask((OPEN,), lambda: self._open_slot(slot, choice, None), within(deadline, QUERY_SECONDS))
 
-    def _loaded(self, slot: Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
-        """Load a model of this machine, in one thread at a time."""
-        with self._loads:
-            self._loader = threading.get_ident()
+    def _open_local(self, slot: Slot, choice: Choice, on_download: Downloading | None) -> EmbeddingProvider:
+        """Load a local model, in one thread at a time."""
+        with self._load_lock:
+            self._loader_thread = threading.get_ident()
             try:
-                return slot.opened or self._begin(slot, choice, hears)
+                return slot.opened or self._open_slot(slot, choice, on_download)
             finally:
-                self._loader = 0
+                self._loader_thread = 0
 
-    def _begin(self, slot: Slot, choice: Choice, hears: Downloading | None) -> EmbeddingProvider:
-        closings, asks = self._closings, choice.kind != "remote" or slot.spec is None
+    def _open_slot(self, slot: Slot, choice: Choice, on_download: Downloading | None) -> EmbeddingProvider:
+        close_count, sends_request = self._close_count, choice.kind != "remote" or slot.spec is None
         try:
-            opened = self._observed(choice, hears)
+            opened = self._observed(choice, on_download)
             slot.spec = opened.spec
         except EmbeddingError as error:
             self._attempts.note(choice, error)
             if isinstance(error, ProviderUnavailable):
-                self._give_up(slot, error)
+                self._disable(slot, error)
             raise
         except MemoriterError as error:
-            self._give_up(slot, error)
+            self._disable(slot, error)
             unavailable = ProviderUnavailable(error.message, remedy=error.remedy)
             self._attempts.note(choice, unavailable)
             raise unavailable from error
-        if asks:
+        if sends_request:
             self._attempts.note(choice, None)
-        if closings == self._closings:
+        if close_count == self._close_count:
             slot.opened = opened
-        else:  # it came after nobody waited for it any more
+        else:  # `close` was called while it was opened
             opened.close()
         return opened
 
-    def _observed(self, choice: Choice, hears: Downloading | None = None, *, anew: bool = False) -> Observed:
-        """Open a provider whose attempts are recorded. Raises as `open_choice` does."""
-        world = replace(self.outside, downloading=hears, left=self.calls.seconds_left)
-        opened = open_choice(choice, self.settings, world, self.account(choice), anew=anew)
+    def _observed(self, choice: Choice, on_download: Downloading | None = None, *, anew: bool = False) -> Observed:
+        """Open a provider whose attempts are recorded. Raises the errors of `open_choice`."""
+        env = replace(self.outside, downloading=on_download, left=self.calls.seconds_left)
+        opened = open_choice(choice, self.settings, env, self.account(choice), anew=anew)
         return Observed(opened, partial(self._attempts.note, choice))
 
     @property
     def _endpoint(self) -> SharedEndpoint | None:
-        """The service that serves; None where the provider needs none."""
+        """The service that serves now; None if the provider is not remote."""
         choice = self.choice
         if choice is None or choice.kind != "remote":
             return None
@@ -215,17 +215,17 @@ class Embedding:
 
     @property
     def paused(self) -> Diagnostic | None:
-        """Why the service that serves is left alone for a while; None if it is asked."""
+        """The reason why no requests are sent to the service for a while, or None."""
         endpoint = self._endpoint
         return endpoint.paused if endpoint else None
 
     def try_again(self) -> None:
-        """Let the service be asked now, since somebody asks for that."""
+        """End the pause of the service, because the user asked for a request now."""
         if (endpoint := self._endpoint) is not None:
             endpoint.try_again()
 
     def warm(self) -> None:
-        """Begin to load a model of this machine, in a thread of its own; a service has nothing to load."""
+        """Start loading a local model in a thread of its own. Do nothing for a service."""
         if self.choice is None or self.choice.kind not in LOADED or self.warming or self._slot.opened is not None:
             return
         self._loading = Thread(target=self._load, name="memoriter-warm", daemon=True)
@@ -233,21 +233,21 @@ class Embedding:
 
     @property
     def warming(self) -> bool:
-        """Whether another thread is loading the model. Nobody else opens it meanwhile."""
-        elsewhere = self._loads.locked() and self._loader != threading.get_ident()
+        """Whether another thread is loading the model. No other thread opens it meanwhile."""
+        elsewhere = self._load_lock.locked() and self._loader_thread != threading.get_ident()
         return elsewhere or (self._loading is not None and self._loading.is_alive())
 
     def await_model(self, seconds: float) -> None:
-        """Wait so long for a model that is being loaded."""
+        """Wait up to `seconds` for a model that is being loaded."""
         if self._loading is not None:
             self._loading.join(max(seconds, 0.0))
 
     def _load(self) -> None:
-        with suppress(EmbeddingError):  # whoever asks next is told
+        with suppress(EmbeddingError):  # the next call of `open` raises it
             self.open()
 
     def renew(self) -> None:
-        """Ask a service anew for its model: another one may stand behind the name by now. No answer changes nothing."""
+        """Request the model of a service again, since it may have changed. No answer changes nothing."""
         slot = self._slot
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
@@ -260,22 +260,22 @@ class Embedding:
             return
         if slot.opened is not None:
             slot.opened.close()
-        slot.opened, slot.spec, slot.looked = opened, opened.spec, True
-        self._queries.clear()
+        slot.opened, slot.spec, slot.spec_checked = opened, opened.spec, True
+        self._query_vectors.clear()
 
     def query_vector(self, text: str, deadline: Deadline | None = None) -> NDArray[np.float32]:
-        """Return the question's vector (dims,), for which a service is not waited for longer than `QUERY_SECONDS`.
+        """Return the vector of a query (dims,). Wait for a service no longer than `QUERY_SECONDS`.
 
-        A vector that comes later is there when the same is asked again.
+        A vector that arrives later is used when the same query is made again.
 
         Raises:
-            EmbeddingError: there is none; `GivenUp` where a service did not answer in time.
+            EmbeddingError: there is no vector; `GivenUp` if a service did not answer in time.
         """
-        asked = self._standing_in, text
-        with self._gate:
-            if asked in self._queries:
-                self._queries.move_to_end(asked)
-                return self._queries[asked]
+        key = self._on_fallback, text
+        with self._lock:
+            if key in self._query_vectors:
+                self._query_vectors.move_to_end(key)
+                return self._query_vectors[key]
         endpoint = self._endpoint
         if endpoint is not None and (paused := endpoint.paused) is not None:
             raise TransientFailure(paused.message, remedy=paused.remedy)
@@ -283,56 +283,56 @@ class Embedding:
 
         def fetch() -> NDArray[np.float32]:
             vector = opened.embed([text], role="query")[0]
-            self._remember(asked, vector)
+            self._remember(key, vector)
             return vector
 
         if endpoint is None:
             return fetch()
         limit = deadline or Deadline(self.outside.monotonic, inf)
         patience = within(limit, min(limit.left / 2, QUERY_SECONDS))
-        return endpoint.ask(("query", *map(str, asked)), fetch, patience, seconds=max(limit.left, 2 * QUERY_SECONDS))
+        return endpoint.ask(("query", *map(str, key)), fetch, patience, seconds=max(limit.left, 2 * QUERY_SECONDS))
 
-    def _remember(self, asked: tuple[bool, str], vector: NDArray[np.float32]) -> None:
-        with self._gate:
-            self._queries[asked] = vector
-            if len(self._queries) > REMEMBERED_QUERIES:
-                self._queries.popitem(last=False)
+    def _remember(self, key: tuple[bool, str], vector: NDArray[np.float32]) -> None:
+        with self._lock:
+            self._query_vectors[key] = vector
+            if len(self._query_vectors) > REMEMBERED_QUERIES:
+                self._query_vectors.popitem(last=False)
 
     def fall_back(self, error: EmbeddingError) -> bool:
-        """Let the other provider serve for a while after an error; False where there is none to do so."""
-        if self._standing_in or isinstance(error, InputTooLarge | InputRejected):
+        """Switch to the fallback for a while after an error. Return False if there is no fallback to switch to."""
+        if self._on_fallback or isinstance(error, InputTooLarge | InputRejected):
             return False
-        other = self._slot_of(standing_in=True)
-        if other.choice is None:
+        slot = self._slot_of(fallback=True)
+        if slot.choice is None:
             return False
-        self._standing_in, self._since = True, self.outside.monotonic()
-        message = f"{self.first_name} does not serve now; {other.choice.name} does meanwhile. {error.message}"
+        self._on_fallback, self._fallback_since = True, self.outside.monotonic()
+        message = f"{self.first_name} does not serve now; {slot.choice.name} does meanwhile. {error.message}"
         self.failed = Diagnostic("provider_fallback", message, error.remedy)
         return True
 
-    def look(self) -> None:
-        """Let the fallback serve where the first provider cannot even begin, and try that one again after some time."""
+    def select_provider(self) -> None:
+        """Switch to the fallback if the first provider cannot start. Try the first one again after a while."""
         now = self.outside.monotonic()
-        if self._standing_in and now - self._since >= STANDING_IN_SECONDS:
-            self._standing_in, self.failed = False, None
-        for standing_in, slot in list(self._slots.items()):
+        if self._on_fallback and now - self._fallback_since >= FALLBACK_SECONDS:
+            self._on_fallback, self.failed = False, None
+        for fallback, slot in list(self._slots.items()):
             if slot.problem is not None:
-                if now - slot.since >= STANDING_IN_SECONDS or self._answers(slot):
-                    self._slots.pop(standing_in, None)
-            elif slot.spec is None and self._answers(slot):  # another process may have made the model known
-                slot.looked = False
+                if now - slot.problem_since >= FALLBACK_SECONDS or self._recently_worked(slot):
+                    self._slots.pop(fallback, None)
+            elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
+                slot.spec_checked = False
         if (problem := self.problem) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
-    def _answers(self, slot: Slot) -> bool:
-        """Whether the last attempt to reach a provider succeeded, whoever made it."""
+    def _recently_worked(self, slot: Slot) -> bool:
+        """Return whether the last attempt of any process to reach a provider succeeded."""
         if slot.choice is None or slot.opened is not None:
             return False
         attempt = self._attempts.last(slot.choice)
         return attempt is not None and attempt.ok
 
     def refusal(self, tokens: int) -> Diagnostic | None:
-        """Why the service that serves would not be asked now about so many tokens. Nothing is sent."""
+        """Return why a request of `tokens` tokens cannot be sent to the service now, or None. Nothing is sent."""
         choice = self.choice
         if choice is None or choice.remote is None or self.problem is not None:
             return None
@@ -340,23 +340,23 @@ class Embedding:
             if tokens and (account := self.account(choice)) is not None:
                 account.check(tokens)
             error = refusal_of(choice, self.outside)
-        except EmbeddingError as over:
-            error = over
+        except EmbeddingError as refused:
+            error = refused
         return Diagnostic(error.code, error.message, error.remedy) if error else self.paused
 
     def egress_notice(self) -> str | None:
-        """Return where text may be sent from now on; None if nowhere, or if it was said before."""
-        first, other = (self._slot_of(standing_in=standing_in).choice for standing_in in (False, True))
-        return egress_notice(first, other, self.ledger)
+        """Return where text may be sent from now on; None if nowhere, or if the user was informed before."""
+        first, second = (self._slot_of(fallback=fallback).choice for fallback in (False, True))
+        return egress_notice(first, second, self.ledger)
 
     def account(self, choice: Choice) -> UsageMeter | None:
-        """Who pays for a choice; None where nobody does."""
+        """Return the usage meter of a choice; None if it costs nothing."""
         if not choice.metered or choice.remote is None:
             return None
         return UsageMeter(self.ledger, self.budget, choice.vendor, choice.model, priced=choice.official_endpoint)
 
     def batches(self, provider: EmbeddingProvider, index: Index) -> Batches | None:
-        """The batch interface of the opened provider, where it is wanted and there is one."""
+        """Return the batch interface of an open provider; None if it has none, or batches are disabled."""
         choice = self.choice
         if self.rules is None or choice is None or choice.kind != "remote":
             return None
@@ -365,12 +365,12 @@ class Embedding:
         if choice.vendor not in batch_vendors():
             return None
         opened, note = self._slot.opened, partial(self._attempts.note, choice)
-        asked = provider if opened is None else opened.inner
-        return Batches(index, asked, self.outside, self.rules, self.account(choice), note)
+        inner = provider if opened is None else opened.inner
+        return Batches(index, inner, self.outside, self.rules, self.account(choice), note)
 
     def close(self) -> None:
-        """Let go of models and connections."""
-        self._closings += 1
+        """Close models and connections."""
+        self._close_count += 1
         for slot in self._slots.values():
             if slot.opened is not None:
                 self.calls.when_idle(slot.opened.close)
@@ -379,15 +379,15 @@ class Embedding:
 
     @property
     def _slot(self) -> Slot:
-        return self._slot_of(standing_in=self._standing_in)
+        return self._slot_of(fallback=self._on_fallback)
 
-    def _slot_of(self, *, standing_in: bool) -> Slot:
-        with self._gate:
-            if standing_in in self._slots:
-                return self._slots[standing_in]
-            pick: Callable[[ProviderSettings], Choice | None] = choose_fallback if standing_in else choose
-            self._slots[standing_in] = picked(pick, self.settings, now=self.outside.monotonic())
-            return self._slots[standing_in]
+    def _slot_of(self, *, fallback: bool) -> Slot:
+        with self._lock:
+            if fallback in self._slots:
+                return self._slots[fallback]
+            choose_provider: Callable[[ProviderSettings], Choice | None] = choose_fallback if fallback else choose
+            self._slots[fallback] = choose_slot(choose_provider, self.settings, now=self.outside.monotonic())
+            return self._slots[fallback]
 
-    def _give_up(self, slot: Slot, error: MemoriterError) -> None:
-        slot.problem, slot.since = Diagnostic(error.code, error.message, error.remedy), self.outside.monotonic()
+    def _disable(self, slot: Slot, error: MemoriterError) -> None:
+        slot.problem, slot.problem_since = Diagnostic(error.code, error.message, error.remedy), self.outside.monotonic()

@@ -1,4 +1,4 @@
-"""One embedding service: asked in threads of its own, and left alone for a while after it did not answer."""
+"""One embedding service: called in threads of its own, and paused after it did not answer."""
 
 from __future__ import annotations
 
@@ -27,71 +27,73 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 BATCH, OPEN = "document", "open"
-"""What a call is for, as the first part of its key."""
+"""The purpose of a call, as the first part of its key."""
 BATCH_SECONDS = 10.0
-"""How long indexing waits for one batch while somebody waits for the indexing. The batch itself goes on, and its
-vectors are used when they come."""
+"""How long indexing with a deadline waits for one batch.
+
+The request itself goes on, and its vectors are used when they arrive.
+"""
 FAIR_SECONDS = 3.0
-"""A service that is given less may just be slow: it is left alone when that happens twice in a row."""
+"""A service that had less time than this may just be slow. It is paused only if that happens twice in a row."""
 SLOW_SECONDS = 1.0
-"""A failure that took no longer keeps nobody waiting, so the service is asked again at once."""
+"""A faster failure delays no caller, so it does not pause the service."""
 MOST_LATE = 4_096
-"""Texts whose vectors came late and are kept until somebody asks for them again."""
+"""The most texts whose late vectors are kept until they are requested again."""
 
 
 class LateVectors:
-    """Vectors by text whose caller had stopped waiting when they came."""
+    """Vectors by text that arrived after their caller had stopped waiting."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def keep(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Keep the vectors of a batch, and of all batches the newest."""
+        """Store the vectors of a batch. Only the newest `MOST_LATE` of all batches are kept."""
         if len(vectors) == len(texts):
             self._vectors.update(zip(texts, vectors, strict=True))
         for text in list(self._vectors)[:-MOST_LATE]:
             self._vectors.pop(text, None)
 
     def take(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of these texts that are here, and keep them no longer."""
-        found = {text: self._vectors.pop(text, None) for text in set(texts)}
-        return {text: vector for text, vector in found.items() if vector is not None}
+        """Return and remove the stored vectors of these texts."""
+        vectors = {text: self._vectors.pop(text, None) for text in set(texts)}
+        return {text: vector for text, vector in vectors.items() if vector is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class SharedEndpoint:
-    """One service as the callers of this process see it."""
+    """One service, shared by all callers in this process."""
 
     name: str
-    """How it is called in messages."""
+    """The name of the service in messages."""
     calls: Calls
     pauses: Pauses
-    outside: ProviderContext
+    env: ProviderContext
     late: LateVectors
     note: Callable[[EmbeddingError], None]
-    """Records that nobody waits any longer for a call: it counts as an attempt that failed until an answer comes."""
+    """Records a call that all callers stopped waiting for. It counts as failed until a response arrives."""
 
     @property
     def paused(self) -> Diagnostic | None:
-        """Why it is not asked now; None if it is."""
-        return self.pauses.load().reason(self.outside.wall())
+        """The reason why no requests are sent to the service now, or None."""
+        return self.pauses.load().reason(self.env.wall())
 
     def ask(self, key: Key, call: Callable[[], _T], deadline: Deadline | None, *, seconds: float = inf) -> _T:
         """Return what the call returns.
 
         Args:
-            key: names the call, what it is for first; one under way under the same name is joined.
+            key: the name of the call; its first part is its purpose. A running call of the same name is joined.
             call: runs in a thread of its own.
-            deadline: how long to wait; None: until the call ends.
+            deadline: how long to wait; None waits until the call ends.
             seconds: how long the call itself may take.
 
         Raises:
-            EmbeddingError: that of the call; `GivenUp` where the deadline passed.
+            EmbeddingError: the call raised it; `GivenUp` if the deadline passed.
         """
         named = (key[0], self.name, *key[1:])
         try:
             return self.calls.run(
-                named, lambda: self._noted(key[0], call), who=self.name, deadline=deadline, seconds=seconds
+                named, lambda: self._recorded(key[0], call), who=self.name, deadline=deadline, seconds=seconds
             )
         except GivenUp as error:
             if key[0] != BATCH or error.waited >= BATCH_SECONDS:
@@ -99,7 +101,7 @@ class SharedEndpoint:
             raise
 
     def await_batches(self, deadline: Deadline | None) -> None:
-        """Wait for the batches that are under way. Raises GivenUp."""
+        """Wait for the batch requests that are running. Raises GivenUp."""
         waited = self.calls.await_others(self._is_batch, deadline)
         if waited is None:
             return
@@ -112,38 +114,40 @@ class SharedEndpoint:
         return isinstance(key, tuple) and key[:2] == (BATCH, self.name)
 
     def try_again(self) -> None:
-        """End a pause, since somebody asks for that."""
+        """End the pause, because the user asked for a request now."""
         if self.paused is not None:
             self.pauses.save(Pause())
 
-    def _noted(self, kind: str, call: Callable[[], _T]) -> _T:
-        started = self.outside.monotonic()
+    def _recorded(self, kind: str, call: Callable[[], _T]) -> _T:
+        started = self.env.monotonic()
         try:
             result = call()
         except TransientFailure as error:
-            if self.outside.monotonic() - started >= SLOW_SECONDS:
+            if self.env.monotonic() - started >= SLOW_SECONDS:
                 self._pause(error)
             raise
-        if kind != OPEN and self.pauses.load() != Pause():  # a known model is opened without asking anybody
+        if kind != OPEN and self.pauses.load() != Pause():  # opening a known model sends no request
             self.pauses.save(Pause())
         return result
 
     def _pause(self, error: TransientFailure, *, hasty: bool = False) -> None:
         if self.calls.aborted:
             return
-        kept, now = self.pauses.load(), self.outside.wall()
-        following = kept.after_hasty(error, now) if hasty else kept.after(error, now)
-        if isinstance(error, GivenUp) and following.times > kept.times:  # one short wait says nothing yet
+        stored, now = self.pauses.load(), self.env.wall()
+        pause = stored.after_hasty(error, now) if hasty else stored.after(error, now)
+        if (
+            isinstance(error, GivenUp) and pause.times > stored.times
+        ):  # a single short wait is not evidence of a failure
             self.note(error)
-        if kept.reason(now) is None:
-            self.pauses.save(following)
+        if stored.reason(now) is None:
+            self.pauses.save(pause)
 
 
 class PatientProvider:
-    """The provider of a service as one caller sees it, who stops waiting at a deadline of their own."""
+    """A provider of a service for one caller, who stops waiting at a deadline of their own."""
 
     def __init__(self, provider: EmbeddingProvider, endpoint: SharedEndpoint, deadline: Deadline | None) -> None:
-        """Wrap an opened provider. Without a deadline each call is waited for until it ends."""
+        """Wrap an open provider. Without a deadline, wait for each call until it ends."""
         self._provider = provider
         self._endpoint = endpoint
         self._deadline = deadline
@@ -153,10 +157,10 @@ class PatientProvider:
         return self._provider.spec
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
-        """Return vectors (texts, dimensions). A batch that is still under way is waited for before another is sent.
+        """Return vectors (texts, dimensions). Wait for a batch that is running before sending another.
 
         Raises:
-            EmbeddingError: `GivenUp` where the deadline passed.
+            EmbeddingError: the provider failed; `GivenUp` if the deadline passed.
         """
         deadline = within(self._deadline, BATCH_SECONDS)
         if role == "query":
@@ -168,8 +172,8 @@ class PatientProvider:
 
         late = self._endpoint.late
         self._endpoint.await_batches(deadline)
-        known = late.take(texts)
-        rest = [text for text in texts if text not in known]
+        vectors_by_text = late.take(texts)
+        rest = [text for text in texts if text not in vectors_by_text]
 
         def fetch() -> NDArray[np.float32]:
             vectors = self._provider.embed(rest, role="document")
@@ -179,10 +183,10 @@ class PatientProvider:
         if rest:
             fetched = self._endpoint.ask((BATCH, *rest), fetch, deadline)
             late.take(rest)
-            if not known:
+            if not vectors_by_text:
                 return fetched
-            known.update(zip(rest, fetched, strict=True))
-        return np.array([known[text] for text in texts])
+            vectors_by_text.update(zip(rest, fetched, strict=True))
+        return np.array([vectors_by_text[text] for text in texts])
 
     def count_tokens(self, text: str) -> int:
         return self._provider.count_tokens(text)
@@ -195,7 +199,7 @@ class PatientProvider:
 
 
 def within(deadline: Deadline | None, seconds: float) -> Deadline | None:
-    """Return the same deadline, or one after so many seconds where that is sooner; None stays None."""
+    """Return the earlier of the deadline and the moment in `seconds`. None stays None."""
     if deadline is None:
         return None
     return Deadline(deadline.clock, min(deadline.at, deadline.clock() + seconds))

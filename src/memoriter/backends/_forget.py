@@ -1,4 +1,4 @@
-"""Forgetting: what is to go (a plan that changes nothing), and the steps in which it goes, safe to repeat."""
+"""Forgetting: a plan that changes nothing, and its steps, which are safe to repeat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, kept_with
+from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, files_containing
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.types import Diagnostic
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _CITED = re.compile(r"(?P<path>.+?)#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?")
 _SESSION = re.compile(r"[\w@+-][\w.@+-]{0,199}")
 _SHORTEST = 3
-"""Characters of a text to forget: a shorter one is in every note."""
+"""The fewest characters of a text to forget, because a shorter text is in every note."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """What is to be forgotten: lines of a note or all of it, every block with a text, or one session."""
+    """What to forget: lines of a note or all of it, every block that contains a text, or one session."""
 
     path: str | None = None
     first: int | None = None
@@ -39,7 +39,7 @@ class ForgetRequest:
 
     @classmethod
     def of(cls, path: str | None, match: str | None, session: str | None) -> ForgetRequest:
-        """From a citation, a text or a session's id: one of them. Raises UsageError."""
+        """Return the request for a citation, a text or a session id: exactly one of them. Raises UsageError."""
         if [path, match, session].count(None) != 2:
             raise UsageError("One thing at a time is forgotten.", remedy="Give a path, or --match, or --session.")
         if match is not None and len(match.strip()) < _SHORTEST:
@@ -47,102 +47,112 @@ class ForgetRequest:
             raise UsageError(message, remedy=f"Give {_SHORTEST} characters or more.")
         if session is not None and not _SESSION.fullmatch(session):
             raise UsageError(f"{session!r} is not the id of a session.", remedy="Give the file's name without .jsonl.")
-        found = _CITED.fullmatch(path.strip()) if path is not None else None
-        if found is None:
+        citation = _CITED.fullmatch(path.strip()) if path is not None else None
+        if citation is None:
             return cls(path, match=match, session=session.removesuffix(".jsonl") if session else None)
-        return cls(found["path"], int(found["first"]), int(found["last"] or found["first"]))
+        return cls(citation["path"], int(citation["first"]), int(citation["last"] or citation["first"]))
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What would go; nothing has been changed yet."""
+    """What forgetting would remove. Nothing has been changed yet."""
 
     request: ForgetRequest
     notes: tuple[Removal, ...] = ()
     transcripts: tuple[Path, ...] = ()
     """Files that would be deleted."""
     indexed: tuple[str, ...] = ()
-    """Places that only the index still holds: `path#L1-L2`."""
+    """Passages that only the index still holds: `path#L1-L2`."""
     unfinished: bool = False
-    """An earlier forgetting did not come to its end; this one will."""
+    """Whether an earlier forgetting was interrupted; this one completes it."""
     kept: tuple[Path, ...] = ()
-    """Files beside the agent's sessions that hold it: what a session was given, a log as it was before a flush."""
+    """Files beside the agent's sessions that hold the text: session contexts, and log copies from before a flush."""
     unreached: tuple[Diagnostic, ...] = ()
-    """Where else the text may be, out of our reach."""
+    """Other places where the text may be, which memoriter cannot change."""
 
     @property
     def empty(self) -> bool:
-        """Is there nothing to do?"""
+        """Whether there is nothing to remove."""
         return not (self.notes or self.transcripts or self.indexed or self.unfinished or self.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The receipt: what went from where."""
+    """The result of forgetting: what was removed from where."""
 
     plan: ForgetPlan
     notes: tuple[Removal, ...] = ()
     transcripts: tuple[Path, ...] = ()
     index: CompactReport | None = None
-    """What the index looked like before and after; None: it was not reached."""
+    """The state of the index before and after; None if the index could not be changed."""
     left: tuple[Diagnostic, ...] = ()
-    """What should have gone and did not, and how to finish."""
+    """Diagnostics for what could not be removed, and how to finish."""
 
 
 def plan_of(request: ForgetRequest, workspace: Workspace, index: Index, sessions: Path | None) -> ForgetPlan:
-    """What would go for a request. Raises UsageError where it names nothing that there is."""
+    """Return what a request would remove.
+
+    Args:
+        request: what to forget.
+        workspace: the notes.
+        index: the index of them.
+        sessions: the folder of the agent's transcripts.
+
+    Raises:
+        UsageError: the request names nothing that exists.
+    """
     plan = ForgetPlan(request, unfinished=index.forgetting)
     if request.path is not None:
-        return with_kept(replace(plan, notes=(_from_note(request, workspace),)), sessions)
+        return with_kept(replace(plan, notes=(_removal_from(request, workspace),)), sessions)
     if request.match is not None:
-        notes = tuple(_holding(request.match, workspace))
-        there = {removal.path for removal in notes} | _transcribed(index, sessions)
-        places = [place for place in index.places_of(request.match) if place[0] not in there]
+        notes = tuple(_matching_notes(request.match, workspace))
+        covered = {removal.path for removal in notes} | _existing_transcripts(index, sessions)
+        places = [place for place in index.places_of(request.match) if place[0] not in covered]
         plan = replace(plan, notes=notes, indexed=tuple(f"{path}#L{a}-L{b}" for path, a, b in places))
         return with_kept(plan, sessions)
     assert request.session is not None
-    files = tuple(_transcripts(request.session, sessions))
-    known = tuple(path for path in _session_paths(request.session, index))
-    if not files and not known and not plan.unfinished:
+    files = tuple(_transcript_files(request.session, sessions))
+    indexed = tuple(path for path in _session_paths(request.session, index))
+    if not files and not indexed and not plan.unfinished:
         raise UsageError(f"There is no session {request.session!r} in {str(sessions)!r}.", remedy="Look at its files.")
-    return replace(plan, transcripts=files, indexed=known)
+    return replace(plan, transcripts=files, indexed=indexed)
 
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
-    """Return the plan with the files beside the agent's sessions that hold what it is to forget."""
-    return replace(plan, kept=kept_with(wanted_of(plan), sessions))
+    """Add the files beside the agent's sessions that hold text of the plan."""
+    return replace(plan, kept=files_containing(wanted_of(plan), sessions))
 
 
 def wanted_of(plan: ForgetPlan) -> Wanted:
-    """Return what a plan is to forget, as it is looked for in what sessions keep; of a transcript they keep nothing."""
+    """Return the search terms of a plan for the files that sessions keep. Those hold no text of transcripts."""
     passages = (passage for removal in plan.notes for passage in removal.passages)
-    rows = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
-    return Wanted(plan.request.match, rows - {""})
+    lines = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
+    return Wanted(plan.request.match, lines - {""})
 
 
-def _from_note(request: ForgetRequest, workspace: Workspace) -> Removal:
+def _removal_from(request: ForgetRequest, workspace: Workspace) -> Removal:
     raw = workspace.raw(request.path or "")
-    known = bytes_hash(raw.content)
+    checksum = bytes_hash(raw.content)
     if request.first is None:
-        return Removal(raw.path, raw.file, known, all_of(raw.content), whole=True)
+        return Removal(raw.path, raw.file, checksum, all_of(raw.content), whole=True)
     passages = lines_of(raw.content, request.first, request.last or request.first)
-    return Removal(raw.path, raw.file, known, passages)
+    return Removal(raw.path, raw.file, checksum, passages)
 
 
-def _holding(text: str, workspace: Workspace) -> Iterator[Removal]:
+def _matching_notes(text: str, workspace: Workspace) -> Iterator[Removal]:
     for source in workspace.scan().sources:
         if source.kind != "memory":
             continue
         try:
             raw = workspace.raw(source.path)
-        except UsageError:  # gone since, or not readable: then the index does not have it either
+        except UsageError:  # missing or unreadable now, so the index does not hold it either
             continue
         if passages := blocks_with(raw.content, text):
             yield Removal(raw.path, raw.file, bytes_hash(raw.content), passages)
 
 
-def _transcripts(session: str, folder: Path | None) -> Iterator[Path]:
-    """The session's file and what was archived of it."""
+def _transcript_files(session: str, folder: Path | None) -> Iterator[Path]:
+    """Yield the transcript of a session and its archived copies."""
     if folder is not None and folder.is_dir():
         name = f"{session}.jsonl"
         yield from sorted(
@@ -152,20 +162,23 @@ def _transcripts(session: str, folder: Path | None) -> Iterator[Path]:
         )
 
 
-def _transcribed(index: Index, folder: Path | None) -> set[str]:
-    """What the index knows of transcripts that are there: it is theirs, and comes back as long as they are."""
+def _existing_transcripts(index: Index, folder: Path | None) -> set[str]:
+    """Return the indexed paths of transcripts whose files exist.
+
+    Such text belongs to its transcript, and would be indexed again as long as the file exists.
+    """
     names = {file.name for file in folder.iterdir()} if folder is not None and folder.is_dir() else set[str]()
-    known = index.files().items()
-    return {path for path, file in known if file.kind == "sessions" and path.rpartition("/")[2] in names}
+    indexed = index.files().items()
+    return {path for path, file in indexed if file.kind == "sessions" and path.rpartition("/")[2] in names}
 
 
 def _session_paths(session: str | None, index: Index) -> list[str]:
-    """What the index knows of a session, by path."""
+    """Return the indexed paths of a session."""
     if session is None:
         return []
     names = {f"{session}.jsonl", f"{session}.md", session}
-    known = index.files().items()
-    return [path for path, file in known if file.kind == "sessions" and path.rpartition("/")[2] in names]
+    indexed = index.files().items()
+    return [path for path, file in indexed if file.kind == "sessions" and path.rpartition("/")[2] in names]
 
 
 def carry_out(
@@ -175,43 +188,43 @@ def carry_out(
     sessions: Path | None,
     purge: Callable[[tuple[str, ...]], CompactReport],
 ) -> Forgotten:
-    """Take it out of the notes first, so that nothing brings it back, then out of all that was made from them.
+    """Carry a plan out: first in the notes, so that nothing is indexed again, then in all derived data.
 
     Raises:
         WriteConflict: a note has changed since the plan was made; nothing was removed anywhere.
         WriteError: a note could not be written.
     """
     for removal in plan.notes:
-        _unchanged(removal, workspace)
-    left: list[Diagnostic] = []
+        _require_unchanged(removal, workspace)
+    problems: list[Diagnostic] = []
     try:
         index.begin_forgetting()
     except IndexUnavailable as error:
-        left.append(_reason(error))
-    # First: a forgetting that is killed in between does not know any more what was to go from the copies.
-    if stubborn := cut_from_copies(wanted_of(plan), sessions):
-        _deleted(stubborn, left)
+        problems.append(_diagnostic(error))
+    # First, because an interrupted run can no longer tell what to remove from the copies.
+    if copies := cut_from_copies(wanted_of(plan), sessions):
+        _delete(copies, problems)
     try:
-        notes = _cut(plan, workspace, left)
+        notes = _remove_from_notes(plan, workspace, problems)
     except MemoriterError:
         with suppress(IndexUnavailable):
             index.end_forgetting()
         raise
-    transcripts = _deleted(plan.transcripts, left)
-    _deleted(contexts_of(sessions), left)
+    transcripts = _delete(plan.transcripts, problems)
+    _delete(contexts_of(sessions), problems)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
         message = f"The notes are done, the index still has it. {error.message}"
-        left.append(Diagnostic(error.code, message, "When the cause is gone, run: memoriter index"))
+        problems.append(Diagnostic(error.code, message, "When the cause is gone, run: memoriter index"))
         report = None
     else:
-        left = [reason for reason in left if not reason.code.startswith("index")]
-        left += [_elsewhere(path) for path in _session_paths(plan.request.session, index)]
-    return Forgotten(plan, tuple(notes), tuple(transcripts), report, tuple(left))
+        problems = [reason for reason in problems if not reason.code.startswith("index")]
+        problems += [_foreign_transcript(path) for path in _session_paths(plan.request.session, index)]
+    return Forgotten(plan, tuple(notes), tuple(transcripts), report, tuple(problems))
 
 
-def _unchanged(removal: Removal, workspace: Workspace) -> None:
+def _require_unchanged(removal: Removal, workspace: Workspace) -> None:
     try:
         same = bytes_hash(workspace.raw(removal.path).content) == removal.hash
     except UsageError:
@@ -222,38 +235,38 @@ def _unchanged(removal: Removal, workspace: Workspace) -> None:
         )
 
 
-def _cut(plan: ForgetPlan, workspace: Workspace, left: list[Diagnostic]) -> list[Removal]:
-    done: list[Removal] = []
+def _remove_from_notes(plan: ForgetPlan, workspace: Workspace, problems: list[Diagnostic]) -> list[Removal]:
+    removed: list[Removal] = []
     for removal in plan.notes:
         try:
             take_out(removal, workspace)
         except MemoriterError as error:
-            if not done:
+            if not removed:
                 raise
-            left.append(_reason(error))
+            problems.append(_diagnostic(error))
         else:
-            done.append(removal)
-    return done
+            removed.append(removal)
+    return removed
 
 
-def _deleted(files: Iterable[Path], left: list[Diagnostic]) -> list[Path]:
-    done: list[Path] = []
+def _delete(files: Iterable[Path], problems: list[Diagnostic]) -> list[Path]:
+    deleted: list[Path] = []
     for file in files:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
             message = f"{str(file)!r} could not be deleted: {error.strerror}"
-            left.append(Diagnostic("write", message, "Look at its permissions and ask again."))
+            problems.append(Diagnostic("write", message, "Look at its permissions and ask again."))
         else:
-            done.append(file)
-    return done
+            deleted.append(file)
+    return deleted
 
 
-def _elsewhere(path: str) -> Diagnostic:
-    """A transcript that came back, since its file is another program's."""
+def _foreign_transcript(path: str) -> Diagnostic:
+    """Return the diagnostic for a transcript that was indexed again, because its file belongs to another program."""
     message = f"{path!r} is in a folder that memoriter only reads, and is indexed as long as it is there."
     return Diagnostic("transcript", message, "Delete the file there, then run: memoriter index")
 
 
-def _reason(error: MemoriterError) -> Diagnostic:
+def _diagnostic(error: MemoriterError) -> Diagnostic:
     return Diagnostic(error.code, error.message, error.remedy)

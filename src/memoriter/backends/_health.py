@@ -1,4 +1,4 @@
-"""Whether answers are as good as they should be, and what to do where they are not."""
+"""Health: whether both retrievers work, and what to do if one does not."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ if TYPE_CHECKING:
 
 WARMING = Diagnostic("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
-"""About what goes into one request of indexing."""
+"""About the size of one indexing request."""
 
 
-def health_of(parts: BackendContext, reasons: list[Diagnostic], *, serving: bool) -> Health:
-    """The state of both legs, with what was seen on the way to an answer."""
-    index, embedding = parts.index, parts.embedding
-    unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed", "unreadable"}
-    if not index.corpus().chunks and unread.isdisjoint(reason.code for reason in reasons):
-        reasons.append(_no_notes(parts))
-    pending = pending_of(parts)
+def health_of(context: BackendContext, reasons: list[Diagnostic], *, serving: bool) -> Health:
+    """Return the health of both retrievers.
+
+    Args:
+        context: the backend.
+        reasons: diagnostics so far; more are added.
+        serving: whether vector search works.
+    """
+    index, embedding = context.index, context.embedding
+    index_unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed", "unreadable"}
+    if not index.corpus().chunks and index_unread.isdisjoint(reason.code for reason in reasons):
+        reasons.append(_no_notes(context))
+    pending = pending_of(context)
     if pending and embedding.problem is None:
         message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
-        sent = f" {jobs} batches are under way at the service." if jobs else ""
-        reasons.append(Diagnostic("vectors_pending", message + sent, "Run: memoriter index"))
+        batches = f" {jobs} batches are under way at the service." if jobs else ""
+        reasons.append(Diagnostic("vectors_pending", message + batches, "Run: memoriter index"))
     if pending or not serving:
-        refusal = embedding.refusal(_waiting(parts, pending))
+        refusal = embedding.refusal(_next_request_tokens(context, pending))
         reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
-    for trouble in (embedding.problem, embedding.trouble):
-        reasons += [trouble] if trouble and trouble.code not in {reason.code for reason in reasons} else []
-    if failed := (index.failures() if embedding.spec else 0):
-        message = f"{failed} chunks could not be embedded; words alone find them."
+    for diagnostic in (embedding.problem, embedding.trouble):
+        reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
+    if failures := (index.failures() if embedding.spec else 0):
+        message = f"{failures} chunks could not be embedded; words alone find them."
         reasons.append(Diagnostic("vectors_failed", message, "Run: memoriter index --force"))
     if index.forgetting:
         message = "A forgetting was interrupted: the index may still hold what is in no note any more."
@@ -49,15 +55,15 @@ def health_of(parts: BackendContext, reasons: list[Diagnostic], *, serving: bool
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
 
-def pending_of(parts: BackendContext) -> int:
-    """Return how many chunks have no vector yet: all of them while the model, or its provider, is not known."""
-    if parts.embedding.spec is not None:
-        return parts.index.pending()
-    return parts.index.corpus().chunks if parts.embedding.configured else 0
+def pending_of(context: BackendContext) -> int:
+    """Return the number of chunks without a vector: all chunks while the model or its provider is unknown."""
+    if context.embedding.spec is not None:
+        return context.index.pending()
+    return context.index.corpus().chunks if context.embedding.configured else 0
 
 
-def _no_notes(parts: BackendContext) -> Diagnostic:
-    files, folder = len(parts.index.files()), str(parts.workspace.root)
+def _no_notes(context: BackendContext) -> Diagnostic:
+    files, folder = len(context.index.files()), str(context.workspace.root)
     if files:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
         return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
@@ -65,25 +71,31 @@ def _no_notes(parts: BackendContext) -> Diagnostic:
     return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
 
 
-def _waiting(parts: BackendContext, pending: int) -> int:
-    """Tokens of the next request of indexing, about."""
-    texts = parts.index.missing(min(pending, REQUEST_TEXTS)) if pending and parts.embedding.spec else []
+def _next_request_tokens(context: BackendContext, pending: int) -> int:
+    """Return the approximate number of tokens of the next indexing request."""
+    texts = context.index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.spec else []
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
-def standing_health(parts: BackendContext, scan: Scan, plan: Plan) -> Health:
-    """The state of both legs, without loading a model; of what `scan` saw, `plan` is still to be indexed."""
-    loading = WARMING if parts.embedding.warming else None
-    problem = [each for each in (parts.embedding.problem, parts.embedding.failed, loading) if each]
-    known = parts.index.files()
-    closed = [
+def standing_health(context: BackendContext, scan: Scan, plan: Plan) -> Health:
+    """Return the health of both retrievers, without loading a model.
+
+    Args:
+        context: the backend.
+        scan: the files that exist.
+        plan: the changes among them that are not indexed yet.
+    """
+    loading = WARMING if context.embedding.warming else None
+    problems = [each for each in (context.embedding.problem, context.embedding.failed, loading) if each]
+    indexed = context.index.files()
+    unreadable = [
         Skipped(source.path, "unreadable", "it may not be read")
         for source in scan.sources
-        if source.path not in known and not os.access(source.file, os.R_OK)
+        if source.path not in indexed and not os.access(source.file, os.R_OK)
     ]
-    told = [*parts.index.notices, *problem, *left_out([*scan.skipped, *closed])]
-    if not plan.empty and not known:
-        told.append(unindexed(plan))
-    elif not parts.settings.on_search:
-        told += staleness(confirmed(plan, parts.workspace, known))
-    return health_of(parts, told, serving=parts.serving)
+    diagnostics = [*context.index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
+    if not plan.empty and not indexed:
+        diagnostics.append(unindexed(plan))
+    elif not context.settings.on_search:
+        diagnostics += staleness(confirmed(plan, context.workspace, indexed))
+    return health_of(context, diagnostics, serving=context.serving)

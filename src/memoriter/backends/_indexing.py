@@ -1,4 +1,4 @@
-"""Keeping the index true to the notes: before a search, when it is asked for, and for a watcher."""
+"""Index updates: before a search, on request, and for a watcher."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._context import BackendContext
-    from memoriter.backends._verified import Comparing
+    from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
     from memoriter.index import StoredChunk
     from memoriter.sync import ChangeSet, IndexJob, ScanResult, WatchRun
@@ -27,104 +27,130 @@ if TYPE_CHECKING:
 
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
-"""Of the time that a search has: the rest is for asking what was indexed."""
+"""The share of a search's time that indexing may take. The rest is for the search itself."""
 WAIT_SECONDS, OWN_WAIT_SECONDS = 0.25, 1.0
-"""How long a search waits while another process indexes words; and how long when there is a note of ours to index."""
-SLICE_SECONDS, SLICE_LOOKS = 3.0, 10.0
-"""A watcher's run ends, and goes on, after so many seconds, or so many times what its look at the files took: then new
-changes go first."""
+"""Seconds that a search waits for another indexing process; the second applies if a note of ours must be indexed."""
+SLICE_SECONDS, SLICE_SCANS = 3.0, 10.0
+"""A watcher's run pauses after this many seconds, or this many times the duration of its scan, whichever is longer.
+
+Then new changes are indexed first.
+"""
 NEVER = (0.0, 0.0)
 FORGET_WAIT = 5.0
-"""Seconds for another process to finish indexing before forgetting leaves the index to a later run."""
+"""Seconds that forgetting waits for another process to finish indexing. After that, a later run cleans the index."""
 
 
 @dataclass(slots=True)
 class Indexing:
-    """When the files are looked at, and what is done then."""
+    """Decides when the files are scanned, and indexes what changed."""
 
-    parts: BackendContext
-    _looked_at: float | None = None
-    """When the last look ended that would have asked for missing vectors, in monotonic seconds."""
-    _renewals: int = 0
-    _own: dict[str, int] = field(default_factory=dict[str, int])
-    """Absolute paths of notes that were written through us and are not indexed yet, with the number of the write."""
-    _writes: int = 0
-    _gate: threading.Lock = field(default_factory=threading.Lock)
-    """Held for moments, while `_own` changes."""
-    _followed: bool = False
-    """Whether a watcher has compared all files with this very index."""
-    _left_out: tuple[Diagnostic, ...] = ()
-    """What the last look at the files could not read."""
+    context: BackendContext
+    _last_scan: float | None = None
+    """The end of the last scan that could retry missing vectors, in monotonic seconds."""
+    _index_swaps: int = 0
+    _written: dict[str, int] = field(default_factory=dict[str, int])
+    """Absolute paths of written notes that are not indexed yet, with the number of the write."""
+    _write_count: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held briefly while `_written` changes."""
+    _fully_scanned: bool = False
+    """Whether a watcher has compared all files with the index that is open now."""
+    _skipped: tuple[Diagnostic, ...] = ()
+    """Diagnostics for files that the last full scan could not read."""
 
     def update_before_search(
-        self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, asked: bool = False
+        self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, requested: bool = False
     ) -> list[Diagnostic]:
-        """Index what is new before answering, as far as there is time: what was written through us in any case."""
-        index = self.parts.index
+        """Index what changed, as far as the deadline allows, and return diagnostics for the search result.
+
+        Notes that were passed to `notes_changed` are always indexed. Other changes are indexed if the settings say so
+        (`on_search`), if `requested` is true, or if the index is empty.
+
+        Raises:
+            IndexDamaged: the index file is damaged.
+        """
+        index = self.context.index
         self._follow_index()
         if index.read_only:
             return [*self._probe_model(deadline), *self._stale_warnings()]
-        with self._gate:
-            written = dict(self._own)
-        own, first = frozenset(written), not index.corpus().files
-        due = asked or self.parts.settings.on_search
-        if not (first or own or due):
-            return [*self._probe_model(deadline), *self._left_out, *self._stale_warnings()]
-        look = None if first or self.parts.embedding.unknown else self._look(own, whole=due, asked=asked)
-        if look is not None and not look.needed:
-            return self._looked(look.left_out, written, whole=due)
+        with self._lock:
+            written = dict(self._written)
+        paths, first = frozenset(written), not index.corpus().files
+        due = requested or self.context.settings.on_search
+        if not (first or paths or due):
+            return [*self._probe_model(deadline), *self._skipped, *self._stale_warnings()]
+        changes = (
+            None
+            if first or self.context.embedding.unknown
+            else self._find_changes(paths, whole=due, requested=requested)
+        )
+        if changes is not None and not changes.needed:
+            return self._finish_scan(changes.skipped, written, whole=due)
         milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
-        left = Deadline.within(min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic)
-        wait = min(OWN_WAIT_SECONDS if own else WAIT_SECONDS, left.left)
-        task = Task(embed_by=left, read_by=None if first else left, look=look, everything=False, wait=wait)
+        embed_by = Deadline.within(
+            min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
+        )
+        wait = min(OWN_WAIT_SECONDS if paths else WAIT_SECONDS, embed_by.left)
+        task = Task(
+            embed_by=embed_by, read_by=None if first else embed_by, changes=changes, everything=False, wait=wait
+        )
         try:
             report = self.run(task, progress)
         except IndexDamaged:
             raise
         except IndexBusy as error:
-            busy = Diagnostic(error.code, error.message, error.remedy)
+            diagnostic = Diagnostic(error.code, error.message, error.remedy)
             if first:
-                return [busy]
-            return [busy, *staleness(quick_scan(self.parts.workspace, index.files()), busy=True)]
+                return [diagnostic]
+            return [diagnostic, *staleness(quick_scan(self.context.workspace, index.files()), busy=True)]
         except IndexUnavailable as error:
             return [Diagnostic(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
-        faulty = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
-        self._looked(faulty, written, whole=not report.unread and (due or first))
+        skipped = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
+        self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _look(self, own: frozenset[str], *, whole: bool, asked: bool = True) -> ChangeSet:
-        """At all files, or only at those that were written through us."""
+    def _find_changes(self, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
+        """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
         sync = self.new_sync()
         if not whole and not sync.outdated:
             from memoriter.sync import IndexJob, look_for
 
-            return look_for(IndexJob(own, own), self.parts.workspace, self.parts.index, young=NEVER, due=sync.due).look
-        found = (self.parts.workspace.find(path) for path in own)
+            return look_for(
+                IndexJob(paths, paths), self.context.workspace, self.context.index, young=NEVER, due=sync.due
+            ).changes
+        sources = (self.context.workspace.find(path) for path in paths)
         return replace(
-            sync.look(vectors=asked or self._vectors_due()), first=frozenset(each[0] for each in found if each)
+            sync.scan(vectors=requested or self._retry_due()),
+            first=frozenset(source[0] for source in sources if source),
         )
 
-    def _vectors_due(self) -> bool:
-        """Return whether vectors that could not be had may be asked for again: once within the debounce time."""
-        now, last = self.parts.clocks.monotonic(), self._looked_at
-        return last is None or (now - last) * 1000 >= self.parts.settings.debounce_ms
+    def _retry_due(self) -> bool:
+        """Return whether missing vectors may be requested again: at most once per debounce interval."""
+        now, last_scan = self.context.clocks.monotonic(), self._last_scan
+        return last_scan is None or (now - last_scan) * 1000 >= self.context.settings.debounce_ms
 
-    def _looked(self, faulty: tuple[Diagnostic, ...], written: dict[str, int], *, whole: bool) -> list[Diagnostic]:
-        with self._gate:  # what was written since then is for the next look
-            self._own = {path: number for path, number in self._own.items() if written.get(path) != number}
+    def _finish_scan(
+        self, skipped: tuple[Diagnostic, ...], written: dict[str, int], *, whole: bool
+    ) -> list[Diagnostic]:
+        """Record the result of a scan and return the diagnostics for files that could not be read."""
+        with self._lock:  # notes written since the scan began wait for the next one
+            self._written = {path: number for path, number in self._written.items() if written.get(path) != number}
         if whole:
-            self._left_out = faulty
-            if self._vectors_due():
-                self._looked_at = self.parts.clocks.monotonic()
-        return list(self._left_out)
+            self._skipped = skipped
+            if self._retry_due():
+                self._last_scan = self.context.clocks.monotonic()
+        return list(self._skipped)
 
     def _stale_warnings(self) -> list[Diagnostic]:
-        """Return what this answer does not know, where searches do not index what changed."""
-        return staleness(quick_scan(self.parts.workspace, self.parts.index.files()))
+        """Return a warning if notes changed since they were indexed."""
+        return staleness(quick_scan(self.context.workspace, self.context.index.files()))
 
     def _probe_model(self, deadline: Deadline) -> list[Diagnostic]:
-        """Ask for a model that nobody knows yet, where indexing does not do it; why it is still not known."""
-        embedding = self.parts.embedding
+        """Open the provider if its model is not known yet, and return a diagnostic if that fails.
+
+        This covers searches that do not index.
+        """
+        embedding = self.context.embedding
         if not embedding.unknown or embedding.warming:
             return []
         if (paused := embedding.paused) is not None:
@@ -134,201 +160,231 @@ class Indexing:
         except EmbeddingError as error:
             if not embedding.fall_back(error):
                 return [Diagnostic(error.code, error.message, error.remedy)]
-        self.parts.follow_provider()
+        self.context.follow_provider()
         return []
 
     def run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
-        """Index words, whatever the provider does; then vectors, of the fallback where the provider fails.
+        """Index text, whether or not the provider works, and then vectors; use the fallback if the provider fails.
 
         Raises:
-            IndexBusy: another process is indexing, or a task that may wait found another one that computes vectors.
+            IndexBusy: another process is indexing, or computes vectors while this task has no deadline for them.
         """
-        told = list[Diagnostic]()
-        self.parts.follow_provider()
+        diagnostics = list[Diagnostic]()
+        self.context.follow_provider()
         if task.force:
-            self.parts.embedding.renew()
-        if task.vectors and not self._answers(told):
+            self.context.embedding.renew()
+        if task.vectors and not self._provider_works(diagnostics):
             task = replace(task, vectors=False)
         sync = self.new_sync(progress)
-        return self._embedded(sync, sync.read(task), task, told)
+        return self._embed(sync, sync.read(task), task, diagnostics)
 
-    def _embedded(self, sync: Sync, report: SyncReport, task: Task, told: list[Diagnostic]) -> SyncReport:
-        """Give vectors to what has none, holding nothing that a search or another indexing waits for."""
-        embedding, hears = self.parts.embedding, sync.progress
+    def _embed(self, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]) -> SyncReport:
+        """Compute missing vectors. Meanwhile, searches and other indexing runs need not wait."""
+        embedding, on_progress = self.context.embedding, sync.progress
 
-        def opened() -> EmbeddingProvider:
-            return embedding.open(task.embed_by, lambda here, whole: hears(Progress("download", here, whole or here)))
+        def open_provider() -> EmbeddingProvider:
+            return embedding.open(
+                task.embed_by, lambda done, total: on_progress(Progress("download", done, total or done))
+            )
 
-        self.parts.follow_provider()
+        self.context.follow_provider()
         for _ in range(2):
             if (problem := embedding.problem) is not None:
-                told.append(problem)
+                diagnostics.append(problem)
                 break
             if embedding.warming or embedding.choice is None or embedding.choice.kind == "none":
                 break
             if (paused := embedding.paused) is not None:
-                told.append(paused)
+                diagnostics.append(paused)
                 break
             try:
                 if embedding.unknown:
-                    opened()
-                    self.parts.follow_provider()
-                report = sync.embed(opened, report, task)
+                    open_provider()
+                    self.context.follow_provider()
+                report = sync.embed(open_provider, report, task)
                 break
             except IndexBusy:
                 if task.embed_by is None:
                     raise
-                break  # its vectors serve us as well, and words find what still has none
+                break  # the other process stores its vectors in this index; keyword search covers the rest
             except EmbeddingError as error:
-                served = not embedding.unknown and self.parts.index.vectors()
-                if isinstance(error, GivenUp) and embedding.paused is None and served:
-                    break  # the time was over, which says nothing about the provider: `vectors_pending` is enough
+                has_vectors = not embedding.unknown and self.context.index.vectors()
+                if isinstance(error, GivenUp) and embedding.paused is None and has_vectors:
+                    break  # a timeout is no evidence against the provider; `vectors_pending` reports the rest
                 if not embedding.fall_back(error):
-                    told.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
+                    diagnostics.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
                     break
-                self.parts.follow_provider()
+                self.context.follow_provider()
         failed = [embedding.failed] if embedding.failed else []
-        reasons = tuple(dict.fromkeys((*report.reasons, *failed, *told)))
-        return replace(sync.tally.totals(report), pending=self.parts.index.pending(), reasons=reasons)
+        reasons = tuple(dict.fromkeys((*report.reasons, *failed, *diagnostics)))
+        return replace(sync.tally.totals(report), pending=self.context.index.pending(), reasons=reasons)
 
-    def _answers(self, told: list[Diagnostic]) -> bool:
-        """Whether the provider gives a vector now: none is thrown away for one that nobody can make."""
+    def _provider_works(self, diagnostics: list[Diagnostic]) -> bool:
+        """Return whether the provider returns a vector now; append a diagnostic if it does not.
+
+        This prevents deleting vectors that nothing can compute again.
+        """
         try:
-            self.parts.embedding.open().embed(["ready"], role="query")
+            self.context.embedding.open().embed(["ready"], role="query")
         except EmbeddingError as error:
-            told.append(Diagnostic(error.code, error.message, error.remedy))
+            diagnostics.append(Diagnostic(error.code, error.message, error.remedy))
             return False
         return True
 
     def new_sync(self, progress: Callable[[Progress], None] | None = None) -> Sync:
-        """The notes and the index, for one run."""
-        told: Callable[[Progress], None] = progress or (lambda _: None)
+        """Return a `Sync` of the workspace and the index, for one run."""
+        on_progress: Callable[[Progress], None] = progress or (lambda _: None)
         return Sync(
-            self.parts.workspace,
-            self.parts.index,
-            self.parts.settings.sync,
-            self.parts.clocks.monotonic,
-            told,
-            lambda provider: self.parts.embedding.batches(provider, self.parts.index),
-            wall=self.parts.clocks.wall,
+            self.context.workspace,
+            self.context.index,
+            self.context.settings.sync,
+            self.context.clocks.monotonic,
+            on_progress,
+            lambda provider: self.context.embedding.batches(provider, self.context.index),
+            wall=self.context.clocks.wall,
         )
 
-    def mend(self, refused: Iterable[StoredChunk], comparing: Comparing, deadline: Deadline) -> list[Diagnostic]:
-        """Read the notes again whose passages are not what the index holds; what a person should know of it.
+    def mend(self, refused: Iterable[StoredChunk], verifier: Verifier, deadline: Deadline) -> list[Diagnostic]:
+        """Index again the notes whose passages differ from what the index holds.
+
+        Args:
+            refused: the chunks that failed verification.
+            verifier: separates damaged chunks from outdated ones.
+            deadline: the deadline of the search.
+
+        Returns:
+            Diagnostics for the search result.
 
         Raises:
-            IndexDamaged: more is damaged than single passages.
+            IndexDamaged: the damage is not limited to single passages.
         """
-        from memoriter.backends._mending import left_over, mend, mended, there
+        from memoriter.backends._mending import existing_sources, mend, repaired, unrepaired
 
         rows = list(refused)
-        damaged = [row for row in rows if comparing.damaged(row, self.parts.index)]
+        damaged = [row for row in rows if verifier.is_damaged(row, self.context.index)]
         if damaged:
-            self.parts.index.check()
-        if not (sources := there(rows, self.parts.workspace)):
+            self.context.index.check()
+        if not (sources := existing_sources(rows, self.context.workspace)):
             return []
-        left = Deadline.within(
-            min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.parts.clocks.monotonic
+        embed_by = Deadline.within(
+            min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
         )
         try:
-            with self.parts.index.lease(wait=min(WAIT_SECONDS, left.left)):
-                task, sync = mend(sources, self.parts.index, left), self.new_sync()
+            with self.context.index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
+                task, sync = mend(sources, self.context.index, embed_by), self.new_sync()
                 report = sync.read(task)
-            report = self._embedded(sync, report, task, [])
+            report = self._embed(sync, report, task, [])
         except IndexDamaged:
             raise
         except IndexUnavailable as error:
-            return left_over(rows, damaged, error)
-        return [*mended(damaged), *report.reasons]
+            return unrepaired(rows, damaged, error)
+        return [*repaired(damaged), *report.reasons]
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
-        """Take up what changed, as far as a search would; what is left undone."""
+        """Index changes within a search's time budget and return diagnostics for what remains."""
 
         def act() -> tuple[Diagnostic, ...]:
-            deadline = Deadline.within(self.parts.settings.deadline_ms, self.parts.clocks.monotonic)
-            self.parts.follow_provider()
-            return tuple(self.update_before_search(deadline, progress, asked=True))
+            deadline = Deadline.within(self.context.settings.deadline_ms, self.context.clocks.monotonic)
+            self.context.follow_provider()
+            return tuple(self.update_before_search(deadline, progress, requested=True))
 
-        return self.parts.with_recovery(act)
+        return self.context.with_recovery(act)
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
-        """Let the next search take up these first; where searches do not look at the files, index their words now."""
-        self._looked_at = None
-        with self._gate:
-            self._writes += 1
-            self._own.update({str(path): self._writes for path in paths})
-            own = frozenset(self._own)
+        """Mark these notes as written, so that the next search indexes them first.
+
+        If searches do not scan the files (`on_search` is false), their text is indexed now.
+
+        Returns:
+            A diagnostic if the notes cannot be indexed.
+        """
+        self._last_scan = None
+        with self._lock:
+            self._write_count += 1
+            self._written.update({str(path): self._write_count for path in paths})
+            written = frozenset(self._written)
         try:
-            if closed := self.parts.closed:
+            if closed := self.context.closed:
                 return (closed,)
-            if not self.parts.settings.on_search:
-                self.parts.with_recovery(lambda: self.new_sync().run(None, Task(look=self._look(own, whole=False))))
-        except MemoriterError as error:  # the note is written, whatever comes of the index
+            if not self.context.settings.on_search:
+                self.context.with_recovery(
+                    lambda: self.new_sync().run(None, Task(changes=self._find_changes(written, whole=False)))
+                )
+        except MemoriterError as error:  # the note itself is saved, even if indexing fails
             return (Diagnostic(error.code, error.message, error.remedy),)
         return ()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        """Take up changes for a watcher, whose clock is infinite when it is time to stop.
+        """Index changes for a watcher.
 
-        Raises IndexUnavailable, and WorkspaceNotFound while there is none.
+        Args:
+            job: the paths to look at.
+            clock: monotonic seconds; infinite when it is time to stop.
+
+        Raises:
+            IndexUnavailable: the index cannot be opened or written.
+            WorkspaceNotFound: the workspace does not exist at the moment.
         """
-        return self.parts.with_recovery(lambda: self._follow(job, clock))
+        return self.context.with_recovery(lambda: self._follow(job, clock))
 
     def _follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         from memoriter.sync import WatchRun
 
-        index, started = self.parts.index, self.parts.clocks.monotonic()
+        index, started = self.context.index, self.context.clocks.monotonic()
         self._follow_index()
-        self.parts.follow_provider()
-        if not self._followed:
+        self.context.follow_provider()
+        if not self._fully_scanned:
             job = replace(job, whole=True)
-        seen, report = self._seen(job), None
-        seconds = self.parts.clocks.monotonic() - started
-        deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_LOOKS * seconds))
+        scan, report = self._scan_job(job), None
+        seconds = self.context.clocks.monotonic() - started
+        deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * seconds))
         outdated = self.new_sync().outdated
-        if seen.look.needed or outdated or self.parts.embedding.unknown or index.pending():
+        if scan.changes.needed or outdated or self.context.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
-                if index.version() != seen.look.version:
-                    seen = self._seen(job)
+                if index.version() != scan.changes.version:
+                    scan = self._scan_job(job)
                 read_by = None if outdated else deadline
-                task = Task(look=seen.look, read_by=read_by, embed_by=deadline, everything=False)
+                task = Task(changes=scan.changes, read_by=read_by, embed_by=deadline, everything=False)
                 sync = self.new_sync()
                 report = sync.read(task)
-            report = self._embedded(sync, report, task, [])
-        self._followed = True
-        embedding = self.parts.embedding
+            report = self._embed(sync, report, task, [])
+        self._fully_scanned = True
+        embedding = self.context.embedding
         pending = bool(report is not None and report.pending and embedding.spec is not None)
-        late = deadline.passed and pending and embedding.paused is None
-        unfinished = report is not None and bool(report.unread or late)
+        out_of_time = deadline.passed and pending and embedding.paused is None
+        unfinished = report is not None and bool(report.unread or out_of_time)
         waiting = pending or (report is not None and embedding.spec is None and embedding.unknown)
-        troubles = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
-        return WatchRun(report, seen.again, seen.folders, unfinished, waiting, seconds, troubles)
+        diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
+        return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
-    def _seen(self, job: IndexJob) -> ScanResult:
+    def _scan_job(self, job: IndexJob) -> ScanResult:
         from memoriter.sync import look_for
 
-        now, quiet = self.parts.clocks.wall(), self.parts.settings.debounce_ms / 1000
-        return look_for(job, self.parts.workspace, self.parts.index, young=(now - quiet, now), due=self.new_sync().due)
+        now, quiet = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
+        return look_for(
+            job, self.context.workspace, self.context.index, young=(now - quiet, now), due=self.new_sync().due
+        )
 
     def drop(self, paths: tuple[str, ...]) -> CompactReport:
-        """Index what the notes say now, without these, and drop every trace of what they said before.
+        """Index the current notes, remove `paths` from the index, and erase every trace of earlier text.
 
-        Raises IndexBusy.
+        Raises:
+            IndexBusy: another process is indexing.
         """
         from memoriter.backends._jobs import trim_jobs
 
-        index = self.parts.index
+        index = self.context.index
         with index.lease(wait=FORGET_WAIT):
             index.remove_files(paths)
             self.new_sync().run(None)
             trim_jobs(index)
-            self._looked_at = None
+            self._last_scan = None
             report = index.forget()
             if index.spec is not None and index.vectors():
                 learn_background(index, index.spec)
         return report
 
     def _follow_index(self) -> None:
-        """Look at the files again where another index serves than the one that they were indexed into."""
-        if self._renewals != self.parts.renewals:
-            self._renewals, self._looked_at, self._followed = self.parts.renewals, None, False
+        """Scan all files again if another index file has replaced the one they were indexed into."""
+        if self._index_swaps != self.context.index_swaps:
+            self._index_swaps, self._last_scan, self._fully_scanned = self.context.index_swaps, None, False

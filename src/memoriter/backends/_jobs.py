@@ -1,4 +1,4 @@
-"""Batch jobs of a service, kept in the index so that another process collects what this one has sent."""
+"""Batch jobs of a service, stored in the index so that another process can collect their results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Batches", "JobStore", "batch_vendors", "trim_jobs"]
 
 @dataclass(frozen=True, slots=True)
 class JobStore:
-    """The jobs of one set of vectors."""
+    """The stored jobs of one set of vectors."""
 
     index: Index
     prefix: str
@@ -33,8 +33,8 @@ class JobStore:
         return cls(index, f"batch:{fingerprint(provider.spec)}:")
 
     def load(self) -> Sequence[BatchJob]:
-        found = (BatchJob.from_json(text) for text in self.index.metas(self.prefix).values())
-        return [job for job in found if job is not None]
+        jobs = (BatchJob.from_json(text) for text in self.index.metas(self.prefix).values())
+        return [job for job in jobs if job is not None]
 
     def save(self, job: BatchJob) -> None:
         with self.index.storing(wait=STORING_SECONDS):
@@ -47,11 +47,11 @@ class JobStore:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The batch interface of a provider, for one run of indexing."""
+    """The batch interface of a provider, for one indexing run."""
 
     index: Index
     provider: EmbeddingProvider
-    outside: ProviderContext
+    env: ProviderContext
     rules: BatchRules
     account: UsageMeter | None
     note: Callable[[EmbeddingError | None], None] = lambda _: None
@@ -59,14 +59,14 @@ class Batches:
 
     @property
     def under_way(self) -> frozenset[str]:
-        """Keys of the texts that were sent and are not back."""
+        """Keys of texts that were sent and whose vectors have not arrived."""
         return frozenset(key for job in JobStore.of(self.index, self.provider).load() for key in job.keys)
 
     def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]:
-        """Vectors by key as jobs end; without `wait` only what is ready now. Raises EmbeddingError."""
+        """Yield vectors by key as jobs end; without `wait`, only those that are ready now. Raises EmbeddingError."""
         store = JobStore.of(self.index, self.provider)
         rules = replace(self.rules, wait=wait and self.rules.wait)
-        run = batch_of(self.provider, store, self.outside, rules, self.account)
+        run = batch_of(self.provider, store, self.env, rules, self.account)
         assert run is not None
         try:
             for done in run.run(texts):
@@ -79,12 +79,15 @@ class Batches:
 
 
 def trim_jobs(index: Index) -> None:
-    """Let no job name a text that no chunk holds; what comes back for it is then passed over."""
-    kept = index.metas("batch:")
-    known = {key.hex() for key in index.vector_keys()} if kept else set[str]()
-    for name, text in kept.items():
+    """Remove keys from jobs if no chunk uses their texts any more.
+
+    The results for those keys are then ignored.
+    """
+    stored = index.metas("batch:")
+    used = {key.hex() for key in index.vector_keys()} if stored else set[str]()
+    for name, text in stored.items():
         job = BatchJob.from_json(text)
         if job is None:
             index.drop_meta(name)
-        elif any(key not in known for key in job.keys):
-            index.set_meta(name, replace(job, keys=tuple(key for key in job.keys if key in known)).to_json())
+        elif any(key not in used for key in job.keys):
+            index.set_meta(name, replace(job, keys=tuple(key for key in job.keys if key in used)).to_json())

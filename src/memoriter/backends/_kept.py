@@ -1,7 +1,7 @@
-"""Text of notes that an agent's sessions keep: what each was given, and logs as they were before a flush.
+"""Copies of note text beside an agent's sessions: the context given to each, and logs from before a flush.
 
-What a session was given is put together anew when it is needed, so forgetting deletes all of it. A copy of a log may be
-the only place of lines that a model removed, so forgetting takes out of it only what is forgotten.
+A context is assembled again when it is needed, so forgetting deletes all contexts. A copy of a log may be the only
+place of lines that a model removed, so forgetting removes only the forgotten text from it.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _NOT_A_WORD = re.compile(r"\W+")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be forgotten, as it is looked for in these files: a text, or lines of notes."""
+    """The text to forget, in the form that is searched for in these files: a text, or lines of notes."""
 
     match: str | None
     rows: frozenset[str] = frozenset()
-    """The lines, without white space around them and none of them empty."""
+    """The lines, stripped of surrounding white space, without empty ones."""
 
     def is_in(self, text: str) -> bool:
-        """Whether a text holds it, also where its marks are written otherwise, such as `<` as `&lt;`."""
+        """Return whether a text contains it, even if its marks are escaped, such as `<` as `&lt;`."""
         if self.match is None:
             return any(row.strip() in self.rows for row in text.split("\n"))
         words = _words(self.match)
         return holds(text, self.match) or (bool(words) and words in _words(text))
 
     def lines(self, content: bytes) -> set[int]:
-        """Return the numbers of the lines that would go from a log, from 1."""
+        """Return the numbers, from 1, of the lines to remove from a log."""
         if self.match is not None:
             passages = blocks_with(content, self.match)
             return {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
@@ -50,41 +50,41 @@ class Wanted:
         return {number for number, row in enumerate(rows, 1) if row in self.rows}
 
 
-def kept_with(wanted: Wanted, sessions: Path | None) -> tuple[Path, ...]:
-    """Return the files beside an agent's sessions that hold what is to be forgotten.
+def files_containing(wanted: Wanted, sessions: Path | None) -> tuple[Path, ...]:
+    """Return the files beside an agent's sessions that contain the text to forget.
 
     Args:
-        wanted: what is to be forgotten.
+        wanted: the text to forget.
         sessions: the folder of the agent's transcripts.
     """
     if sessions is None:
         return ()
-    contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if wanted.is_in(_told(_content(file)))]
+    contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if wanted.is_in(_context_text(_content(file)))]
     copies = [file for file in _files(sessions.with_name(COPIES)) if wanted.lines(_content(file))]
     return (*contexts, *copies)
 
 
 def contexts_of(sessions: Path | None) -> list[Path]:
-    """Return every file with what a session of the agent was given."""
+    """Return every file with the context that was given to a session of the agent."""
     return list(_files(sessions.with_name(CONTEXTS))) if sessions is not None else []
 
 
 def cut_from_copies(wanted: Wanted, sessions: Path | None) -> list[Path]:
-    """Take what is to be forgotten out of an agent's copies of logs; return those that have to be deleted for it."""
-    left = list[Path]()
+    """Remove the text to forget from an agent's copies of logs. Return copies that must be deleted instead."""
+    to_delete = list[Path]()
     for file in _files(sessions.with_name(COPIES)) if sessions is not None else ():
         content = _content(file)
-        if not (gone := wanted.lines(content)):
+        if not (removed := wanted.lines(content)):
             continue
-        rest = b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
-        if wanted.lines(rest):
-            left.append(file)
+        remaining = b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in removed)
+        if wanted.lines(remaining):
+            to_delete.append(file)
             continue
         try:
-            replace(file, rest, expected=bytes_hash(content))
+            replace(file, remaining, expected=bytes_hash(content))
         except MemoriterError:
-            left.append(file)
-    return left
+            to_delete.append(file)
+    return to_delete
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -97,21 +97,21 @@ def _files(folder: Path) -> Iterator[Path]:
 def _content(file: Path) -> bytes:
     try:
         return read_plain(file, MAX_BYTES)
-    except OSError:  # gone meanwhile
+    except OSError:  # deleted meanwhile
         return b""
 
 
-def _told(content: bytes) -> str:
-    """What the file of a context says, without the marks of JSON."""
+def _context_text(content: bytes) -> str:
+    """Return the text of a context file, without the JSON syntax."""
     try:
-        known = json.loads(content)
+        fields = json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", "replace")
-    values = cast("dict[str, object]", known).values() if isinstance(known, dict) else ()
+    values = cast("dict[str, object]", fields).values() if isinstance(fields, dict) else ()
     return "\n".join(value for value in values if isinstance(value, str))
 
 
 def _words(text: str) -> str:
-    import html  # its table of names is large, and only this needs it
+    import html  # imported here because its table of names is large
 
     return _NOT_A_WORD.sub("", normalize("NFC", html.unescape(text)))

@@ -1,4 +1,4 @@
-"""Reading notes again whose passages in the index are not what the notes say."""
+"""Repair: indexing notes again whose passages in the index differ from the notes."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 NAMED = 3
 
 
-def there(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple[Source, ...]:
-    """Return the files of these passages that are there.
+def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple[Source, ...]:
+    """Return the files of these passages that exist.
 
-    Any other stays in the index until a look at all files tells that it is gone.
+    Passages of missing files stay in the index until a full scan confirms that the file is gone.
     """
-    found = (workspace.find(path) for path in sorted({row.path for row in rows}))
-    return tuple(source for each in found if each is not None and (source := each[1]) is not None)
+    entries = (workspace.find(path) for path in sorted({row.path for row in rows}))
+    return tuple(source for entry in entries if entry is not None and (source := entry[1]) is not None)
 
 
 def mend(sources: tuple[Source, ...], index: Index, deadline: Deadline) -> Task:
-    """Forget these files and return the task that indexes them again. Expects the lease."""
+    """Remove these files from the index and return the task that indexes them again. Expects the lease."""
     index.remove_files([source.path for source in sources])
-    look = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), known={}, held=True)
-    return Task(look=look, embed_by=deadline, everything=False)
+    changes = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), indexed={}, held=True)
+    return Task(changes=changes, embed_by=deadline, everything=False)
 
 
-def mended(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:
-    """Return that damaged passages were read from the notes again, if any were."""
+def repaired(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:
+    """Return a diagnostic that damaged passages were indexed again, if there were any."""
     if not damaged:
         return []
     message = f"The index held {_passages(damaged)} not as they were written; their notes were indexed again."
@@ -45,8 +45,10 @@ def mended(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:
     ]
 
 
-def left_over(rows: Sequence[StoredChunk], damaged: Sequence[StoredChunk], error: IndexUnavailable) -> list[Diagnostic]:
-    """Return why passages are missing from an answer, as the index could not be written."""
+def unrepaired(
+    rows: Sequence[StoredChunk], damaged: Sequence[StoredChunk], error: IndexUnavailable
+) -> list[Diagnostic]:
+    """Return why passages are missing from a result: the index could not be written."""
     blocked = Diagnostic(error.code, f"{error.message}.".replace("..", "."), error.remedy)
     if damaged:
         message = f"The index holds {_passages(damaged)} not as they were written; they are left out."

@@ -1,4 +1,4 @@
-"""How long a service that does not answer is left alone: pure, and how it is kept for the next process."""
+"""The pause after a service did not answer: a pure calculation, and its storage for other processes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from memoriter.errors import EmbeddingError
 
 FIRST_SECONDS, LONGEST_SECONDS = 30.0, 600.0
-"""How long a service is left alone after it did not answer; doubled each further time."""
+"""The first and the longest pause. Each further failure doubles the pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A time in which a service is not asked, because it kept somebody waiting."""
+    """A time in which no requests are sent to a service, because it kept a caller waiting."""
 
     until: float = 0.0
     """Seconds since 1970."""
     times: int = 0
-    """How often in a row it did not answer."""
+    """The number of consecutive failures."""
     code: str = ""
     message: str = ""
     hasty: int = 0
-    """How often in a row somebody with little time did not get an answer."""
+    """The number of consecutive failures of callers with little time."""
 
     def after_hasty(self, error: EmbeddingError, now: float) -> Pause:
-        """Return what follows a wait that was too short to tell: a pause, if it is not the first one in a row."""
+        """Return the state after a wait too short to be evidence: a pause, unless it is the first one in a row."""
         return self.after(error, now) if self.hasty else replace(self, hasty=1)
 
     def after(self, error: EmbeddingError, now: float) -> Pause:
@@ -41,7 +41,7 @@ class Pause:
         return Pause(now + seconds, self.times + 1, error.code, error.message)
 
     def reason(self, now: float) -> Diagnostic | None:
-        """Return why the service is not asked now; None where it may be asked."""
+        """Return why no requests are sent to the service now, or None."""
         left = self.until - now
         if not 0 < left <= LONGEST_SECONDS:  # a clock that was set back ends the pause
             return None
@@ -51,38 +51,38 @@ class Pause:
 
     @classmethod
     def from_json(cls, text: str) -> Pause:
-        """Return what was kept; no pause for anything else."""
+        """Return the stored pause; no pause if the text is not one."""
         with suppress(ValueError, TypeError, KeyError):
-            kept: Any = json.loads(text)
-            words = str(kept["code"]), str(kept["message"])
-            return cls(float(kept["until"]), int(kept["times"]), *words, int(kept["hasty"]))
+            stored: Any = json.loads(text)
+            texts = str(stored["code"]), str(stored["message"])
+            return cls(float(stored["until"]), int(stored["times"]), *texts, int(stored["hasty"]))
         return cls()
 
 
 class Notes(Protocol):
-    """Where a pause is kept between processes."""
+    """The storage of a pause, shared between processes."""
 
     def get(self, name: str) -> str | None: ...
     def set(self, name: str, value: str) -> None: ...
 
 
 class Pauses:
-    """The pause of one service, shared by all processes of a home."""
+    """The pause of one service, shared by all processes of one home folder."""
 
     def __init__(self, notes: Notes, name: str) -> None:
-        """Keep the pause under this name; nothing is read yet."""
+        """Store the pause under `name`. Nothing is read yet."""
         self._notes = notes
         self._name = f"pause:{name}"
-        self._own = Pause()
+        self._last = Pause()
 
     def load(self) -> Pause:
-        """Return the pause as it was saved last, by whichever process."""
+        """Return the pause that any process saved last."""
         with suppress(ProviderUnavailable):
-            self._own = Pause.from_json(self._notes.get(self._name) or "")
-        return self._own
+            self._last = Pause.from_json(self._notes.get(self._name) or "")
+        return self._last
 
     def save(self, pause: Pause) -> None:
-        """Keep a pause; where nothing can be written, for this process alone."""
-        self._own = pause
+        """Store a pause; for this process alone if nothing can be written."""
+        self._last = pause
         with suppress(ProviderUnavailable):
             self._notes.set(self._name, json.dumps(asdict(pause)) if pause != Pause() else "")

@@ -1,4 +1,4 @@
-"""What any memory behind the surfaces can do."""
+"""The interface of every memory backend."""
 
 from __future__ import annotations
 
@@ -15,69 +15,88 @@ if TYPE_CHECKING:
 
 
 class MemoryBackend(Protocol):
-    """Finds passages in one workspace."""
+    """A searchable memory of one workspace."""
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
-        """Answer a question; indexes first where nothing was indexed yet. Raises InvalidQuery."""
+        """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
         ...
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> SyncReport:
-        """Make the index say what the files say. Raises IndexBusy."""
+        """Update the index to the current files.
+
+        Args:
+            force: index every file again.
+            vectors: with `force`, also compute every vector again.
+            progress: receives the progress of each stage.
+
+        Raises:
+            IndexBusy: another process is indexing.
+        """
         ...
 
     def warm(self) -> None:
-        """Begin to load the model, in a thread of its own; words alone answer until it is there."""
+        """Start loading the model in a thread of its own; until it is loaded, only keyword search answers."""
         ...
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
-        """Take up what changed, as far as a search would; what is left undone."""
+        """Index changes within a search's time budget and return diagnostics for what remains."""
         ...
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
-        """Hear that notes were written, so that the next search finds them; why it may not, if so."""
+        """Mark notes as written, so that the next search finds them. Return a diagnostic if it may not."""
         ...
 
     def watch_lease(self) -> AbstractContextManager[None]:
-        """The right to watch. Raises IndexBusy."""
+        """Return the lease of the one watcher. Raises IndexBusy."""
         ...
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        """Take up changes for a watcher, whose clock is infinite when it is time to stop.
+        """Index changes for a watcher.
 
-        Raises IndexUnavailable, and WorkspaceNotFound while there is none.
+        Args:
+            job: the paths to look at.
+            clock: monotonic seconds; infinite when it is time to stop.
+
+        Raises:
+            IndexUnavailable: the index cannot be opened or written.
+            WorkspaceNotFound: the workspace does not exist at the moment.
         """
         ...
 
     def estimate(self) -> Estimate:
-        """What `sync` would do."""
+        """Return what `sync` would do and cost."""
         ...
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
-        """Make what is kept beside the notes as small as it can be. Raises IndexBusy."""
+        """Make derived data as small as possible.
+
+        Raises:
+            IndexBusy: another process is indexing.
+        """
         ...
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
-        """What would go; nothing changes. Raises UsageError and PathRefused."""
+        """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
         ...
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Let it go from notes, transcripts and all that was made from them. Raises WriteConflict, WriteError."""
+        """Remove a plan's text from notes, transcripts and derived data. Raises WriteConflict, WriteError."""
         ...
 
     def egress_notice(self) -> str | None:
-        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
         ...
 
     def status(self, *, deep: bool = False) -> Status:
-        """What there is, and whether it works."""
+        """Return the state of the memory. `deep` also searches for known passages and loads the model."""
         ...
 
     def stop(self) -> None:
-        """Let nobody wait for a service any more, since the program is about to end."""
+        """End all waiting for services, because the program is about to end."""
         ...
 
     def close(self) -> None:
-        """Let go of files and models."""
+        """Close files and models."""
         ...

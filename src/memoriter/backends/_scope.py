@@ -1,4 +1,4 @@
-"""Which kinds of sources a search may look at: pure."""
+"""The kinds of sources that a search may cover. Pure."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ NOTES_ARE_OFF = Diagnostic(
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one search looks at."""
+    """The sources that one search covers."""
 
     filters: Filters
     kinds: tuple[SourceKind, ...]
-    """The kinds that share the hits: those that are there, wanted and allowed."""
+    """The kinds that share the hits: those that exist, are requested and are allowed."""
     reasons: tuple[Diagnostic, ...] = ()
 
 
 def scope_of(filters: Filters, allowed: Collection[SourceKind], there: Collection[SourceKind]) -> Scope:
-    """What a search looks at.
+    """Return the sources that a search covers.
 
     Args:
-        filters: as asked.
-        allowed: the kinds that the settings let it look at, whatever the index still holds.
+        filters: the filters of the query.
+        allowed: the kinds that the settings allow, whatever the index still holds.
         there: the kinds that the index holds.
     """
-    wanted = filters.sources if filters.sources is not None else frozenset(allowed)
-    kinds = tuple(sorted(wanted.intersection(allowed, there)))
+    requested = filters.sources if filters.sources is not None else frozenset(allowed)
+    kinds = tuple(sorted(requested.intersection(allowed, there)))
     refused = filters.sources is not None and not filters.sources.intersection(allowed)
-    reasons = (TRANSCRIPTS_ARE_OFF if "sessions" in wanted else NOTES_ARE_OFF,) if refused else ()
+    reasons = (TRANSCRIPTS_ARE_OFF if "sessions" in requested else NOTES_ARE_OFF,) if refused else ()
     if filters.sources is None and set(there) <= set(allowed):
         return Scope(filters, kinds)
-    return Scope(replace(filters, sources=wanted.intersection(allowed)), kinds, reasons)
+    return Scope(replace(filters, sources=requested.intersection(allowed)), kinds, reasons)

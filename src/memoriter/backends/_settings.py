@@ -1,4 +1,4 @@
-"""What a backend is told about one workspace."""
+"""The settings of a backend for one workspace."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from memoriter.types import SourceKind
 
 FIRST_EMBEDDING_MS = 20_000
-"""How long the first search of a workspace may spend on vectors before it answers."""
+"""How long the first search of a workspace may compute vectors before it returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Time, given once."""
+    """The two clocks that a backend uses."""
 
     wall: Callable[[], float]
     """Seconds since 1970."""
@@ -29,7 +29,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class BackendSettings:
-    """What the builtin backend is told about one workspace."""
+    """The settings of the builtin backend for one workspace."""
 
     agent: str
     workspace_reason: str
@@ -39,13 +39,13 @@ class BackendSettings:
     engine: EngineName = "auto"
     extension_path: str | None = None
     sessions_dir: Path | None = None
-    """Where the agent's transcripts are."""
+    """The folder of the agent's transcripts."""
     on_search: bool = True
     debounce_ms: int = 1_500
     sources: tuple[SourceKind, ...] = ("memory",)
-    """What is searched."""
+    """The kinds of sources that are searched."""
     deadline_ms: int = FIRST_EMBEDDING_MS
     index_reason: str = ""
-    """Why the index is kept where it is, if there is something to tell."""
+    """Why the index is at this path; empty if there is nothing to explain."""
     network: bool | None = None
-    """Whether the index is on a network file system; None: find out."""
+    """Whether the index is on a network file system; None detects it."""

@@ -1,4 +1,4 @@
-"""The place of one provider: which one was chosen, whether it is open, and where it sends text."""
+"""The slot of one provider: which one was chosen, whether it is open, and where it sends text."""
 
 from __future__ import annotations
 
@@ -22,35 +22,43 @@ UNKNOWN = "provider_unknown"
 
 @dataclass(slots=True)
 class Slot:
-    """One provider: chosen, perhaps opened, perhaps in trouble."""
+    """One provider: chosen, and perhaps opened or failed."""
 
     choice: Choice | None
     problem: Diagnostic | None = None
-    """Why it cannot be used, whoever asks."""
-    since: float = 0.0
-    """When that was found."""
+    """Why no caller can use it."""
+    problem_since: float = 0.0
+    """When the problem was found, in monotonic seconds."""
     spec: ModelSpec | None = None
-    looked: bool = False
+    spec_checked: bool = False
     opened: Observed | None = None
     late: LateVectors = field(default_factory=LateVectors)
 
 
-def picked(pick: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings, *, now: float) -> Slot:
-    """Choose a provider by the settings; a choice that fails is a slot with a problem. `now`: monotonic seconds."""
+def choose_slot(
+    choose_provider: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings, *, now: float
+) -> Slot:
+    """Return the slot of the provider that the settings name; if choosing fails, a slot with a problem.
+
+    Args:
+        choose_provider: returns the choice for the settings.
+        settings: the settings.
+        now: monotonic seconds.
+    """
     try:
-        return Slot(pick(settings))
+        return Slot(choose_provider(settings))
     except MemoriterError as error:
         code = error.code if isinstance(error, EmbeddingError) else UNKNOWN
-        return Slot(None, Diagnostic(code, error.message, error.remedy), now, looked=True)
+        return Slot(None, Diagnostic(code, error.message, error.remedy), now, spec_checked=True)
 
 
 def egress_notice(first: Choice | None, other: Choice | None, ledger: Ledger) -> str | None:
-    """Return where text may be sent from now on; None if nowhere, or if it was said before.
+    """Return where text may be sent from now on; None if nowhere, or if it was reported before.
 
     Args:
-        first: the provider that serves before any other.
+        first: the provider that has priority.
         other: its fallback.
-        ledger: remembers what was said.
+        ledger: records what was reported.
     """
     places = [place for place in (first, other) if place and place.leaves_machine and _is_news(place, ledger)]
     names = [f"{at.name} at {at.endpoint}" + (f" ({at.key_source})" if at.key_source else "") for at in places]
@@ -65,6 +73,6 @@ def _is_news(choice: Choice, ledger: Ledger) -> bool:
         if ledger.get(name):
             return False
         ledger.set(name, "yes")
-    except ProviderUnavailable:  # nothing is sent without a ledger
+    except ProviderUnavailable:  # without a ledger nothing is sent
         return False
     return True

@@ -1,4 +1,4 @@
-"""Whether an answer may be older than the notes, and how to say so."""
+"""Staleness: whether a result may be older than the notes, and the diagnostics for it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,23 @@ if TYPE_CHECKING:
 NAMED = 3
 
 
-def quick_scan(workspace: Workspace, known: Mapping[str, IndexedFile]) -> Plan:
-    """Return how the notes differ from what is indexed."""
-    return confirmed(make_plan(workspace.scan().sources, known), workspace, known)
+def quick_scan(workspace: Workspace, indexed: Mapping[str, IndexedFile]) -> Plan:
+    """Return the changes in the notes that are not indexed yet."""
+    return confirmed(make_plan(workspace.scan().sources, indexed), workspace, indexed)
 
 
-def confirmed(plan: Plan, workspace: Workspace, known: Mapping[str, IndexedFile]) -> Plan:
-    """Return the plan without notes whose recent times were not trusted, and whose content is indexed as it is."""
-    return replace(plan, suspect=tuple(each for each in plan.suspect if not _same(each, workspace, known[each.path])))
+def confirmed(plan: Plan, workspace: Workspace, indexed: Mapping[str, IndexedFile]) -> Plan:
+    """Return the plan without notes whose content is unchanged.
+
+    Notes that changed very recently are read, because their stat alone is no proof.
+    """
+    return replace(
+        plan,
+        suspect=tuple(source for source in plan.suspect if not _unchanged(source, workspace, indexed[source.path])),
+    )
 
 
-def _same(source: Source, workspace: Workspace, indexed: IndexedFile) -> bool:
+def _unchanged(source: Source, workspace: Workspace, indexed: IndexedFile) -> bool:
     if source.kind != "memory" or indexed.stamp != UNSURE or source.size != indexed.size:
         return False
     with suppress(PathRefused):
@@ -39,11 +45,11 @@ def _same(source: Source, workspace: Workspace, indexed: IndexedFile) -> bool:
 
 
 def staleness(plan: Plan, *, busy: bool = False) -> list[Diagnostic]:
-    """That an answer does not know the newest of the notes; nothing where it does.
+    """Return a warning if the result misses the newest changes of the notes.
 
     Args:
-        plan: what is still to be indexed.
-        busy: whether another process is at it.
+        plan: the changes that are not indexed yet.
+        busy: whether another process is indexing them now.
     """
     if plan.empty:
         return []
@@ -55,6 +61,6 @@ def staleness(plan: Plan, *, busy: bool = False) -> list[Diagnostic]:
 
 
 def unindexed(plan: Plan) -> Diagnostic:
-    """That there are notes, and that nobody has indexed them."""
+    """Return the diagnostic that notes exist and none is indexed."""
     notes = f"{len(plan.added)} note{' is' if len(plan.added) == 1 else 's are'}"
     return Diagnostic("not_indexed", f"{notes} there, and none is indexed yet.", "Run: memoriter index, or search.")

@@ -1,4 +1,4 @@
-"""The state of the builtin backend, and what indexing would cost."""
+"""The status of the builtin backend, and the cost estimate of indexing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.backends._attempts import KEPT
-from memoriter.backends._canaries import DeepLook, look_deep
+from memoriter.backends._canaries import CanaryReport, run_canaries
 from memoriter.errors import PathRefused
 from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
 from memoriter.types import Estimate, SourceCount, Status
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Inspected(Protocol):
-    """The parts of a backend that are looked at."""
+    """The parts of a backend that the status is made from."""
 
     workspace: Workspace
     settings: BackendSettings
@@ -37,19 +37,24 @@ class Inspected(Protocol):
 
 
 def builtin_status(backend: Inspected, *, deep: bool) -> Status:
-    """Count what there is; `deep` also runs the real search path on passages that must be found."""
-    looked = look_deep(backend) if deep else DeepLook()
+    """Return the status of a backend.
+
+    Args:
+        backend: the backend.
+        deep: also search for passages that must be found, through the real search path.
+    """
+    check = run_canaries(backend) if deep else CanaryReport()
     index, spec, settings = backend.index, backend.embedding.spec, backend.settings
     corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
     plan = make_plan(scan.sources, index.files())
-    health = looked.seen_in(backend.health(scan, plan))
+    health = check.apply_to(backend.health(scan, plan))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
         workspace_reason=settings.workspace_reason,
         index=str(settings.index_path),
         index_reason=settings.index_reason,
-        index_bytes=_size(backend),
+        index_bytes=_index_bytes(backend),
         files=corpus.files,
         chunks=corpus.chunks,
         vectors=index.vectors() if spec else 0,
@@ -64,8 +69,8 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
         leaves_machine=choice.leaves_machine if choice else False,
         background=background_of(index, spec).figures if spec else None,
         health=health,
-        skipped=tuple(sorted((*scan.skipped, *skipped_in(index.files())), key=lambda skip: skip.path)),
-        canaries=looked.canaries,
+        skipped=tuple(sorted((*scan.skipped, *skipped_in(index.files())), key=lambda skipped: skipped.path)),
+        canaries=check.canaries,
         stale=plan.size,
         oversampling=index.oversampling,
         endpoint=choice.endpoint if choice else "",
@@ -76,27 +81,29 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
 
 
 def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
-    """Read and cut what is new, without writing anything."""
-    scan, known, index = sync.workspace.scan(), sync.index.files(), sync.index
-    plan = make_plan(scan.sources, known)
-    anew = sync.outdated
-    todo = scan.sources if anew else (*plan.added, *plan.suspect)
-    said = _said(sync, [source for source in todo if source.kind == "sessions"], {} if anew else known)
-    loaded = list(_readable(sync.workspace, [source for source in todo if source.kind == "memory"]))
-    new = [item for item in loaded if item.source.path not in known]
-    old = [item for item in loaded if item.source.path in known]
-    changed = [item for item in old if anew or known[item.source.path].hash != item.hash]
+    """Return what indexing would do and cost. Reads and chunks new text, but writes nothing."""
+    scan, indexed, index = sync.workspace.scan(), sync.index.files(), sync.index
+    plan = make_plan(scan.sources, indexed)
+    rebuild = sync.outdated
+    changed_sources = scan.sources if rebuild else (*plan.added, *plan.suspect)
+    transcripts = _new_transcript_chunks(
+        sync, [source for source in changed_sources if source.kind == "sessions"], {} if rebuild else indexed
+    )
+    loaded = list(_load_readable(sync.workspace, [source for source in changed_sources if source.kind == "memory"]))
+    new = [item for item in loaded if item.source.path not in indexed]
+    existing = [item for item in loaded if item.source.path in indexed]
+    changed = [item for item in existing if rebuild or indexed[item.source.path].hash != item.hash]
     chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, sync.settings.chunking)]
-    chunks += [chunk for spoken in said.values() for chunk in spoken]
-    waiting = () if anew else index.missing(index.corpus().chunks)
-    texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in waiting))
+    chunks += [chunk for transcript_chunks in transcripts.values() for chunk in transcript_chunks]
+    without_vector = () if rebuild else index.missing(index.corpus().chunks)
+    texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in without_vector))
     tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
     account = embedding.account(embedding.choice) if embedding.choice else None
     in_batches = embedding.rules is not None and len(texts) >= WORTH_A_BATCH
     return Estimate(
         files=len(scan.sources),
-        added=len(new) + len(said.keys() - known.keys()),
-        changed=len(changed) + len(said.keys() & known.keys()),
+        added=len(new) + len(transcripts.keys() - indexed.keys()),
+        changed=len(changed) + len(transcripts.keys() & indexed.keys()),
         removed=len(plan.removed),
         chunks=len(chunks),
         tokens=tokens,
@@ -106,24 +113,28 @@ def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
     )
 
 
-def _readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[Loaded]:
-    """Those that can be read; a run of indexing says which cannot."""
+def _load_readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[Loaded]:
+    """Yield the notes that can be read. An indexing run reports the others."""
     for source in sources:
         with suppress(PathRefused):
             yield workspace.load(source)
 
 
-def _said(sync: Sync, sources: Iterable[Source], known: Mapping[str, IndexedFile]) -> dict[str, list[Chunk]]:
-    """The new chunks of each transcript in which there is anything new."""
-    transcripts, cutting = sync.workspace.transcripts, sync.settings.chunking
+def _new_transcript_chunks(
+    sync: Sync, sources: Iterable[Source], indexed: Mapping[str, IndexedFile]
+) -> dict[str, list[Chunk]]:
+    """Return the new chunks of each transcript that has any."""
+    transcripts, chunking = sync.workspace.transcripts, sync.settings.chunking
     if transcripts is None:
         return {}
-    found = {source.path: new_chunks(transcripts, source, known.get(source.path), cutting) for source in sources}
-    return {path: chunks for path, chunks in found.items() if chunks is not None}
+    chunks_by_path = {
+        source.path: new_chunks(transcripts, source, indexed.get(source.path), chunking) for source in sources
+    }
+    return {path: chunks for path, chunks in chunks_by_path.items() if chunks is not None}
 
 
-def _size(backend: Inspected) -> int:
-    """Bytes of the index with its journal."""
+def _index_bytes(backend: Inspected) -> int:
+    """Return the size of the index and its write-ahead log in bytes."""
     file = backend.settings.index_path.resolve()
     parts = (file, file.with_name(f"{file.name}-wal"))
     return sum(part.stat().st_size for part in parts if part.exists())

@@ -1,4 +1,4 @@
-"""Comparing passages with their hashes and with their files before they are returned."""
+"""Verification of passages against their checksums and their files before they are returned."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ if TYPE_CHECKING:
     from memoriter.workspace import Workspace
 
 MOST_REMEMBERED = 10_000
-"""Passages that are remembered as compared, until their file changes."""
+"""The most verified passages that are remembered until their file changes."""
 LONGEST = 1 << 30
 
 _Stat = tuple[int, int, int, int]
 
 
 @dataclass(slots=True)
-class Comparing:
-    """Compares passages with what their files say; remembers what it compared while the files stay as they are."""
+class Verifier:
+    """Verifies passages against their files. Remembers the result while the files stay unchanged."""
 
     workspace: Workspace
     wall: Callable[[], float]
     whole_lines: bool = True
-    """Whether a passage of several lines is these lines; the classic chunker also cuts within lines."""
-    _files: dict[str, Path] = field(default_factory=dict[str, "Path"])
-    _same: dict[int, tuple[_Stat, StoredChunk]] = field(default_factory=dict[int, "tuple[_Stat, StoredChunk]"])
+    """Whether passages consist of whole lines. The classic chunker also splits lines."""
+    _paths: dict[str, Path] = field(default_factory=dict[str, "Path"])
+    _verified: dict[int, tuple[_Stat, StoredChunk]] = field(default_factory=dict[int, "tuple[_Stat, StoredChunk]"])
 
     def reader(self, index: Index) -> Verified:
-        """Return the index with every passage compared."""
+        """Return a reader of the index that verifies every passage."""
         return Verified(index, self)
 
-    def sound(self, row: StoredChunk) -> bool:
-        """Return whether a passage is what was stored, and what the cited lines of its file hold."""
-        file = self._files.get(row.path)
-        seen = _stat(file) if file else None
-        if seen and self._same.get(row.id) == (seen, row):
+    def is_valid(self, row: StoredChunk) -> bool:
+        """Return whether a passage matches its checksum and the cited lines of its file."""
+        file = self._paths.get(row.path)
+        stat = _stat(file) if file else None
+        if stat and self._verified.get(row.id) == (stat, row):
             return True
-        return vector_key(row.chunk) == row.key and self._in_file(row)
+        return vector_key(row.chunk) == row.key and self._matches_file(row)
 
-    def _in_file(self, row: StoredChunk) -> bool:
-        found = self._lines(row)
-        if found is None:
-            # A workspace that is away, such as an unmounted disk, is answered for by its index.
+    def _matches_file(self, row: StoredChunk) -> bool:
+        cited = self._cited_lines(row)
+        if cited is None:
+            # While the workspace is missing, such as an unmounted disk, the index alone serves.
             return not self.workspace.root.is_dir()
-        file, seen, lines = found
+        file, stat, lines = cited
         if not holds(lines, row.chunk.text, whole_lines=self.whole_lines):
             return False
-        # A first reading only tells where the file is: what was read later than its stat could be something else.
-        self._files[row.path] = file
-        if seen and not may_change_unseen(seen[2], self.wall()):
-            if len(self._same) >= MOST_REMEMBERED:
-                self._same.clear()
-            self._same[row.id] = seen, row
+        # A first reading only learns the path: without a stat from before it, the result cannot be remembered.
+        self._paths[row.path] = file
+        if stat and not may_change_unseen(stat[2], self.wall()):
+            if len(self._verified) >= MOST_REMEMBERED:
+                self._verified.clear()
+            self._verified[row.id] = stat, row
         return True
 
-    def _lines(self, row: StoredChunk) -> tuple[Path, _Stat | None, list[str]] | None:
-        """The file of a passage, its stat before it was read, and the cited lines; None where it cannot be read."""
+    def _cited_lines(self, row: StoredChunk) -> tuple[Path, _Stat | None, list[str]] | None:
+        """Return the file of a passage, its stat from before it was read, and the cited lines; None if unreadable."""
         first, last = row.chunk.start_line, row.chunk.end_line
         if not 1 <= first <= last <= LONGEST:
             return None
@@ -74,26 +74,26 @@ class Comparing:
                 source = transcripts.find(row.path)
                 if source is None:
                     return None
-                seen = _stat(source.file)
-                said = transcripts.read(row.path, start=first, lines=last - first + 1, max_chars=LONGEST)
-                return source.file, seen, said.text.split("\n")
-            file = self._files.get(row.path)
-            seen = _stat(file) if file else None
+                stat = _stat(source.file)
+                page = transcripts.read(row.path, start=first, lines=last - first + 1, max_chars=LONGEST)
+                return source.file, stat, page.text.split("\n")
+            file = self._paths.get(row.path)
+            stat = _stat(file) if file else None
             raw = self.workspace.raw(row.path)
         except PathRefused:
             return None
         text = raw.content.decode("utf-8", "replace").removeprefix("\ufeff")
-        return raw.file, seen, text.split("\n", last)[first - 1 : last]
+        return raw.file, stat, text.split("\n", last)[first - 1 : last]
 
-    def damaged(self, row: StoredChunk, index: Index) -> bool:
-        """Return whether a passage is not what was stored, rather than older than its file."""
+    def is_damaged(self, row: StoredChunk, index: Index) -> bool:
+        """Return whether a passage differs from what was stored; False if it is only older than its file."""
         if vector_key(row.chunk) != row.key:
             return True
-        known = index.files_at([row.path]).get(row.path)
-        if known is None or row.source == "sessions":
+        indexed = index.files_at([row.path]).get(row.path)
+        if indexed is None or row.source == "sessions":
             return False
         try:
-            return bytes_hash(self.workspace.raw(row.path).content) == known.hash
+            return bytes_hash(self.workspace.raw(row.path).content) == indexed.hash
         except PathRefused:
             return False
 
@@ -106,40 +106,40 @@ def holds(lines: Sequence[str], text: str, *, whole_lines: bool = True) -> bool:
     """
     if len(lines) == 1 and text in lines[0]:
         return True
-    cut = text.split("\n")
+    passage_lines = text.split("\n")
     if whole_lines or not lines:
-        return cut == list(lines)
-    return cut[0] in lines[0] and cut[-1] in lines[-1] and "".join(cut) in "".join(lines)
+        return passage_lines == list(lines)
+    return passage_lines[0] in lines[0] and passage_lines[-1] in lines[-1] and "".join(passage_lines) in "".join(lines)
 
 
 @dataclass(slots=True)
 class Verified:
-    """An index that gives only passages that match their hash and their file, and notes the others."""
+    """An index that returns only passages that match their checksum and their file, and records the others."""
 
     index: Index
-    comparing: Comparing
+    verifier: Verifier
     refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
 
     def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
-        """Return those of the chunks that are what was written and what the file says."""
-        found = self.index.rows(ids)
-        sound = {row: passage for row, passage in found.items() if self.comparing.sound(passage)}
-        self.refused |= {row: found[row] for row in found.keys() - sound.keys()}
-        return sound
+        """Return those of the chunks that pass verification."""
+        passages = self.index.rows(ids)
+        verified = {row: passage for row, passage in passages.items() if self.verifier.is_valid(passage)}
+        self.refused |= {row: passages[row] for row in passages.keys() - verified.keys()}
+        return verified
 
     def __getattr__(self, name: str) -> Any:
-        """Ask the index itself for everything else."""
+        """Forward everything else to the index."""
         return getattr(self.index, name)
 
     @property
     def as_reader(self) -> Reader:
-        """What a ranking reads from."""
+        """The same object, typed as the reader of a ranking."""
         return cast("Reader", self)
 
 
 def _stat(file: Path) -> _Stat | None:
     try:
-        found = os.lstat(file)
+        stat = os.lstat(file)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_ctime_ns, found.st_mtime_ns
+    return stat.st_ino, stat.st_size, stat.st_ctime_ns, stat.st_mtime_ns

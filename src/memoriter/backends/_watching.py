@@ -1,4 +1,4 @@
-"""Watching in the background of a program."""
+"""A watcher in a background thread of a program."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from memoriter.sync import Watch, WatchEvent
 
 CLOSING_SECONDS = 2.0
-"""A thread that is not done by then goes on by itself, and ends with the process."""
+"""How long `close` waits for the thread. After that the thread continues alone and ends with the process."""
 
 
 class Watching:
-    """A thread that keeps the index true to the files until it is closed; a context manager."""
+    """A thread that keeps the index up to date with the files until it is closed; a context manager."""
 
     def __init__(
         self,
         opened: Callable[[threading.Event, Callable[[WatchEvent], None]], tuple[Watch, MemoryBackend]],
         told: Callable[[WatchEvent], None],
     ) -> None:
-        """Begin at once.
+        """Start the thread.
 
         Args:
-            opened: makes what watches and the backend that it has for itself.
-            told: hears of each thing that is done, in that thread.
+            opened: returns the watch and a backend for its exclusive use.
+            told: receives each event, in that thread.
         """
         self._stop = threading.Event()
         self._watch, self._backend = opened(self._stop, told)
@@ -38,30 +38,30 @@ class Watching:
 
     @property
     def settled(self) -> bool:
-        """Whether the index is true to all changes that were heard of, so that a search need not look at the files."""
+        """Whether the index includes every reported change, so that a search need not scan the files."""
         return self._thread.is_alive() and self._watch.settled
 
     def ended(self, *, wait: float = 0.0) -> bool:
-        """Return whether the thread has ended, within so many seconds. Raises what ended it, if something failed."""
+        """Wait up to `wait` seconds and return whether the thread has ended. Raises the error that ended it."""
         self._thread.join(wait)
         if self._error is not None:
             raise self._error
         return not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Begin to stop watching, and return at once."""
+        """Request the end of watching and return at once."""
         self._stop.set()
         self._backend.stop()
 
     def close(self) -> None:
-        """Stop watching; return when the last file or batch is done, and after `CLOSING_SECONDS` in any case."""
+        """Stop watching. Return after the current file or batch, and after `CLOSING_SECONDS` at the latest."""
         self.stop()
         self._thread.join(CLOSING_SECONDS)
 
     def _run(self) -> None:
         try:
             self._watch.run()
-        except BaseException as error:  # such as that nobody hears of it any more
+        except BaseException as error:  # for example, an error of the event callback
             self._error = error
             raise
         finally:

@@ -1,4 +1,4 @@
-"""Keeping the index true to the files: a pure plan, then its application."""
+"""Keeping the index up to date with the files: a pure plan, then its execution."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what follows changes and reads transcripts when it is first asked for: most processes do neither."""
+    """Load the names for watching and transcripts on first use, because most processes need neither."""
     late = {
         "_changes": {"WatchRun", "ScanResult", "look_for", "still_to_do"},
         "_passages": {"at_lines"},

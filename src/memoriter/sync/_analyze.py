@@ -1,4 +1,4 @@
-"""A file's text to what the index stores of it: pure."""
+"""From the text of a file to its index entries. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk, Source
 
 ANALYSIS = 1
-"""Raised whenever the same text would give other chunks or other terms: old indexes are then rebuilt."""
+"""Increased whenever the same text would give other chunks or other terms. Older indexes are then rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkingSettings:
-    """How text becomes chunks and terms: an index holds text of one cutting only."""
+    """How text is split into chunks and terms. All text of an index uses the same settings."""
 
     strategy: Literal["markdown", "lines"] = "markdown"
     tokens: int = 400
@@ -35,29 +35,39 @@ class ChunkingSettings:
 
 
 def chunks_of(text: str, cutting: ChunkingSettings) -> list[Chunk]:
-    """The chunks of a text that hold anything."""
+    """Return the chunks of a text that are not empty."""
     from memoriter.workspace import chunk_lines, chunk_markdown
 
-    cut = chunk_lines if cutting.strategy == "lines" else chunk_markdown
-    chunks = cut(text, tokens=cutting.tokens, overlap=cutting.overlap)
+    chunker = chunk_lines if cutting.strategy == "lines" else chunk_markdown
+    chunks = chunker(text, tokens=cutting.tokens, overlap=cutting.overlap)
     return [chunk for chunk in chunks if ORIGIN.sub("", chunk.text).strip()]
 
 
 def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[ChunkRecord]:
-    """What the index stores of a source."""
+    """Return the index entries of a source."""
     day = day_of(source)
     named = path_date(source.path)
     return [entry_of(chunk, day, cutting, named=named) for chunk in chunks_of(text, cutting)]
 
 
 def day_of(source: Source) -> int:
-    """The day a source speaks of, as `date.toordinal()`: its path says it, or the time of its last change (UTC)."""
+    """Return the day of a source as `date.toordinal()`.
+
+    It is the date in the path, or else the date (UTC) of the last change.
+    """
     named = path_date(source.path)
     return (named or datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date()).toordinal()
 
 
 def entry_of(chunk: Chunk, day: int, cutting: ChunkingSettings, *, named: date | None = None) -> ChunkRecord:
-    """What the index stores of a ready chunk; `day` as `date.toordinal()`, `named` the day that its path names."""
+    """Return the index entry of a chunk.
+
+    Args:
+        chunk: the chunk.
+        day: its day as `date.toordinal()`.
+        cutting: the chunking settings.
+        named: the day that its path names, if any.
+    """
     if cutting.words == "classic":
         terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:

@@ -1,4 +1,4 @@
-"""Carry a plan out: read, cut, index, embed. Every finished step survives a kill; nothing is embedded twice."""
+"""Execution of a plan: read, chunk, index, embed. Each finished step survives a kill; nothing is embedded twice."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 CUTTING = "cutting"
 FINISHING_SECONDS = 1.0
-"""How long the end of embedding waits for another process that is writing words; the next run makes up for it."""
+"""How long the end of embedding waits for a process that is indexing. The next run makes up for a timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Brings one index up to date with one workspace."""
+    """Updates one index to the files of one workspace."""
 
     workspace: Workspace
     index: Index
@@ -42,17 +42,17 @@ class Sync:
     monotonic: Callable[[], float]
     progress: Callable[[Progress], None] = lambda _: None
     batches: Callable[[EmbeddingProvider], BatchQueue | None] = lambda _: None
-    """The batch interface of an opened provider, where it is to be used."""
+    """Returns the batch interface of an open provider, or None if none is to be used."""
     tally: Tally = field(default_factory=Tally)
     wall: Callable[[], float] = lambda: inf
-    """Seconds since 1970, for how long a transcript was left alone."""
+    """Seconds since 1970, to tell how long a transcript has been unchanged."""
 
     def run(self, provider: Callable[[], EmbeddingProvider] | None, task: Task | None = None) -> SyncReport:
-        """Index what changed, then embed what has no vector, until the deadlines.
+        """Index what changed, then compute missing vectors, until the deadlines.
 
         Args:
-            provider: opens the provider, only when something must be embedded; None: words only.
-            task: what to do; None: everything that is new.
+            provider: opens the provider, if something must be embedded; None indexes text only.
+            task: what to do; None indexes everything that is new.
 
         Raises:
             IndexBusy: another process is indexing, or computes vectors.
@@ -62,7 +62,7 @@ class Sync:
         return report if provider is None else self.embed(provider, report, task)
 
     def read(self, task: Task) -> SyncReport:
-        """Index the words of what changed. No provider is asked, so none can keep a note from being found.
+        """Index the text of what changed. No provider is used, so its failure cannot keep a note from being found.
 
         Raises:
             IndexBusy: another process is indexing.
@@ -75,23 +75,23 @@ class Sync:
         return replace(self.tally.totals(report), seconds=self.monotonic() - started)
 
     def embed(self, provider: Callable[[], EmbeddingProvider], report: SyncReport, task: Task) -> SyncReport:
-        """Embed what has no vector, until `task.embed_by`, while others may search and index words.
+        """Compute missing vectors until `task.embed_by`, while other processes may search and index text.
 
         Args:
-            provider: opens the provider, only when something must be embedded.
-            report: what `read` has reported.
+            provider: opens the provider, if something must be embedded.
+            report: the report of `read`.
             task: what to do.
 
         Raises:
             IndexBusy: another process computes vectors.
             EmbeddingError: the provider failed; the batches before that are kept.
         """
-        started, before = self.monotonic(), self.tally.embedded
+        started, embedded_before = self.monotonic(), self.tally.embedded
         if self.index.pending():
             with self.index.embedding_lease(wait=task.wait):
                 self._embed(provider(), task.embed_by)
-        news = self.tally.embedded > before or report.added or report.changed or report.removed
-        if (spec := self.index.spec) and (news or self.index.get_meta(background_key(spec)) is None):
+        changed = self.tally.embedded > embedded_before or report.added or report.changed or report.removed
+        if (spec := self.index.spec) and (changed or self.index.get_meta(background_key(spec)) is None):
             with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS):
                 learn_background(self.index, spec)
                 self._evict()
@@ -103,36 +103,36 @@ class Sync:
 
     @property
     def outdated(self) -> bool:
-        """Whether the index holds text that was cut in another way, so that all of it must be cut anew."""
-        known = self.index.get_meta(CUTTING)
-        return known != self.settings.chunking.fingerprint and (known is not None or bool(self.index.files()))
+        """Whether the index holds text that was split with other settings, so that all of it must be indexed again."""
+        stored = self.index.get_meta(CUTTING)
+        return stored != self.settings.chunking.fingerprint and (stored is not None or bool(self.index.files()))
 
-    def look(self, *, vectors: bool = True) -> ChangeSet:
-        """Whether there is anything to read or to embed: cheap, and without the right to write.
+    def scan(self, *, vectors: bool = True) -> ChangeSet:
+        """Return what is to be indexed or embedded. This is cheap and needs no lease.
 
         Args:
-            vectors: whether missing vectors count.
+            vectors: whether missing vectors count as work.
         """
         version = self.index.version()
         if self.outdated:
             return ChangeSet(version, needed=True)
         waiting = vectors and self.index.pending() > 0
-        scan, known = self.workspace.scan(), self.index.files()
-        plan = make_plan(scan.sources, known, self.due)
+        scan, indexed = self.workspace.scan(), self.index.files()
+        plan = make_plan(scan.sources, indexed, self.due)
         needed = waiting or not plan.empty
-        return ChangeSet(version, needed=needed, plan=plan, known=known, left_out=left_out(scan.skipped))
+        return ChangeSet(version, needed=needed, plan=plan, indexed=indexed, skipped=left_out(scan.skipped))
 
-    def due(self, source: Source, known: IndexedFile) -> bool:
-        """Whether a changed file is to be read before anybody asks for all of them."""
+    def due(self, source: Source, indexed: IndexedFile) -> bool:
+        """Return whether a changed file is to be indexed now, before a complete run is requested."""
         if source.kind != "sessions":
             return True
         from memoriter.sync._sessions import due, grown_lines
 
-        grown, age = source.size - known.size, self.wall() - source.mtime_ns / 1e9
-        return due(grown, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, known.size))
+        new_bytes, age = source.size - indexed.size, self.wall() - source.mtime_ns / 1e9
+        return due(new_bytes, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, indexed.size))
 
     def _read(self, task: Task) -> SyncReport:
-        """Bring the keyword leg up to date, in a fresh generation where everything must be cut anew."""
+        """Update keyword search; in a new generation of the index if everything must be split again."""
         if not task.force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.chunking.fingerprint)
@@ -141,12 +141,12 @@ class Sync:
             corpus = self.index.corpus()
             return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
         before = self.index.files().keys()
-        with self.index.rebuild(vectors=not task.vectors) as fresh:
-            fresh.set_meta(CUTTING, self.settings.chunking.fingerprint)
-            if fresh.spec is not None:
-                fresh.clear_failures()
-            report = self._read_into(fresh, Task())
-            after = fresh.files().keys()
+        with self.index.rebuild(vectors=not task.vectors) as rebuilt:
+            rebuilt.set_meta(CUTTING, self.settings.chunking.fingerprint)
+            if rebuilt.spec is not None:
+                rebuilt.clear_failures()
+            report = self._read_into(rebuilt, Task())
+            after = rebuilt.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
     def _read_into(self, index: Index, task: Task) -> SyncReport:
@@ -155,7 +155,7 @@ class Sync:
         return read(changes, index, self.workspace, cutting, task=task, progress=self.progress, wall=self.wall)
 
     def _embed(self, opened: EmbeddingProvider, deadline: Deadline | None) -> None:
-        """Give vectors to the chunks that have none, storing each batch as it comes."""
+        """Compute missing vectors, and store each batch as it arrives."""
         if (spec := opened.spec) != self.index.spec:
             self.index.use_vectors(spec)
         total = self.index.pending()

@@ -1,4 +1,4 @@
-"""A look at files on behalf of a watcher, which believes neither a delete nor a half-written file at first sight."""
+"""The scan for a watcher, which confirms a deletion or a half-written file by a second scan."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """What is to be done at once, and what must be looked at again first."""
+    """The changes to index now, and the paths to check again first."""
 
-    look: ChangeSet
-    again: frozenset[str] = frozenset()
-    """Cited paths of files that are missing, or were written to a moment ago."""
+    changes: ChangeSet
+    recheck: frozenset[str] = frozenset()
+    """Cited paths of files that are missing or were changed a moment ago."""
     folders: Mapping[str, int] | None = field(default=None)
-    """Where events must be heard of; None: not all files were looked at."""
+    """The folders to watch for events; None if not all files were scanned."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRun:
-    """What one run for a watcher did and found."""
+    """The result of one run for a watcher."""
 
     report: SyncReport | None = None
-    """None: nothing was to be done."""
-    again: frozenset[str] = frozenset()
-    """Paths that must be looked at once more before they are believed."""
+    """None if there was nothing to do."""
+    recheck: frozenset[str] = frozenset()
+    """Paths to check once more before their change is accepted."""
     folders: Mapping[str, int] | None = None
-    """Where events must be heard of; None: not all files were looked at."""
+    """The folders to watch for events; None if not all files were scanned."""
     unfinished: bool = False
-    """Whether the time was over before all was done."""
+    """Whether the time was over before everything was done."""
     waiting: bool = False
-    """Whether chunks wait for a vector that could not be had now."""
+    """Whether chunks wait for vectors that could not be computed now."""
     seconds: float = 0.0
-    """Of the look at the files."""
-    troubles: tuple[Diagnostic, ...] = ()
-    """What is wrong with the provider, whether or not anything was to be done."""
+    """The duration of the scan."""
+    problems: tuple[Diagnostic, ...] = ()
+    """Problems of the provider, whether or not there was anything to do."""
 
 
 def look_for(
@@ -57,61 +57,63 @@ def look_for(
     young: tuple[float, float],
     due: Callable[[Source, IndexedFile], bool],
 ) -> ScanResult:
-    """Compare what a job asks for with the index.
+    """Compare the files of a job with the index.
 
     Args:
         job: the paths, cited or absolute, or all files.
-        workspace: where they are.
-        index: what is known of them.
+        workspace: the notes.
+        index: the index of them.
         young: a note of unknown history that was changed between these times (seconds since 1970) is left for later.
-        due: whether a file that changed is to be read now.
+        due: returns whether a changed file is to be indexed now.
 
     Raises:
-        WorkspaceNotFound: the workspace is not there now.
+        WorkspaceNotFound: the workspace does not exist at the moment.
     """
     version = index.version()
-    asked = dict(found for path in job.paths if (found := workspace.find(path)) is not None)
-    settled = {found[0] for path in job.settled if (found := workspace.find(path)) is not None}
-    again: set[str] = set()
+    sources_by_path = dict(match for path in job.paths if (match := workspace.find(path)) is not None)
+    settled = {match[0] for path in job.settled if (match := workspace.find(path)) is not None}
+    recheck: set[str] = set()
     folders = None
     if job.whole:
-        scan, known = workspace.scan(), index.files()
+        scan, indexed = workspace.scan(), index.files()
         folders = scan.folders
         sources: list[Source] = []
         for source in scan.sources:
-            fresh = (
-                source.kind == "memory" and young[0] < source.mtime_ns / 1e9 <= young[1] and source.path not in asked
+            recent = (
+                source.kind == "memory"
+                and young[0] < source.mtime_ns / 1e9 <= young[1]
+                and source.path not in sources_by_path
             )
-            if fresh and not _same(source, known.get(source.path)):
-                again.add(source.path)
+            if recent and not _same(source, indexed.get(source.path)):
+                recheck.add(source.path)
             else:
                 sources.append(source)
-        plan = make_plan(sources, {path: file for path, file in known.items() if path not in again}, due)
+        plan = make_plan(sources, {path: file for path, file in indexed.items() if path not in recheck}, due)
     else:
-        known = index.files_at(asked)
-        plan = make_plan([source for source in asked.values() if source is not None], known, due)
+        indexed = index.files_at(sources_by_path)
+        plan = make_plan([source for source in sources_by_path.values() if source is not None], indexed, due)
     if not workspace.root.is_dir():
         raise WorkspaceNotFound(f"{str(workspace.root)!r} is not there now.", remedy="Bring it back; the index waits.")
-    again.update(path for path in plan.removed if path not in settled)
+    recheck.update(path for path in plan.removed if path not in settled)
     plan = replace(plan, removed=tuple(path for path in plan.removed if path in settled))
     return ScanResult(
-        ChangeSet(version, needed=not plan.empty, plan=plan, known=known, held=True), frozenset(again), folders
+        ChangeSet(version, needed=not plan.empty, plan=plan, indexed=indexed, held=True), frozenset(recheck), folders
     )
 
 
-def _same(source: Source, known: IndexedFile | None) -> bool:
-    return known is not None and same_stat(source, known)
+def _same(source: Source, indexed: IndexedFile | None) -> bool:
+    return indexed is not None and same_stat(source, indexed)
 
 
-def still_to_do(look: ChangeSet, index: Index) -> ChangeSet:
-    """A look that holds, without what was done since."""
-    if look.plan is None:
-        return look
-    known = index.files_at([*(source.path for source in look.plan.sources), *look.plan.removed])
-    plan = make_plan(look.plan.sources, _without(known, look.plan.removed))
-    removed = tuple(path for path in look.plan.removed if path in known)
-    return replace(look, plan=Plan(plan.added, plan.suspect, removed), known=known)
+def still_to_do(changes: ChangeSet, index: Index) -> ChangeSet:
+    """Return a held change set without the changes that were indexed since."""
+    if changes.plan is None:
+        return changes
+    indexed = index.files_at([*(source.path for source in changes.plan.sources), *changes.plan.removed])
+    plan = make_plan(changes.plan.sources, _without(indexed, changes.plan.removed))
+    removed = tuple(path for path in changes.plan.removed if path in indexed)
+    return replace(changes, plan=Plan(plan.added, plan.suspect, removed), indexed=indexed)
 
 
-def _without(known: Mapping[str, IndexedFile], paths: Collection[str]) -> dict[str, IndexedFile]:
-    return {path: file for path, file in known.items() if path not in paths}
+def _without(indexed: Mapping[str, IndexedFile], paths: Collection[str]) -> dict[str, IndexedFile]:
+    return {path: file for path, file in indexed.items() if path not in paths}

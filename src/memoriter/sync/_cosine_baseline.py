@@ -1,4 +1,4 @@
-"""What unrelated chunks of one index look like: measured after indexing, and remembered in it."""
+"""The cosine baseline of an index: how similar unrelated chunks are. Measured after indexing and stored in it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec
 
 BACKGROUND_SAMPLE = 2_000
-"""Chunks that say what unrelated chunks look like."""
+"""The number of chunks in the sample."""
 
 
 def learn_background(index: Index, spec: ModelSpec) -> CosineBaseline:
-    """Measure what unrelated chunks look like and remember it; the same notes give the same figures."""
+    """Measure the cosine baseline of unrelated chunks and store it. The same notes give the same figures."""
     texts, vectors = index.sample(BACKGROUND_SAMPLE)
     background = measure(texts, vectors, spec.background)
     index.set_meta(background_key(spec), background.dumps())
@@ -25,12 +25,12 @@ def learn_background(index: Index, spec: ModelSpec) -> CosineBaseline:
 
 
 def background_key(spec: ModelSpec) -> str:
-    """Where the background of a set of vectors is remembered."""
+    """Return the key under which the baseline of a set of vectors is stored."""
     return f"background:{fingerprint(spec)}"
 
 
 def background_of(index: Index, spec: ModelSpec) -> CosineBaseline:
-    """The measured background of the active vectors, or the model's own before there are any. Raises IndexDamaged."""
+    """Return the measured baseline of the active vectors, or the model's default. Raises IndexDamaged."""
     stored = index.get_meta(background_key(spec))
     if stored is None:
         return CosineBaseline.of_model(spec.background)

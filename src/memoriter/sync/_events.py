@@ -1,4 +1,4 @@
-"""What the operating system tells of changes in folders: watchfiles, one watch for each folder that may hold notes."""
+"""File-system events from watchfiles, with one watch for each folder that may hold notes."""
 
 from __future__ import annotations
 
@@ -14,59 +14,66 @@ if TYPE_CHECKING:
     from typing import Any
 
 STEP_MS = 50
-"""How soon an event, and the end, is noticed."""
-HEARD_MS = 200
-"""How long events are waited for at a time."""
+"""The longest delay until an event, or the end, is noticed."""
+WAIT_MS = 200
+"""How long one wait for events lasts."""
 TRY_AGAIN_SECONDS = 300.0
-"""After the operating system refused, until it is asked again."""
+"""The time until a new try after the operating system refused to watch."""
 
 
 class Events:
-    """Hears of changes in folders, or knows that it does not."""
+    """The source of file-system events, or of the reason why there are none."""
 
     def __init__(self, stop: Event, *, monotonic: Callable[[], float], remote: Callable[[str], bool]) -> None:
-        """Hear nothing yet.
+        """Start without watched folders.
 
         Args:
             stop: ends every wait.
             monotonic: seconds.
-            remote: whether a folder is on a file system that does not tell what other machines change.
+            remote: returns whether a folder is on a file system that does not report changes of other machines.
         """
         self._stop = stop
         self._monotonic = monotonic
         self._remote = remote
         self._folders: dict[str, int] = {}
-        self._heard: Generator[set[tuple[Any, str]]] | None = None
+        self._watch: Generator[set[tuple[Any, str]]] | None = None
         self._refused_at: float | None = None
         self.problem: Diagnostic | None = None
         """Why there are no events."""
 
     @property
     def polled(self) -> bool:
-        """Whether changes are only found by looking."""
-        return self._heard is None
+        """Whether only scans find changes, because there are no events."""
+        return self._watch is None
 
     @property
     def folders(self) -> int:
-        """How many are watched."""
+        """The number of watched folders."""
         return len(self._folders)
 
     def follow(self, folders: Mapping[str, int]) -> bool:
-        """Watch these folders, by their inodes; True if all files must be looked at again, as events were missed."""
+        """Watch these folders.
+
+        Args:
+            folders: the folders, with their inodes.
+
+        Returns:
+            True if events may have been missed, so that all files must be scanned again.
+        """
         now = self._monotonic()
         if self._refused_at is not None and now - self._refused_at < TRY_AGAIN_SECONDS:
             return False
-        if self._heard is not None and self._folders == folders:
+        if self._watch is not None and self._folders == folders:
             return False
         self.close()
         self._folders = dict(folders)
-        if any(self._remote(folder) for folder in _tops(folders)):
+        if any(self._remote(folder) for folder in _outermost(folders)):
             message = "The notes are on a network file system, which does not tell of changes."
             self._refuse(Diagnostic("polling", message, "Nothing: the notes are looked at every few seconds."))
             return False
         try:
             self._open()
-        except (OSError, RuntimeError) as error:  # RuntimeError: what watchfiles has no name for
+        except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError for other errors
             self.close()
             if isinstance(error, FileNotFoundError):
                 return True
@@ -81,12 +88,16 @@ class Events:
         # inotify has no recursive watch: one for each folder, and none for node_modules, is as cheap as it gets.
         # FSEvents and ReadDirectoryChangesW watch a tree for the price of one folder.
         each = sys.platform.startswith("linux")
-        self._heard = watch(
-            *(folder for folder in (self._folders if each else _tops(self._folders)) if os.access(folder, os.R_OK)),
+        self._watch = watch(
+            *(
+                folder
+                for folder in (self._folders if each else _outermost(self._folders))
+                if os.access(folder, os.R_OK)
+            ),
             watch_filter=None,
-            debounce=HEARD_MS,
+            debounce=WAIT_MS,
             step=STEP_MS,
-            rust_timeout=HEARD_MS,
+            rust_timeout=WAIT_MS,
             yield_on_timeout=True,
             stop_event=self._stop,
             raise_interrupt=False,
@@ -94,38 +105,38 @@ class Events:
             recursive=not each,
             ignore_permission_denied=False,  # it would also ignore that the limit of watches is reached
         )
-        next(self._heard, None)
+        next(self._watch, None)
 
     def wait(self, seconds: float) -> set[str]:
-        """Paths that changed, after so many seconds at most, or a little more."""
-        if self._heard is None:
+        """Wait about `seconds` for events and return the paths that changed."""
+        if self._watch is None:
             self._stop.wait(seconds)
             return set()
         try:
-            found = next(self._heard, None)
+            events = next(self._watch, None)
         except (OSError, RuntimeError) as error:
             self.close()
             self._refuse(_refusal(error))
             return set()
-        heard = {path for _, path in found or ()}
-        for folder in heard & self._folders.keys():
-            # Another folder may be there now, even with the same inode, and nobody would hear of it.
+        paths = {path for _, path in events or ()}
+        for folder in paths & self._folders.keys():
+            # A new folder may have replaced it, even with the same inode, and it would not be watched.
             self._folders[folder] = -1
-        return heard
+        return paths
 
     def is_folder(self, path: str) -> bool:
-        """Whether it is one of those that are watched, or were."""
+        """Return whether a path is a folder that is watched, or was."""
         return path in self._folders
 
     def forget(self) -> None:
-        """Watch nothing until `follow` is called."""
+        """Stop watching until `follow` is called."""
         self.close()
         self._folders = {}
 
     def close(self) -> None:
-        if self._heard is not None:
-            self._heard.close()
-            self._heard = None
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
 
     def _refuse(self, problem: Diagnostic) -> None:
         self._refused_at, self.problem = self._monotonic(), problem
@@ -137,10 +148,10 @@ def _refusal(error: Exception) -> Diagnostic:
     return Diagnostic("polling", message, remedy)
 
 
-def _tops(folders: Mapping[str, int]) -> list[str]:
-    """Those that lie in none of the others."""
-    tops: list[str] = []
+def _outermost(folders: Mapping[str, int]) -> list[str]:
+    """Return the folders that lie in none of the others."""
+    outermost: list[str] = []
     for folder in sorted(folders, key=lambda path: path.replace(os.sep, "\0")):
-        if not tops or not folder.startswith(tops[-1].rstrip(os.sep) + os.sep):
-            tops.append(folder)
-    return tops
+        if not outermost or not folder.startswith(outermost[-1].rstrip(os.sep) + os.sep):
+            outermost.append(folder)
+    return outermost

@@ -1,4 +1,4 @@
-"""Giving vectors to the chunks that have none."""
+"""Computing the missing vectors."""
 
 from __future__ import annotations
 
@@ -19,61 +19,64 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 8_000
 FETCH = 512
-"""Chunks that are taken from the index at a time to be embedded."""
+"""The number of chunks read from the index at a time to be embedded."""
 STORING_SECONDS = 60.0
-"""How long finished vectors wait for a process that is just writing words, such as one that rebuilds the index."""
+"""How long finished vectors wait for a process that is indexing text, such as one that rebuilds the index."""
 WORTH_A_BATCH = 64
-"""Chunks from which a batch interface is used: it is half the price, and may take hours."""
+"""The fewest chunks for which a batch interface is used: it costs half as much and may take hours."""
 
 
 def fill(
     index: Index, provider: EmbeddingProvider, batches: BatchQueue | None, *, deadline: Deadline | None
 ) -> Iterator[tuple[int, int]]:
-    """Everything that waits; yields how many vectors and how many failures each step brought."""
+    """Compute and store missing vectors. Yield the number of new vectors and of failures after each step."""
     if batches is None:
-        while not (deadline and deadline.passed) and (some := index.missing(FETCH)):
-            yield from _at_once(index, provider, some)
+        while not (deadline and deadline.passed) and (missing := index.missing(FETCH)):
+            yield from _embed_now(index, provider, missing)
         return
-    waiting, under_way = index.missing(index.pending()), batches.under_way
-    plain = {key.hex() for key, _ in waiting} - under_way
-    batched = under_way if len(plain) < WORTH_A_BATCH else under_way | plain
-    texts = {key.hex(): text for key, text in waiting if key.hex() in batched}
-    plain -= texts.keys()
+    pending, under_way = index.missing(index.pending()), batches.under_way
+    single = {key.hex() for key, _ in pending} - under_way
+    batched = under_way if len(single) < WORTH_A_BATCH else under_way | single
+    texts = {key.hex(): text for key, text in pending if key.hex() in batched}
+    single -= texts.keys()
     try:
-        for done in batches.run(texts, wait=deadline is None):
-            failures = {bytes.fromhex(key): error.message for key, error in done.failures.items()}
-            _store(index, [bytes.fromhex(key) for key in done.keys], done.vectors, failures)
-            plain.update(done.again)
-            yield len(done.keys), len(done.failures)
-    except ProviderUnavailable:  # no batch interface at this address, or nobody there: the plain way tells which
-        plain |= texts.keys() - batches.under_way
-    left = [(key, text) for key, text in waiting if key.hex() in plain]
-    for start in range(0, len(left), FETCH):
+        for result in batches.run(texts, wait=deadline is None):
+            failures = {bytes.fromhex(key): error.message for key, error in result.failures.items()}
+            _store(index, [bytes.fromhex(key) for key in result.keys], result.vectors, failures)
+            single.update(result.again)
+            yield len(result.keys), len(result.failures)
+    except ProviderUnavailable:  # no batch interface, or no service: single requests raise the right error
+        single |= texts.keys() - batches.under_way
+    remaining = [(key, text) for key, text in pending if key.hex() in single]
+    for start in range(0, len(remaining), FETCH):
         if deadline and deadline.passed:
             return
-        yield from _at_once(index, provider, left[start : start + FETCH])
+        yield from _embed_now(index, provider, remaining[start : start + FETCH])
 
 
-def _at_once(
+def _embed_now(
     index: Index, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
 ) -> Iterator[tuple[int, int]]:
-    """Store batch after batch; yields how many vectors and how many failures each brought."""
+    """Embed and store batch after batch. Yield the number of new vectors and of failures of each."""
     from memoriter.embed import embed_in_batches
 
     keys = [key for key, _ in missing]
-    for done in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
-        failures = {keys[failure.position]: failure.error.message for failure in done.failures}
-        _store(index, [keys[position] for position in done.positions], done.vectors, failures)
-        yield len(done.positions), len(done.failures)
+    for batch in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
+        failures = {keys[failure.position]: failure.error.message for failure in batch.failures}
+        _store(index, [keys[position] for position in batch.positions], batch.vectors, failures)
+        yield len(batch.positions), len(batch.failures)
 
 
 def _store(index: Index, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]) -> None:
-    """Keep what came back, but nothing of a text that left the notes while the provider had it."""
+    """Store vectors and failures, except those of texts that left the notes meanwhile."""
     with index.storing(wait=STORING_SECONDS):
         wanted = index.referenced((*keys, *failures))
-        kept = [place for place, key in enumerate(keys) if key in wanted]
-        if kept:
-            index.put_vectors([keys[place] for place in kept], vectors[kept] if len(kept) < len(keys) else vectors)
+        positions = [position for position, key in enumerate(keys) if key in wanted]
+        if positions:
+            index.put_vectors(
+                [keys[position] for position in positions],
+                vectors[positions] if len(positions) < len(keys) else vectors,
+            )
         for key, message in failures.items():
             if key in wanted:
                 index.put_failure(key, message)

@@ -1,4 +1,4 @@
-"""What was said to what the index stores of it: pure. A conversation is cut in segments, so that reading can go on."""
+"""From messages to index entries. Pure. A conversation is split into segments, so that reading can resume."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk
 
 SEGMENT = {"analysed": 8_192, "classic": 262_144}
-"""Characters after which a segment ends, by the words of the cutting. OpenClaw has none, so its way gets a long one."""
+"""Characters after which a segment ends, by `ChunkingSettings.words`. "classic" imitates OpenClaw, which has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A message, as it is indexed."""
+    """A message in the form that is indexed."""
 
     line: int
-    """Of the transcript, from 1."""
+    """The line in the transcript, from 1."""
     text: str
-    """One line."""
+    """The text, without line breaks."""
     time: float | None
-    """Seconds since 1970; None: nothing tells."""
+    """Seconds since 1970; None if unknown."""
 
 
 @dataclass(slots=True)
 class Segment:
-    """Messages that are cut together, and apart from those before and after them."""
+    """Consecutive messages that are chunked together, and separately from all others."""
 
     messages: list[Spoken] = field(default_factory=list[Spoken])
     size: int = 0
@@ -47,21 +47,26 @@ class Segment:
         return self.size >= SEGMENT[cutting.words]
 
     def entries(self, cutting: ChunkingSettings, undated: int) -> list[ChunkRecord]:
-        """What the index stores; `undated` is the day of messages without a time, as `date.toordinal()`."""
+        """Return the index entries. `undated` is the day of messages without a time, as `date.toordinal()`."""
         if not self.messages:
             return []
-        found = chunks_of("\n".join(message.text for message in self.messages), cutting)
-        return [self._entry(chunk, cutting, undated) for chunk in found]
+        chunks = chunks_of("\n".join(message.text for message in self.messages), cutting)
+        return [self._entry(chunk, cutting, undated) for chunk in chunks]
 
     def _entry(self, chunk: Chunk, cutting: ChunkingSettings, undated: int) -> ChunkRecord:
-        held = self.messages[chunk.start_line - 1 : chunk.end_line]
-        day = next((day_at(message.time) for message in reversed(held) if message.time is not None), None)
+        messages = self.messages[chunk.start_line - 1 : chunk.end_line]
+        day = next((day_at(message.time) for message in reversed(messages) if message.time is not None), None)
         placed = at_lines(chunk, [message.line for message in self.messages])
         return entry_of(placed, day.toordinal() if day else undated, cutting, named=day)
 
 
 def at_lines(chunk: Chunk, lines: Sequence[int]) -> Chunk:
-    """The chunk at the lines of the file that its lines were made from; a line that none is known for stays."""
+    """Return the chunk with the line numbers of the file that its lines come from.
+
+    Args:
+        chunk: the chunk.
+        lines: the line in the file of each line of the text. A line beyond them keeps its number.
+    """
 
     def line(number: int) -> int:
         return lines[number - 1] if 0 < number <= len(lines) else number
@@ -70,5 +75,5 @@ def at_lines(chunk: Chunk, lines: Sequence[int]) -> Chunk:
 
 
 def day_at(time: float) -> date:
-    """The day (UTC) of a moment in seconds since 1970."""
+    """Return the day (UTC) of a time in seconds since 1970."""
     return datetime.fromtimestamp(time, tz=UTC).date()

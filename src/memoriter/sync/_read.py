@@ -1,4 +1,4 @@
-"""Reading what changed into the keyword leg. Each file is done when it is done, whatever happens to the next one."""
+"""Indexing the text of changed files. Each file is stored on its own, so a later failure loses no work."""
 
 from __future__ import annotations
 
@@ -28,27 +28,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to be read, and what is known of it."""
+    """The changes to index, and what the index holds of those files."""
 
     plan: Plan
-    known: Mapping[str, IndexedFile]
-    left_out: tuple[Diagnostic, ...] = ()
-    """What cannot be read."""
+    indexed: Mapping[str, IndexedFile]
+    skipped: tuple[Diagnostic, ...] = ()
+    """Diagnostics for files that cannot be read."""
     patient: bool = False
-    """Whether a file that is not there when it is read stays in the index."""
+    """Whether a file that is missing when it is read stays in the index."""
     first: frozenset[str] = frozenset()
-    """Cited paths that are read before all others, and whatever the time."""
+    """Cited paths that are read before all others, even after the deadline."""
 
 
 def changes_of(task: Task, index: Index, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]) -> Changes:
-    """What the task's look has seen, unless somebody else has written since; else a look of our own."""
-    look = task.look
-    first = look.first if look else frozenset[str]()
-    if look and look.plan is not None and look.known is not None and (look.held or look.version == index.version()):
-        return Changes(look.plan, look.known, look.left_out, look.held, first)
-    known, scan = index.files(), workspace.scan()
-    plan = make_plan(scan.sources, known) if task.everything else make_plan(scan.sources, known, due)
-    return Changes(plan, known, left_out(scan.skipped), first=first)
+    """Return the changes of the task's scan; scan again if the index was written since."""
+    scanned = task.changes
+    first = scanned.first if scanned else frozenset[str]()
+    if (
+        scanned
+        and scanned.plan is not None
+        and scanned.indexed is not None
+        and (scanned.held or scanned.version == index.version())
+    ):
+        return Changes(scanned.plan, scanned.indexed, scanned.skipped, scanned.held, first)
+    indexed, scan = index.files(), workspace.scan()
+    plan = make_plan(scan.sources, indexed) if task.everything else make_plan(scan.sources, indexed, due)
+    return Changes(plan, indexed, left_out(scan.skipped), first=first)
 
 
 def read(
@@ -61,40 +66,53 @@ def read(
     progress: Callable[[Progress], None],
     wall: Callable[[], float] = lambda: inf,
 ) -> SyncReport:
-    """Make the keyword leg say what the files say; `task.read_by` may leave some for later."""
-    plan, known, waiting = changes.plan, changes.known, index.pending()
+    """Update keyword search to the current files.
+
+    Args:
+        changes: what to index.
+        index: the index.
+        workspace: the notes.
+        cutting: the chunking settings.
+        task: its `read_by` may leave some files for later.
+        progress: receives the number of files that were read.
+        wall: seconds since 1970.
+
+    Returns:
+        The report of this run.
+    """
+    plan, indexed, pending_before = changes.plan, changes.indexed, index.pending()
     for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
     done: list[_Change] = []
-    # A file that is read only to be sure that it is the same is no news to a person.
-    news = any(_looks_new(source, known.get(source.path)) for source in todo)
+    # No progress is reported if files are read only to confirm that they are unchanged.
+    has_changes = any(_looks_new(source, indexed.get(source.path)) for source in todo)
     for source in todo:
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
-        known_as = known.get(source.path)
-        done.append(_index_file(index, workspace, cutting, source, known_as, patient=changes.patient, now=wall()))
-        if news:
+        stored = indexed.get(source.path)
+        done.append(_index_file(index, workspace, cutting, source, stored, patient=changes.patient, now=wall()))
+        if has_changes:
             progress(Progress("read", len(done), len(todo)))
-    # Last, so that a note that was moved can be found all the time.
+    # Last, so that a moved note can be found at every moment.
     index.remove_files(plan.removed)
-    left = unread_reason(len(todo) - len(done))
-    corpus, pending, taken = index.corpus(), index.pending(), sum(change.chunks for change in done)
+    unread = unread_reason(len(todo) - len(done))
+    corpus, pending, new_chunks = index.corpus(), index.pending(), sum(change.chunks for change in done)
     return SyncReport(
         files=corpus.files,
         added=sum(change.kind == "added" for change in done),
         changed=sum(change.kind == "changed" for change in done),
         removed=len(plan.removed),
         chunks=corpus.chunks,
-        cached=max(taken - max(pending - waiting, 0), 0) if index.spec else 0,
+        cached=max(new_chunks - max(pending - pending_before, 0), 0) if index.spec else 0,
         pending=pending,
         unread=len(todo) - len(done),
-        reasons=(*(change.reason for change in done if change.reason), *changes.left_out, *left),
+        reasons=(*(change.reason for change in done if change.reason), *changes.skipped, *unread),
     )
 
 
-def _looks_new(source: Source, known: IndexedFile | None) -> bool:
-    return known is None or (source.size, source.mtime_ns) != (known.size, known.mtime_ns)
+def _looks_new(source: Source, indexed: IndexedFile | None) -> bool:
+    return indexed is None or (source.size, source.mtime_ns) != (indexed.size, indexed.mtime_ns)
 
 
 def _index_file(
@@ -102,59 +120,59 @@ def _index_file(
     workspace: Workspace,
     cutting: ChunkingSettings,
     source: Source,
-    known: IndexedFile | None,
+    indexed: IndexedFile | None,
     *,
     patient: bool,
     now: float,
 ) -> _Change:
     try:
         if source.kind == "sessions":
-            return _index_transcript(index, workspace, cutting, source, known)
+            return _index_transcript(index, workspace, cutting, source, indexed)
         loaded = workspace.load(source)
         if may_change_unseen(loaded.inode_changed_ns, now):
             loaded = replace(loaded, source=replace(loaded.source, stamp=UNSURE))
     except PathRefused as error:
         if patient and not os.path.lexists(source.file):
             return _Change("same", 0)
-        if known:
+        if indexed:
             index.remove_files([source.path])
         return _Change("refused", 0, Diagnostic("unreadable", error.message, error.remedy))
-    if known and known.hash == loaded.hash:
-        if not same_stat(loaded.source, known):
+    if indexed and indexed.hash == loaded.hash:
+        if not same_stat(loaded.source, indexed):
             index.touch_file(loaded.source)
         return _Change("same", 0)
     if not loaded.decoded:
         index.set_meta(UNDECODED + source.path, loaded.hash)
-    elif known and index.get_meta(UNDECODED + source.path):
+    elif indexed and index.get_meta(UNDECODED + source.path):
         index.drop_meta(UNDECODED + source.path)
     entries = analyze_file(loaded.source, loaded.text, cutting)
     index.put_file(loaded.source, loaded.hash, entries)
-    return _Change("changed" if known else "added", len(entries))
+    return _Change("changed" if indexed else "added", len(entries))
 
 
 def _index_transcript(
-    index: Index, workspace: Workspace, cutting: ChunkingSettings, source: Source, known: IndexedFile | None
+    index: Index, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
 ) -> _Change:
     transcripts = workspace.transcripts
     if transcripts is None:
         return _Change("same", 0)
     from memoriter.sync._sessions import index_transcript
 
-    written, trouble = index_transcript(index, transcripts, source, known, cutting)
+    written, diagnostic = index_transcript(index, transcripts, source, indexed, cutting)
     if written is None:
-        return _Change("same", 0, trouble)
-    return _Change("changed" if known else "added", written, trouble)
+        return _Change("same", 0, diagnostic)
+    return _Change("changed" if indexed else "added", written, diagnostic)
 
 
 def undecoded_of(index: Index) -> tuple[Diagnostic, ...]:
-    """What is to be said of files with bytes that are not UTF-8, as they were when they were indexed."""
-    known = index.files() if (noted := index.metas(UNDECODED)) else {}
-    return undecoded([path for key in noted if (path := key.removeprefix(UNDECODED)) in known])
+    """Return a diagnostic for files that had bytes other than UTF-8 when they were indexed."""
+    indexed = index.files() if (keys := index.metas(UNDECODED)) else {}
+    return undecoded([path for key in keys if (path := key.removeprefix(UNDECODED)) in indexed])
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What became of one file."""
+    """The result of indexing one file."""
 
     kind: Literal["added", "changed", "same", "refused"]
     chunks: int

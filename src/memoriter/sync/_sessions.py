@@ -1,4 +1,4 @@
-"""Transcripts: when one is read again, and how reading goes on where it ended."""
+"""Transcripts: when one is indexed again, and how reading resumes where it ended."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from memoriter.workspace import OpenTranscript, Transcripts, Workspace
 
 DEBOUNCE_SECONDS = 5.0
-"""How long a transcript that was written to is left alone."""
+"""The debounce interval of a transcript."""
 QUIET_SECONDS = 12 * DEBOUNCE_SECONDS
-"""A transcript that nobody wrote to for so long is indexed, however little is new."""
+"""A transcript that was unchanged for this time is indexed, however little is new."""
 READ_AT_ONCE = 512
-"""Chunks after which what was read is stored, so that a long transcript is never held whole."""
+"""The number of chunks after which a part is stored, so that a long transcript is never all in memory."""
 
 
 def due(grown: int, age: float, rules: SessionRules, lines: Callable[[], int]) -> bool:
-    """Whether a transcript that changed is to be read now.
+    """Return whether a changed transcript is to be indexed now.
 
-    Whoever keeps asking is told yes at last: when enough is new, or when nobody has written for a minute.
+    Every change is indexed eventually: when enough is new, or after a minute without a write.
 
     Args:
-        grown: bytes since it was read; negative: it is shorter now.
-        age: seconds since its last change; negative where a clock is wrong.
+        grown: bytes since it was read; negative if it is shorter now.
+        age: seconds since its last change; negative if a clock is wrong.
         rules: how much must be new.
-        lines: counts the new lines, if the rest does not decide.
+        lines: counts the new lines; called only if the other values do not decide.
     """
     if grown <= 0 or not 0 <= age < QUIET_SECONDS or grown >= rules.delta_bytes or not rules.delta_messages:
         return True
@@ -45,46 +45,46 @@ def due(grown: int, age: float, rules: SessionRules, lines: Callable[[], int]) -
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """How far a transcript was read, and from where on it is cut again when more was said."""
+    """How far a transcript was read, and where chunking resumes when it has grown."""
 
     read: int = 0
     """Bytes."""
     mark: str = ""
-    """By which those bytes are known again."""
+    """A checksum of their beginning and end, which identifies them."""
     offset: int = 0
     """Bytes before the segment that is not full yet."""
     line: int = 0
-    """Lines before it."""
+    """Lines before that segment."""
     keep: int = 0
-    """Chunks before it."""
+    """Chunks before that segment."""
     time: float | None = None
-    """The last moment that was told before it, in seconds since 1970."""
+    """The last time stamp before that segment, in seconds since 1970."""
     said: int = 0
-    """Messages that were read."""
+    """The number of messages that were read."""
     known: bool = False
-    """Whether any line was one of a transcript."""
+    """Whether any line was a line of a transcript."""
     too_long: tuple[int, ...] = ()
-    """Lines that were left out for their length."""
+    """Lines that were skipped because of their length."""
 
     def dumps(self) -> str:
         return json.dumps({key: value for key, value in asdict(self).items() if value is not None})
 
     @classmethod
     def loads(cls, text: str) -> Tail | None:
-        """None where nothing usable is written."""
+        """Return the stored tail; None if the text is not one."""
         try:
-            found: Any = json.loads(text)
-            return cls(**found | {"too_long": tuple(found.get("too_long", ()))})
+            fields: Any = json.loads(text)
+            return cls(**fields | {"too_long": tuple(fields.get("too_long", ()))})
         except (ValueError, TypeError, AttributeError):
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSlice:
-    """Chunks that take the place of all after the first `keep` ones."""
+    """Chunks that replace all chunks after the first `keep`."""
 
     source: Source
-    """With the size and time of the file, once all of it was read; with others before."""
+    """With the size and time of the file once all of it was read; before that with other values."""
     keep: int
     entries: list[ChunkRecord]
     tail: Tail
@@ -93,7 +93,7 @@ class SessionSlice:
 
 @dataclass(slots=True)
 class Reading:
-    """One pass through a transcript, from its beginning or from where the last one ended."""
+    """One pass through a transcript, from its beginning or from the end of the last pass."""
 
     transcript: OpenTranscript
     cutting: ChunkingSettings
@@ -102,28 +102,31 @@ class Reading:
     _ready: list[ChunkRecord] = field(default_factory=list["ChunkRecord"])
     _stored: int = 0
     news: int = 0
-    """Messages that were not there when it was read before."""
+    """The number of messages that were not there in the last pass."""
 
     def parts(self) -> Iterator[SessionSlice]:
-        """What is to be stored, in order; nothing but a last part without entries where nothing new was said."""
-        began, tail = self.tail, self.tail
+        """Yield the parts to store, in order.
+
+        If there is no new message, yield nothing but a last part without entries.
+        """
+        start, tail = self.tail, self.tail
         time, self._stored = tail.time, tail.keep
         read, line = tail.offset, tail.line
         self.tail = replace(tail, said=0)
-        for each in self.transcript.lines(tail.offset, tail.line):
-            time = each.said.time if each.said.time is not None else time
-            fresh = each.end > began.read
-            self._note(each.said.known, each.number if each.too_long and fresh else None)
-            if text := each.said.rendered:
-                self._segment.add(Spoken(each.number, text, time))
-                self.news += fresh
-            read, line = each.end, each.number
+        for row in self.transcript.lines(tail.offset, tail.line):
+            time = row.said.time if row.said.time is not None else time
+            is_new = row.end > start.read
+            self._note(row.said.known, row.number if row.too_long and is_new else None)
+            if text := row.said.rendered:
+                self._segment.add(Spoken(row.number, text, time))
+                self.news += is_new
+            read, line = row.end, row.number
             if self._segment.full(self.cutting):
-                self._close(read, line, time)
+                self._close_segment(read, line, time)
                 if len(self._ready) >= READ_AT_ONCE:
-                    yield self._part(read, began, done=False)
+                    yield self._part(read, start, done=False)
         self._ready += self._segment.entries(self.cutting, self._undated)
-        yield self._part(read, began, done=True)
+        yield self._part(read, start, done=True)
 
     @property
     def _undated(self) -> int:
@@ -135,25 +138,25 @@ class Reading:
         if too_long is not None:
             self.tail = replace(self.tail, too_long=(*self.tail.too_long, too_long))
 
-    def _close(self, offset: int, line: int, time: float | None) -> None:
-        """End the segment: what comes next is cut apart from it."""
+    def _close_segment(self, offset: int, line: int, time: float | None) -> None:
+        """End the segment. Later messages are chunked separately."""
         self._ready += self._segment.entries(self.cutting, self._undated)
         keep = self._stored + len(self._ready)
         self.tail = replace(self.tail, offset=offset, line=line, keep=keep, time=time)
         self._segment = Segment()
 
-    def _part(self, read: int, began: Tail, *, done: bool) -> SessionSlice:
-        fresh = self.transcript.source
-        read = max(read, began.read)
-        self.tail = replace(self.tail, read=read, mark=self.transcript.mark(read), said=began.said + self.news)
-        source = fresh if done else Source(fresh.path, fresh.kind, fresh.file, read, 0)
+    def _part(self, read: int, start: Tail, *, done: bool) -> SessionSlice:
+        source_now = self.transcript.source
+        read = max(read, start.read)
+        self.tail = replace(self.tail, read=read, mark=self.transcript.mark(read), said=start.said + self.news)
+        source = source_now if done else Source(source_now.path, source_now.kind, source_now.file, read, 0)
         part = SessionSlice(source, self._stored, self._ready, self.tail, done)
         self._stored, self._ready = self._stored + len(self._ready), []
         return part
 
 
 def grown_lines(workspace: Workspace, source: Source, read: int) -> int:
-    """How many lines of a transcript are new; none where it cannot be read, as will be told when it is."""
+    """Return the number of new lines of a transcript; 0 if it cannot be read, which is reported when it is read."""
     if workspace.transcripts is None:
         return 0
     try:
@@ -163,59 +166,60 @@ def grown_lines(workspace: Workspace, source: Source, read: int) -> int:
         return 0
 
 
-def tail_of(transcript: OpenTranscript, known: IndexedFile | None) -> Tail:
-    """Where to go on: at the beginning, if the file is not the one that was read, with something added."""
-    tail = Tail.loads(known.tail) if known and known.tail else None
-    if known is None or tail is None or transcript.source.size <= tail.read:
+def tail_of(transcript: OpenTranscript, indexed: IndexedFile | None) -> Tail:
+    """Return where to resume; the beginning, unless the file is the one that was read with text appended."""
+    tail = Tail.loads(indexed.tail) if indexed and indexed.tail else None
+    if indexed is None or tail is None or transcript.source.size <= tail.read:
         return Tail()
     return tail if transcript.mark(tail.read) == tail.mark else Tail()
 
 
 def new_chunks(
-    transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: ChunkingSettings
+    transcripts: Transcripts, source: Source, indexed: IndexedFile | None, cutting: ChunkingSettings
 ) -> list[Chunk] | None:
-    """What indexing would cut out of a transcript; None where nothing new was said, or it cannot be read."""
+    """Return the chunks that indexing would create; None if there is no new message or it cannot be read."""
     try:
         with transcripts.opened(source) as transcript:
-            reading = Reading(transcript, cutting, began := tail_of(transcript, known))
-            found = [entry.chunk for part in reading.parts() for entry in part.entries]
-            return found if reading.news or not began.read else None
+            reading = Reading(transcript, cutting, start := tail_of(transcript, indexed))
+            chunks = [entry.chunk for part in reading.parts() for entry in part.entries]
+            return chunks if reading.news or not start.read else None
     except PathRefused:
         return None
 
 
 def index_transcript(
-    index: Index, transcripts: Transcripts, source: Source, known: IndexedFile | None, cutting: ChunkingSettings
+    index: Index, transcripts: Transcripts, source: Source, indexed: IndexedFile | None, cutting: ChunkingSettings
 ) -> tuple[int | None, Diagnostic | None]:
-    """Bring the index up to what a transcript says now.
+    """Index the new messages of a transcript.
 
-    Returns how many chunks were written (None: nothing new was said), and what is wrong with it.
+    Returns:
+        The number of chunks written (None if there is no new message), and a diagnostic if lines were skipped.
 
     Raises:
         PathRefused: it cannot be read.
     """
     with transcripts.opened(source) as transcript:
-        began = tail_of(transcript, known)
-        reading, written, stored = Reading(transcript, cutting, began), 0, False
+        start = tail_of(transcript, indexed)
+        reading, written, stored = Reading(transcript, cutting, start), 0, False
         for part in reading.parts():
             tail = part.tail.dumps()
-            if began.read and not reading.news and not stored:
+            if start.read and not reading.news and not stored:
                 index.touch_file(part.source, tail=tail)
-                return None, _trouble(source.path, part.tail, began)
+                return None, _diagnostic(source.path, part.tail, start)
             index.put_file(part.source, part.tail.mark, part.entries, keep=part.keep, tail=tail)
             written, stored = written + len(part.entries), True
-        return written, _trouble(source.path, reading.tail, began)
+        return written, _diagnostic(source.path, reading.tail, start)
 
 
-def _trouble(path: str, tail: Tail, began: Tail) -> Diagnostic | None:
-    left_out = _left_out(path, tail) if tail != began else None
-    if left_out is None:
+def _diagnostic(path: str, tail: Tail, start: Tail) -> Diagnostic | None:
+    skipped = _skip(path, tail) if tail != start else None
+    if skipped is None:
         return None
     remedy = "Name it in no memorySearch.sessionPaths, or leave it: memoriter status -v lists what is left out."
-    return Diagnostic("transcript_left_out", f"{path!r}: {left_out.message}.", remedy)
+    return Diagnostic("transcript_left_out", f"{path!r}: {skipped.message}.", remedy)
 
 
-def _left_out(path: str, tail: Tail) -> Skipped | None:
+def _skip(path: str, tail: Tail) -> Skipped | None:
     if tail.read and not tail.known:
         return Skipped(path, "not_transcript", "it is no transcript of OpenClaw, Claude Code or Codex")
     if tail.too_long:
@@ -225,7 +229,7 @@ def _left_out(path: str, tail: Tail) -> Skipped | None:
 
 
 def skipped_in(files: Mapping[str, IndexedFile]) -> tuple[Skipped, ...]:
-    """The transcripts that were read in vain, and those with lines that were not read."""
+    """Return the transcripts in which nothing was readable, and those with skipped lines."""
     tails = ((path, Tail.loads(file.tail)) for path, file in files.items() if file.tail)
-    found = (_left_out(path, tail) for path, tail in tails if tail)
-    return tuple(skipped for skipped in found if skipped)
+    skips = (_skip(path, tail) for path, tail in tails if tail)
+    return tuple(skipped for skipped in skips if skipped)

@@ -1,4 +1,4 @@
-"""What a person is told of notes that memory cannot take as they are: pure."""
+"""Diagnostics for notes that are skipped or cannot be decoded. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from memoriter.types import Skipped
 
 UNDECODED = "undecoded:"
-"""The index remembers under this and its path each file with bytes that are not UTF-8."""
+"""The prefix of index keys that mark files with bytes other than UTF-8. The path follows it."""
 LEFT_OUT = "notes_left_out"
 _FAULTS = {"special", "unreadable", "too_large", "hard_link"}
-"""Other paths are left out because somebody wants it so."""
+"""Reasons that need attention. Other paths are skipped on purpose."""
 _NAMED = 3
 
 
 def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
-    """The reason that names the notes which cannot be read, if there are any."""
+    """Return a diagnostic that names the notes which cannot be read, if there are any."""
     faulty = [skip for skip in skipped if skip.reason in _FAULTS]
     if not faulty:
         return ()
@@ -32,7 +32,7 @@ def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
 
 
 def undecoded(paths: Collection[str]) -> tuple[Diagnostic, ...]:
-    """The reason that names the files with bytes that are not UTF-8, if there are any."""
+    """Return a diagnostic that names the files with bytes other than UTF-8, if there are any."""
     if not paths:
         return ()
     named = ", ".join(sorted(paths)[:_NAMED]) + (", …" if len(paths) > _NAMED else "")

@@ -1,4 +1,4 @@
-"""What a run of indexing is told, and what it tells."""
+"""The input and the output of an indexing run."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come."""
+    """The progress of a run."""
 
     stage: Literal["read", "embed", "download"]
-    """`download`: bytes of a model; `read`: files; `embed`: chunks."""
+    """The unit depends on the stage: bytes of a model for `download`, files for `read`, chunks for `embed`."""
     done: int
     total: int
 
 
 class BatchQueue(Protocol):
-    """A service's batch interface; texts go by the hex of their keys."""
+    """The batch interface of a service. Texts are identified by the hexadecimal form of their keys."""
 
     @property
     def under_way(self) -> frozenset[str]: ...
@@ -37,7 +37,7 @@ class BatchQueue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionRules:
-    """How much must be new before a transcript that is still being written is read again; 0: anything."""
+    """How much must be new before a transcript that is still being written is indexed again; 0 accepts any amount."""
 
     delta_bytes: int = 100_000
     delta_messages: int = 50
@@ -45,7 +45,7 @@ class SessionRules:
 
 @dataclass(frozen=True, slots=True)
 class SyncSettings:
-    """How to index."""
+    """The settings of indexing."""
 
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     max_entries: int = 50_000
@@ -55,46 +55,48 @@ class SyncSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """What a look at the files found."""
+    """The result of a scan."""
 
     version: int
-    """Of the index that they were compared with."""
+    """The version of the index that the files were compared with."""
     needed: bool
     plan: Plan | None = None
-    """`None` where something must be done whatever the files say."""
-    known: Mapping[str, IndexedFile] | None = None
-    """What the index holds of the files of the plan; None: not asked yet."""
+    """None if there is work to do whatever the files contain."""
+    indexed: Mapping[str, IndexedFile] | None = None
+    """What the index holds of the files in the plan; None if it was not read yet."""
     held: bool = False
-    """Whether the plan holds although the index has changed, since whoever made it has the lease. Then a file that is
-    not there when it is read stays in the index: the next look tells whether it is gone."""
+    """Whether the plan stays valid if the index changes, because its creator holds the lease.
+
+    In that case a file that is missing when it is read stays in the index; the next scan confirms the deletion.
+    """
     first: frozenset[str] = frozenset()
-    """Cited paths that are read before all others, and whatever the time."""
-    left_out: tuple[Diagnostic, ...] = ()
-    """What cannot be read."""
+    """Cited paths that are read before all others, even after the deadline."""
+    skipped: tuple[Diagnostic, ...] = ()
+    """Diagnostics for files that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one run is to do. A `Deadline` that is missing is none."""
+    """The work of one run. A missing `Deadline` means no limit."""
 
     force: bool = False
-    """Cut and index every file anew, and try chunks again that failed; vectors are kept."""
+    """Index every file again, and retry chunks that failed. Vectors are kept."""
     vectors: bool = False
-    """With `force`, do not keep those of the model in use either."""
+    """With `force`, also compute the vectors of the current model again."""
     everything: bool = True
-    """Also transcripts that are being written just now, of which little is new."""
-    look: ChangeSet | None = None
-    """What was just seen, so that the files are not looked at twice."""
+    """Also index transcripts that are still being written and have little new text."""
+    changes: ChangeSet | None = None
+    """The result of a scan that was just made, so that the files are not scanned twice."""
     read_by: Deadline | None = None
-    """For reading: the files that changed last come first, and the report tells how many are left."""
+    """The deadline of reading. The newest changes come first, and the report counts the files that are left."""
     embed_by: Deadline | None = None
     wait: float = 0.0
-    """How many seconds for another process that is indexing."""
+    """How many seconds to wait for another process that is indexing."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What the runs of one `Sync` have done so far, those that ended with an error too."""
+    """The totals of all runs of one `Sync`, including those that raised an error."""
 
     added: int = 0
     changed: int = 0
@@ -104,12 +106,12 @@ class Tally:
     failed: int = 0
 
     def take(self, report: SyncReport) -> None:
-        """Count what was read."""
+        """Add the counts of a report."""
         self.added += report.added
         self.changed += report.changed
         self.removed += report.removed
         self.cached += report.cached
 
     def totals(self, report: SyncReport) -> SyncReport:
-        """The report of the last run, as one of all of them."""
+        """Return the report of the last run with the counts of all runs."""
         return replace(report, **asdict(self))

@@ -1,4 +1,4 @@
-"""Watching: events and timers in, runs of indexing out, until it is told to stop."""
+"""Watching: events and timers start indexing runs until the watcher is stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.workspace import Workspace
 
 TURN_SECONDS = 0.5
-"""Between two tries to take over from another watcher, or to find a workspace that is not there."""
+"""The time between two attempts to take over from another watcher, or to find a missing workspace."""
 LONGEST_SLEEP = 1.0
 IGNORE_FILE = ".memoryignore"
 TRANSCRIPT = ".jsonl"
@@ -35,21 +35,21 @@ WatchKind = Literal["waiting", "watching", "polling", "indexed", "trouble", "rec
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """One thing that a watcher did, or what keeps it from doing so."""
+    """An action of a watcher, or what prevents one."""
 
     kind: WatchKind
     at: float
     """Seconds since 1970."""
     report: SyncReport | None = None
-    """What was `indexed`."""
+    """The report of an `indexed` event."""
     reason: Diagnostic | None = None
-    """Why it is `waiting`, `polling`, `missing` its workspace or in `trouble`."""
+    """Why the watcher is `waiting` or `polling`, its workspace is `missing`, or there is `trouble`."""
     folders: int = 0
-    """How many are looked at, when it begins."""
+    """The number of watched folders, when watching begins."""
 
 
 class WatchTarget(Protocol):
-    """What is kept true to the files."""
+    """The backend that a watcher keeps up to date."""
 
     def watch_lease(self) -> AbstractContextManager[None]: ...
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun: ...
@@ -57,16 +57,16 @@ class WatchTarget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WatchRules:
-    """When to act, in seconds."""
+    """The timing of a watcher, in seconds."""
 
     debounce: float = 1.5
     interval: float = 0.0
-    """Look at all files at least so often; 0: as often as is cheap."""
+    """Scan all files at least this often; 0 scans as often as is cheap."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """Keeps one workspace indexed while it runs; in one thread, which is all its own."""
+    """Keeps one workspace indexed while it runs, in a thread of its own."""
 
     followed: WatchTarget
     workspace: Workspace
@@ -78,47 +78,47 @@ class Watch:
     told: Callable[[WatchEvent], None] = lambda _: None
     _schedule: Schedule | None = None
     _events: Events | None = None
-    _troubled: frozenset[str] = frozenset()
-    _announced: tuple[bool, str] | None = None
+    _reported: frozenset[str] = frozenset()
+    _emitted_mode: tuple[bool, str] | None = None
 
     @property
     def settled(self) -> bool:
-        """Whether the index is true to all that was heard of so far, and everything is heard of."""
+        """Whether the index includes every reported change, and every change is reported."""
         schedule, events = self._schedule, self._events
         return schedule is not None and events is not None and schedule.idle and not events.polled
 
     def run(self) -> None:
-        """Watch until `stop` is set; waits while another process watches. No failure ends it."""
+        """Watch until `stop` is set. Wait while another process watches. No failure ends the loop."""
         while not self.stop.is_set():
             try:
                 with self.followed.watch_lease():
-                    self._active()
+                    self._watch()
             except IndexBusy as error:
-                self._once("waiting", error)
+                self._emit_once("waiting", error)
                 self.stop.wait(TURN_SECONDS)
             except (MemoriterError, OSError) as error:
-                self._once("trouble", error)
+                self._emit_once("trouble", error)
                 self.stop.wait(10 * TURN_SECONDS)
-        self._tell("stopped")
+        self._emit("stopped")
 
-    def _active(self) -> None:
-        self._troubled, self._announced = frozenset(), None
+    def _watch(self) -> None:
+        self._reported, self._emitted_mode = frozenset(), None
         events = Events(self.stop, monotonic=self.monotonic, remote=lambda folder: self.remote(Path(folder)))
         schedule = Schedule(self.monotonic(), quiet=self.rules.debounce, interval=self.rules.interval)
         self._events, self._schedule = events, schedule
         try:
             while not self.stop.is_set():
-                self._turn(events, schedule)
+                self._step(events, schedule)
         finally:
             self._events = self._schedule = None
             events.close()
 
-    def _turn(self, events: Events, schedule: Schedule) -> None:
+    def _step(self, events: Events, schedule: Schedule) -> None:
         seconds = min(schedule.due_in(self.monotonic()), LONGEST_SLEEP)
-        if seconds > 0 and (heard := events.wait(seconds)):
-            now, said = self.monotonic(), {path for path in heard if path.endswith(TRANSCRIPT)}
-            schedule.changed(self._meant(heard - said, events), now)
-            schedule.changed(self._said(said), now, quiet=DEBOUNCE_SECONDS)
+        if seconds > 0 and (paths := events.wait(seconds)):
+            now, transcripts = self.monotonic(), {path for path in paths if path.endswith(TRANSCRIPT)}
+            schedule.changed(self._note_paths(paths - transcripts, events), now)
+            schedule.changed(self._transcript_paths(transcripts), now, quiet=DEBOUNCE_SECONDS)
         job = schedule.next(self.monotonic())
         if job is None:
             return
@@ -129,34 +129,36 @@ class Watch:
             self._await_workspace(error, events, schedule)
         except (MemoriterError, OSError) as error:
             schedule.failed(self.monotonic())
-            self._once("trouble", error)
+            self._emit_once("trouble", error)
         else:
-            self._ended(result, events, schedule)
+            self._finish_run(result, events, schedule)
 
     def _clock(self) -> float:
-        """Leaps ahead when it is time to stop, so that every deadline has passed."""
+        """Return the monotonic time, or infinity once `stop` is set, so that every deadline has passed."""
         return inf if self.stop.is_set() else self.monotonic()
 
-    def _ended(self, result: WatchRun, events: Events, schedule: Schedule) -> None:
+    def _finish_run(self, result: WatchRun, events: Events, schedule: Schedule) -> None:
         missed = result.folders is not None and events.follow(result.folders)
         now = self.monotonic()
         if result.unfinished:
             schedule.unfinished(now)
-            # It is due again at once, so nobody would wait for events.
-            schedule.changed(self._meant(events.wait(0.0), events), self.monotonic())
+            # The next run is due at once, so events would not be read otherwise.
+            schedule.changed(self._note_paths(events.wait(0.0), events), self.monotonic())
         else:
-            schedule.done(now, again=result.again, waiting=result.waiting, seconds=result.seconds, polled=events.polled)
+            schedule.done(
+                now, again=result.recheck, waiting=result.waiting, seconds=result.seconds, polled=events.polled
+            )
         if missed:
-            schedule.look(now)
-        self._announce(events)
+            schedule.scan_soon(now)
+        self._emit_mode(events)
         report = result.report
         if report is not None and (report.added or report.changed or report.removed or report.embedded):
-            self._tell("indexed", report=report)
-        self._trouble((*(report.reasons if report is not None else ()), *result.troubles))
+            self._emit("indexed", report=report)
+        self._emit_problems((*(report.reasons if report is not None else ()), *result.problems))
 
-    def _meant(self, heard: set[str], events: Events) -> Iterator[str]:
-        """The paths that matter, of those that something happened to."""
-        for path in heard:
+    def _note_paths(self, paths: set[str], events: Events) -> Iterator[str]:
+        """Yield the paths of changed notes; `EVERYTHING` for a folder or an ignore file."""
+        for path in paths:
             if events.is_folder(path) or os.path.basename(path) == IGNORE_FILE:  # noqa: PTH119 (thousands at once)
                 yield EVERYTHING
             elif path.endswith(".md"):
@@ -164,51 +166,51 @@ class Watch:
             elif os.path.isdir(path) and not os.path.islink(path) and self.workspace.may_hold(path):  # noqa: PTH112, PTH114
                 yield EVERYTHING
 
-    def _said(self, heard: set[str]) -> Iterator[str]:
-        """The transcripts that count, of those that something happened to."""
+    def _transcript_paths(self, paths: set[str]) -> Iterator[str]:
+        """Yield the paths of changed transcripts; `EVERYTHING` for a deleted one."""
         transcripts = self.workspace.transcripts
-        for path in heard:
+        for path in paths:
             if transcripts is not None and transcripts.cites(path):
                 yield path if os.path.exists(path) else EVERYTHING  # noqa: PTH110 (thousands at once)
 
     def _await_workspace(self, error: WorkspaceNotFound, events: Events, schedule: Schedule) -> None:
-        """Wait for a workspace that went away; what is indexed stays meanwhile."""
-        self._tell("missing", reason=_reason(error))
+        """Wait for a workspace that is missing. Its index is kept meanwhile."""
+        self._emit("missing", reason=_diagnostic(error))
         events.forget()
         while not self.stop.is_set() and not self.workspace.root.is_dir():
             self.stop.wait(TURN_SECONDS)
-        self._announced = None
-        schedule.look(self.monotonic())
+        self._emitted_mode = None
+        schedule.scan_soon(self.monotonic())
 
-    def _announce(self, events: Events) -> None:
-        """Say how changes are noticed, whenever that has become another way."""
+    def _emit_mode(self, events: Events) -> None:
+        """Emit an event when the way to detect changes is different from before."""
         state = events.polled, events.problem.message if events.problem else ""
-        if state != self._announced and not (events.polled and events.problem is None):
-            self._announced = state
-            self._tell("polling" if events.polled else "watching", reason=events.problem, folders=events.folders)
+        if state != self._emitted_mode and not (events.polled and events.problem is None):
+            self._emitted_mode = state
+            self._emit("polling" if events.polled else "watching", reason=events.problem, folders=events.folders)
 
-    def _trouble(self, reasons: tuple[Diagnostic, ...]) -> None:
-        """Say each kind of trouble once, and when there is none any more."""
-        troubles = {reason.code: reason for reason in reversed(reasons) if reason.code != "files_pending"}
-        for code in troubles.keys() - self._troubled:
-            self._tell("trouble", reason=troubles[code])
-        if self._troubled and not troubles:
-            self._tell("recovered")
-        self._troubled = frozenset(troubles)
+    def _emit_problems(self, reasons: tuple[Diagnostic, ...]) -> None:
+        """Emit each kind of problem once, and an event when there are none any more."""
+        problems = {reason.code: reason for reason in reversed(reasons) if reason.code != "files_pending"}
+        for code in problems.keys() - self._reported:
+            self._emit("trouble", reason=problems[code])
+        if self._reported and not problems:
+            self._emit("recovered")
+        self._reported = frozenset(problems)
 
-    def _once(self, kind: WatchKind, error: MemoriterError | OSError) -> None:
-        reason = _reason(error)
-        if reason.code not in self._troubled:
-            self._troubled |= {reason.code}
-            self._tell(kind, reason=reason)
+    def _emit_once(self, kind: WatchKind, error: MemoriterError | OSError) -> None:
+        reason = _diagnostic(error)
+        if reason.code not in self._reported:
+            self._reported |= {reason.code}
+            self._emit(kind, reason=reason)
 
-    def _tell(
+    def _emit(
         self, kind: WatchKind, *, report: SyncReport | None = None, reason: Diagnostic | None = None, folders: int = 0
     ) -> None:
         self.told(WatchEvent(kind, self.wall(), report, reason, folders))
 
 
-def _reason(error: MemoriterError | OSError) -> Diagnostic:
+def _diagnostic(error: MemoriterError | OSError) -> Diagnostic:
     if isinstance(error, MemoriterError):
         return Diagnostic(error.code, error.message, error.remedy)
     return Diagnostic("system", str(error), "Look at the path, its permissions and the free space.")
