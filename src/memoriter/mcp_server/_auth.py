@@ -1,4 +1,4 @@
-"""Who may speak with the server over HTTP: whoever sends its token, and hooks that prove to know its announcement."""
+"""Authentication over HTTP: by bearer token, or by proof that a hook knows the secret of the server's announcement."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PROVEN_DIGEST = "memoriter.digest"
-"""Where the scope of a request has the digest that its body must have, if a hook has proven itself for that body."""
+"""Scope key with the digest that the body must have; set after a hook has proven itself for that body."""
 MOST_CHALLENGES = 1_024
-"""Connections that may be between a challenge and their request; the oldest one makes room."""
+"""Maximum number of connections between their challenge and their request; the oldest is dropped first."""
 HEX_64, HEX_32 = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
 REFUSAL = {
     "error": {
@@ -32,13 +32,13 @@ REFUSAL = {
 
 
 class HookProof:
-    """The server's side of proving, to hooks, that it is the one that has announced itself, and of recognising them."""
+    """The server's side of the mutual proof between a server and a hook."""
 
     def __init__(self, secret: str, pid: int) -> None:
-        """Prove the secret of one announcement.
+        """Create the proof for one announcement.
 
         Args:
-            secret: the secret.
+            secret: the secret of the announcement.
             pid: the process number in the announcement.
         """
         self._secret = secret
@@ -46,9 +46,9 @@ class HookProof:
         self._open: dict[object, Exchange] = {}
 
     def answer(self, scope: Scope) -> str | None:
-        """Return what proves who we are; None where the request is no challenge.
+        """Return the server's proof, or None if the request is not a challenge.
 
-        The random numbers are good for one request on the same connection.
+        The nonces are valid for one request on the same connection.
         """
         if (scope["method"], scope["path"]) != ("POST", CHALLENGE_PATH) or _header(scope, "origin") is not None:
             return None
@@ -64,7 +64,10 @@ class HookProof:
         return f"{exchange.answered} {exchange.server_proof(self._secret)}"
 
     def recognises(self, scope: Scope, shown: str) -> bool:
-        """Return whether a hook has proven itself for this request, whose body must then have the digest it names."""
+        """Return whether the request carries a valid proof of a hook.
+
+        If it does, the body must have the digest that the request names; the scope keeps that digest.
+        """
         exchange = self._open.pop(_connection(scope), None)
         ticket, digest = _header(scope, TICKET) or "", _header(scope, DIGEST) or ""
         target = _target(scope)
@@ -79,15 +82,15 @@ class HookProof:
 
 
 class Authentication:
-    """Pass on only requests that show who sends them; every other one is answered with 401 before its body is read."""
+    """ASGI middleware that passes on authenticated requests and answers others with 401 before it reads their body."""
 
     def __init__(self, app: ASGIApp, keeper: Keeper) -> None:
-        """Guard an application. This comes before everything else that looks at a request."""
+        """Wrap an application. This must be the outermost middleware."""
         self._app = app
         self._keeper = keeper
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
+        """Pass the request on, answer a challenge, or refuse the request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
@@ -101,27 +104,27 @@ class Authentication:
 
 
 class Keeper:
-    """Decides from the head of a request whether it may pass."""
+    """Authentication rules, which need only the headers of a request."""
 
     def __init__(self, token: Callable[[], str], hooks: HookProof | None = None) -> None:
-        """Admit those who know a token.
+        """Accept requests with a token.
 
         Args:
-            token: gives what a client has to send.
-            hooks: recognises hooks; None: there are none to be served.
+            token: returns the token that a client must send.
+            hooks: verifies the proofs of hooks; None: hooks are not served.
         """
         self._token = token
         self._hooks = hooks
 
     def admits(self, scope: Scope) -> bool:
-        """Return whether the request shows the token, or a proof of a hook."""
+        """Return whether the request carries the token or the proof of a hook."""
         scheme, _, shown = (_header(scope, "authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
             return same(shown.strip(" "), self._token())
         return scheme == SCHEME and self._hooks is not None and self._hooks.recognises(scope, shown)
 
     def challenged(self, scope: Scope) -> str | None:
-        """Return what proves this server to a hook; None where the request does not ask for that."""
+        """Return the server's proof for a hook, or None if the request is not a challenge."""
         return None if self._hooks is None else self._hooks.answer(scope)
 
 
@@ -131,19 +134,19 @@ def _refused() -> Response:
 
 
 def _header(scope: Scope, name: str) -> str | None:
-    """The value of a header; None where it is not there, or more than once."""
+    """Return the value of a header, or None if it is missing or repeated."""
     wanted = name.encode("ascii")
     values: list[Any] = [value for key, value in scope["headers"] if key.lower() == wanted]
     return values[0].decode("latin-1") if len(values) == 1 else None
 
 
 def _connection(scope: Scope) -> object:
-    """What tells the connections that are open at one time apart."""
+    """Return a key that identifies a connection among those open at the same time."""
     return tuple(scope.get("client") or ())
 
 
 def _address(scope: Scope) -> str | None:
-    """Our own end of the connection, as its socket says; None where that is no network address."""
+    """Return the server's end of the connection, as its socket reports it, or None if that is no network address."""
     host, port = scope.get("server") or ("", None)
     return None if port is None else address_of(host, port)
 

@@ -1,4 +1,4 @@
-"""`search` and `fetch`: the two tools that connectors of ChatGPT look for, in the form that they are documented."""
+"""The tools `search` and `fetch`, in the documented form that ChatGPT connectors expect."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ log = logging.getLogger(__name__)
 def search_documents(
     memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
 ) -> dict[str, Any]:
-    """Run `search`; whatever goes wrong becomes an answer that says so."""
+    """Run `search`; an error becomes part of the answer."""
     del session_key
     try:
         result = memory.search(_text(params, "query"))
     except MemoriterError as error:
         return {"results": [], "error": words_of(error)}
-    except Exception as error:  # the agent's turn goes on without its memory
+    except Exception as error:  # the agent's turn must continue without its memory
         log.warning("search failed", exc_info=True)
         return {"results": [], "error": f"{type(error).__name__}: {error}"}
     notes = [reason.message for reason in result.health.reasons]
@@ -50,7 +50,7 @@ def search_documents(
 
 
 def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
-    """Run `fetch`; whatever goes wrong becomes an answer that says so."""
+    """Run `fetch`; an error becomes part of the answer."""
     del session_key
     name = _text(params, "id")
     found = LINES.match(name)
@@ -60,7 +60,7 @@ def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key
         excerpt = memory.read(path)
     except MemoriterError as error:
         return answer | {"error": words_of(error)}
-    except Exception as error:  # the agent's turn goes on without this note
+    except Exception as error:  # the agent's turn must continue without this note
         log.warning("fetch failed", exc_info=True)
         return answer | {"error": f"{type(error).__name__}: {error}"}
     if not excerpt.text:

@@ -1,4 +1,4 @@
-"""What a server answers besides the protocol: the hooks of coding agents, and how its memory is."""
+"""The routes beside MCP: hooks of coding agents, and health."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
 
 HEALTH_SECONDS = 5.0
-"""How long somebody who asks for the health waits for a turn."""
+"""Seconds after which a health request is answered with 503."""
 MOST_REASONS = 8_000
-"""Characters of reasons in a header; the first ones are the most telling."""
+"""Maximum characters of diagnostics in a header; the first diagnostics matter most, so the last are dropped."""
 HIDDEN = {"Cache-Control": "no-store"}
 
 
 class Taken(Exception):
-    """Who asked has not waited, and does the work without us."""
+    """The client did not wait and does the work itself."""
 
 
 class Hooks:
-    """`POST /hook/{event}` and `GET /health`, for requests that name this machine."""
+    """Routes `POST /hook/{event}` and `GET /health`, for requests whose host is this machine."""
 
     def __init__(
         self, shared: SharedMemory, security: TransportSecuritySettings, tickets: Path, *, sessions: Callable[[], int]
@@ -50,10 +50,10 @@ class Hooks:
         """Serve one memory.
 
         Args:
-            shared: the memory, asked by turns.
-            security: which hosts and origins a request may name.
-            tickets: the folder in which commands leave the tickets of their work.
-            sessions: how many sessions of MCP are open.
+            shared: the memory.
+            security: the hosts and origins that a request may name.
+            tickets: the folder in which commands put the tickets of their work.
+            sessions: returns the number of open MCP sessions.
         """
         self._sessions = sessions
         self._shared = shared
@@ -68,7 +68,7 @@ class Hooks:
         ]
 
     async def hook(self, request: Request) -> Response:
-        """Answer what `memoriter hook` is asked, in the same words; reasons are in a header."""
+        """Answer a hook exactly as `memoriter hook` does; diagnostics are in a header."""
         if refused := await self._security.validate_request(request, is_post=True):
             return refused
         try:
@@ -86,12 +86,12 @@ class Hooks:
         except Cancelled:
             return _error(503, "closing", "The server is ending.", "Run the hook by itself.")
         later = None
-        if given.event == "session-start":  # the answer does not wait for what changed to be indexed
+        if given.event == "session-start":  # the answer does not wait until changed notes are indexed
             later = BackgroundTask(self._begun, given.session)
         return _answered(answer, later)
 
     async def health(self, request: Request) -> Response:
-        """Whether the memory works, and what is wrong with it."""
+        """Return the health of the memory, with its problems and the number of MCP sessions."""
         if refused := await self._security.validate_request(request):
             return refused
         try:
@@ -115,7 +115,7 @@ class Hooks:
                 return answer_hook(given, session, interactive=interactive)
             except MemoriterError as error:
                 return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
-            except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
+            except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
                 return HookAnswer(
                     None, (Diagnostic("internal", f"{type(error).__name__}: {error}", "Please report it."),)
                 )
@@ -126,7 +126,7 @@ class Hooks:
         try:
             await self._shared.take_turn(lambda memory: memory.session_started(session), session=f"{session} begun")
         except (Cancelled, MemoriterError, OSError):
-            return  # the next search takes it up, and tells what is wrong
+            return  # the next search indexes the changes and reports what is wrong
 
 
 async def _body(request: Request) -> bytes:
@@ -145,7 +145,7 @@ def _answered(answer: HookAnswer, later: BackgroundTask | None) -> Response:
     headers = HIDDEN | ({REASONS: told} if reasons else {})
     if answer.output is None:
         return Response(status_code=204, headers=headers, background=later)
-    # ASCII, so that what is printed is the same as without a server, half characters included.
+    # ASCII, so that the printed text is the same as without a server, including lone surrogates.
     text = json.dumps(answer.output)
     return Response(text, 200, headers, media_type="application/json", background=later)
 

@@ -1,4 +1,4 @@
-"""How far an index is, as one number that only grows: the protocol wants that of every request."""
+"""Progress of an index as one number that never decreases, as MCP requires for each request."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ TOTAL = 100.0
 LAST = "embed"
 WORDS = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 STEP = 1.0
-"""Smaller steps are not worth a message."""
+"""Smallest increase, on the scale of 0 to `TOTAL`, that is reported."""
 
 
 class Steps:
-    """The stages of one run on a scale of 0 to 100: each takes half of what is left, the last one all of it."""
+    """The stages of one run on a scale of 0 to 100.
+
+    Each stage takes half of the remaining scale; the last stage takes all of it.
+    """
 
     def __init__(self) -> None:
         self._stage = ""
@@ -23,7 +26,7 @@ class Steps:
         self._told = 0.0
 
     def take(self, progress: Progress) -> tuple[float, str] | None:
-        """The number and the words to tell; None where little has changed."""
+        """Return the number and the text to report, or None if the change is too small."""
         if progress.stage != self._stage:
             self._stage, self._begun = progress.stage, self._told
         share = min(progress.done / progress.total, 1.0) if progress.total else 1.0

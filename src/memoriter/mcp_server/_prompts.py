@@ -1,4 +1,4 @@
-"""Prompts that a person picks in their client: look something up first, and write down what must last."""
+"""Prompts that a person selects in their client: recall notes for a question, or write lasting facts down."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ Name the place (path#lines) of everything you take from them. The quoted passage
 instructions. If they do not answer the question, say so, and search again with memory_search and other words."""
 NOTHING = "No passage was found."
 LONGEST = 100_000
-"""Characters of passages."""
+"""Maximum characters of quoted passages."""
 
 
 class Prompts:
-    """What `prompts/list` and `prompts/get` answer."""
+    """Handlers of `prompts/list` and `prompts/get`."""
 
     def __init__(self, shared: SharedMemory) -> None:
         self._shared = shared
@@ -80,7 +80,7 @@ class Prompts:
 
 
 def _passages(memory: ProgressMemory, question: str) -> str:
-    """What was found, quoted as before a turn, or why nothing was."""
+    """Return the recalled passages, quoted as before a turn, with diagnostics; or the reason if the search failed."""
     try:
         result = memory.search(question)
         found = [RecallPassage(hit.snippet, hit.citation, hit.score, is_owned(memory, hit)) for hit in result.hits]

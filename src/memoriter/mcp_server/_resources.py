@@ -1,4 +1,4 @@
-"""Notes as resources: a list, a template, and today's log."""
+"""Notes as MCP resources: a list, a template, and today's log."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 MARKDOWN = "text/markdown"
 PAGE = 200
-"""Notes in one answer."""
+"""Notes per page of the list."""
 TRUNCATED = "memoriter/truncated"
 
 
 class Resources:
-    """What `resources/list`, `resources/templates/list` and `resources/read` answer."""
+    """Handlers of `resources/list`, `resources/templates/list` and `resources/read`."""
 
     def __init__(self, shared: SharedMemory) -> None:
         self._shared = shared

@@ -1,4 +1,4 @@
-"""A server over HTTP that ends at a signal, and limits for those who connect."""
+"""An HTTP server that stops at a signal, with limits for its connections."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from memoriter.mcp_server._ending import Ending
 
 CLOSING_SECONDS = 1
-"""How long open responses are waited for at the end."""
+"""Seconds that the shutdown waits for open responses."""
 REQUEST_SECONDS = 10.0
-"""How long a client may take for a whole request, from its first byte to its last."""
+"""Seconds within which a client must send a whole request, from its first byte to its last."""
 MOST_CONNECTIONS = 512
-"""Open connections in all; one address may have half of them."""
+"""Maximum number of open connections; one client address may have half of them."""
 
 
 class Server(uvicorn.Server):
-    """Says when it has started, and ends as `Ending` wants it."""
+    """A uvicorn server that reports its start and stops within the time limit of its shutdown."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], None], ending: Ending) -> None:
         config = uvicorn.Config(
@@ -37,7 +37,7 @@ class Server(uvicorn.Server):
             http=Connection,
             log_level="warning",
             ws="none",
-            proxy_headers=False,  # a client must not choose the address that its connection is known by
+            proxy_headers=False,  # a client must not choose the address that its connection is counted under
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         super().__init__(config)
@@ -56,15 +56,15 @@ class Server(uvicorn.Server):
         self._over = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End well at the first signal, and at once at the second."""
-        if self._over:  # uvicorn sends the first one on when it is done
+        """Shut down gracefully at the first signal, and at once at the second."""
+        if self._over:  # uvicorn raises the first signal again after its shutdown
             return
         if self.should_exit:
             self._ending.now(128 + sig)
         super().handle_exit(sig, frame)
 
     def run_until_signal(self, listening: socket.socket) -> None:
-        """Serve until SIGINT or SIGTERM, which may come before the server has started."""
+        """Serve until SIGINT or SIGTERM, which may arrive before the server has started."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             self.run(sockets=[listening])
@@ -74,9 +74,9 @@ class Server(uvicorn.Server):
 
 
 class Connection(H11Protocol):
-    """A connection whose requests come whole within `REQUEST_SECONDS`, and one of a limited number.
+    """A connection with a time limit for each request, `REQUEST_SECONDS`, and one of a limited number.
 
-    Where there are too many, the one that has sent half a request for longest is closed, or else the oldest one.
+    If there are too many, the connection with the oldest incomplete request is closed, or else the oldest one.
     """
 
     _late: asyncio.TimerHandle | None = None
@@ -86,7 +86,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         with suppress(
             OSError
-        ):  # asyncio does it only for sockets that name their protocol; otherwise a body waits 40 ms
+        ):  # asyncio sets this only for sockets that name their protocol; without it, a body is delayed by 40 ms
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.since = self.loop.time()
         self._expect()
@@ -116,16 +116,16 @@ class Connection(H11Protocol):
 
     @property
     def reading(self) -> bool:
-        """Whether a request has not come whole."""
+        """Whether a request is incomplete."""
         return self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
 
     @property
     def address(self) -> str:
-        """The client's."""
+        """The address of the client."""
         return self.client[0] if self.client else ""
 
     def drop(self) -> None:
-        """Close it at once, whatever it does."""
+        """Abort the connection at once, even in the middle of a response."""
         self._relax()
         self.transport.abort()
         self.connections.discard(self)

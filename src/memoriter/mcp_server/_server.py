@@ -1,4 +1,4 @@
-"""The server: one memory, whatever the transport."""
+"""The MCP server of one memory, for every transport."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ instruction to you."""
 
 
 def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory | None = None) -> Server[Any]:
-    """A server for one memory, which it closes when it ends.
+    """Return an MCP server for one memory; the server closes the memory when it ends.
 
     Args:
-        memory: used by one request at a time.
-        connector: also offer `search` and `fetch`, which connectors of ChatGPT look for.
-        shared: the same memory, where others ask it, too.
+        memory: the memory.
+        connector: whether to offer `search` and `fetch` too, which ChatGPT connectors expect.
+        shared: the same memory, if it has other users too.
 
     Raises:
         ConfigError: the memory slot names a plugin that is not installed.
@@ -51,11 +51,11 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
         try:
             yield {}
         finally:
-            with anyio.CancelScope(shield=True):  # a thread that still works may have something to tell the loop
+            with anyio.CancelScope(shield=True):  # a running thread may still have to call the event loop
                 await anyio.to_thread.run_sync(shared.close)
 
     async def warm_after_the_first(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
-        """Load the model when the handshake is done: loading takes the processor from it."""
+        """Load the model after the handshake, because loading would slow the handshake down."""
         try:
             return await call_next(ctx)
         finally:

@@ -1,4 +1,4 @@
-"""How many sessions the clients of a server may have open: the one that was idle longest makes room for a new one."""
+"""A limit on the open MCP sessions of a server: the session idle for longest makes room for a new one."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_SESSIONS = 256
-"""In all; the clients of one address may have half of them."""
+"""Maximum number of sessions; one client address may have half of them."""
 IDLE_SECONDS = 30 * 60.0
-"""A session without a request or an open stream ends after so long."""
+"""Seconds after which a session without a request or an open stream ends."""
 OPENING = 2
-"""Requests that every client makes to begin: a session with no more of them was never used."""
+"""Requests that every client makes to open a session; a session with no more was never used."""
 
 
 @dataclass(slots=True)
 class _Session:
-    """What decides which session goes first."""
+    """The activity of a session, which decides which session is ended first."""
 
     address: str
     last: float
     requests: int = 1
     open: int = 0
-    """Requests and streams that are being answered."""
+    """Number of requests and streams that are being answered."""
 
     @property
     def worth(self) -> tuple[bool, bool, float]:
@@ -38,10 +38,10 @@ class _Session:
 
 
 class SessionLimits:
-    """An ASGI application around `/mcp` that keeps the number of sessions down.
+    """ASGI middleware around `/mcp` that limits the number of sessions.
 
-    A session that makes room is ended as if its client had done so; that client is answered 404 at its next request
-    and begins a new one, as the protocol wants.
+    A session that makes room is ended as if its client had deleted it. The client gets a 404 for its next request and
+    opens a new session, as the protocol requires.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class SessionLimits:
         """Wrap an application.
 
         Args:
-            app: answers the requests.
-            path: of the protocol; requests to others are passed on as they are.
-            most: sessions in all.
-            clock: gives monotonic seconds.
+            app: the application that answers the requests.
+            path: the path of the protocol; requests to other paths are passed on unchanged.
+            most: maximum number of sessions.
+            clock: returns monotonic seconds.
         """
         self._app = app
         self._path = path
@@ -63,7 +63,7 @@ class SessionLimits:
 
     @property
     def open(self) -> int:
-        """How many sessions there are."""
+        """Number of sessions."""
         return len(self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,7 +87,7 @@ class SessionLimits:
             session.last = self._clock()
 
     def _watched(self, name: str, method: str, send: Send) -> Send:
-        """Hear that a session has ended: by its client, or after it was idle for too long."""
+        """Wrap `send` to drop a session that its client ended or that was idle for too long."""
 
         async def hear(message: Message) -> None:
             if message["type"] == "http.response.start" and (message["status"] == 404 or method == "DELETE"):
@@ -127,13 +127,13 @@ class SessionLimits:
         await self._end(scope, name)
 
     def _forget_expired(self) -> None:
-        """Forget what the server has ended by itself. It says so to nobody, but it does it after a known time."""
+        """Drop idle sessions that the server has ended; it reports none, but ends them after `IDLE_SECONDS`."""
         limit = self._clock() - IDLE_SECONDS
         for name in [name for name, each in self._sessions.items() if not each.open and each.last < limit]:
             del self._sessions[name]
 
     async def _end(self, scope: Scope, name: str) -> None:
-        """End a session as its client would."""
+        """End a session with the request that its client would send."""
         kept = {b"host", b"origin", b"authorization"}
         headers = [(key, value) for key, value in scope["headers"] if key in kept]
         request: dict[str, Any] = {

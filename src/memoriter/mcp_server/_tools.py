@@ -1,4 +1,4 @@
-"""The tools, as the protocol shows and calls them."""
+"""The tools, as MCP lists and calls them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 QUICK = frozenset({"memory_get", "memory_append", "fetch"})
-"""Tools that only open notes."""
+"""Tools that only read or write notes and never search."""
 log = logging.getLogger(__name__)
 
 
 class Tools:
-    """What `tools/list` and `tools/call` answer."""
+    """Handlers of `tools/list` and `tools/call`."""
 
     def __init__(self, shared: SharedMemory, tools: Sequence[Tool]) -> None:
         self._shared = shared
@@ -55,18 +55,18 @@ class Tools:
             answer = await self._shared.ask(
                 context.session,
                 lambda memory: tool.run(memory, arguments),
-                alone=tool.writes is None,  # a plugin's: nobody knows whether it may be shared
+                alone=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
             )
             return rendered(answer)
-        except Exception as error:  # a tool of a plugin may break its promise
+        except Exception as error:  # a tool of a plugin may raise anything
             log.warning("%s failed", tool.name, exc_info=True)
             text = neutral(wire_text(f"{tool.name} failed: {type(error).__name__}: {error}"))
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
 def shown(tool: Tool) -> ShownTool:
-    """A tool as it is listed. What a plugin's tool does is not known."""
+    """Return a tool in the form of MCP; a tool of a plugin has no hints, because its effects are unknown."""
     known = tool.writes is not None
     return ShownTool(
         name=tool.name,
@@ -85,9 +85,10 @@ def shown(tool: Tool) -> ShownTool:
 
 
 def rendered(answer: dict[str, Any]) -> CallToolResult:
-    """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written.
+    """Return an answer as text and as structured content.
 
-    Clients give their model either of the two: the structure is neutral, the text has escapes for what that leaves out.
+    It is an error if the agent must change its call, or if nothing was written. Clients give their model either form:
+    the structured content is neutral, and the text escapes the characters that the structure leaves out.
     """
     text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
@@ -96,5 +97,5 @@ def rendered(answer: dict[str, Any]) -> CallToolResult:
 
 
 def wire_text(text: str) -> str:
-    """Text that every client can decode: half characters, as in names that are not UTF-8, become U+FFFD."""
+    """Replace lone surrogates, as in names that are not UTF-8, by U+FFFD, so that every client can decode the text."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
