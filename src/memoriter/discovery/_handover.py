@@ -1,4 +1,4 @@
-"""Handing a piece of work to a server, so that it is done once whatever happens to the server."""
+"""Delegation of a piece of work to a server, so that it is done once even if the server fails."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from memoriter.discovery._target import TargetMemory
 
 TAKEN_SECONDS = 1.0
-"""How long a server may take to prove itself, and how long to begin."""
+"""Seconds within which a server must prove itself, and then begin the work."""
 ANSWER_SECONDS = 30.0
-"""How long it may take from there."""
+"""Seconds within which a server that has begun must answer."""
 DONE = {200, 204}
 
 
 class Unanswered(Exception):
-    """A server has taken the work and did not say what became of it."""
+    """A server has taken the work and did not report its result."""
 
 
 def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | None:
-    """Let a server of this memory do the work.
+    """Delegate a hook to a server of this memory.
 
     Returns:
-        Its answer; None: nothing was done, and nothing will be.
+        The reply of the server, or None if no server has done the work or will do it.
 
     Raises:
-        Unanswered: it was begun, and nobody knows how it ended.
-        ConfigError: there is no such configuration.
+        Unanswered: a server has begun the work, and its result is unknown.
+        ConfigError: the configuration does not exist.
     """
     for server in announced(folder):
         if not meant.is_of(server):

@@ -1,4 +1,4 @@
-"""Which memory a command means, as far as it can be told without reading a configuration, which takes longest."""
+"""The memory that a command selects, found without parsing the configuration, which would take longest."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from memoriter.environment import Environment
 
 LONGEST = 1 << 20
-"""Bytes of a configuration file; a longer one is refused when it is read for its settings."""
+"""Maximum bytes of a configuration file; a longer one is refused when its settings are loaded."""
 BY_SETTINGS = "default"
-"""Why a workspace is the one it is, where only the configuration can say."""
+"""The reason of a `Place` that only the configuration can decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetMemory:
-    """The memory that a command means."""
+    """The memory that a command selects."""
 
     workspace: str
-    """Absolute, with links followed; empty: the one of those who name none and stand in none."""
+    """Absolute path with symbolic links resolved; empty: that of a command that names none and runs in none."""
     agent: str
-    """Empty: the default one."""
+    """Agent; empty: the default agent."""
     config: str | None
-    """As it was given."""
+    """Configuration file as given."""
     around: Environment
 
     def is_of(self, server: Announcement) -> bool:
-        """Whether the server has this memory open, with the same settings. Raises ConfigError."""
+        """Return whether the server has this memory open with the same settings. Raises ConfigError."""
         here = self.workspace == server.workspace if self.workspace else server.usual
         mine = self.agent == server.agent if self.agent else server.default_agent
         return here and mine and settings_digest(self.config, server.workspace, self.around) == server.settings
@@ -49,7 +49,7 @@ def resolve_target(workspace: str | None, config: str | None, agent: str | None,
 
 
 def settings_digest(config: str | None, workspace: str, around: Environment) -> str:
-    """One string for all that the settings depend on, without understanding any of it. Raises ConfigError."""
+    """Return a SHA-256, in hexadecimal, of everything that the settings depend on, unparsed. Raises ConfigError."""
     file = chosen_file(Path(config) if config is not None else None, around.home, around.environ)
     digest = hashlib.sha256(around.environ.get("TZ", "").encode("utf-8", "surrogateescape"))
     for path in (file, Path(workspace, PROJECT_FILE)):

@@ -1,4 +1,4 @@
-"""The token that a client of the server over HTTP has to send: where it is kept, and how it is made."""
+"""The bearer token of the HTTP server: its creation, storage and validation."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 VARIABLE = "MEMORITER_TOKEN"
 FILE = "token"
 SHAPE = re.compile(rb"[A-Za-z0-9._~+/-]{16,512}=*")
-"""What RFC 6750 allows in a bearer token, and long enough that nobody guesses it."""
+"""A bearer token of RFC 6750, with a length that rules out guessing."""
 SHAPE_WORDS = "16 to 512 characters out of A-Z a-z 0-9 . _ ~ + / -"
 ELSEWHERE = f"Name a file with --token-file, or set {VARIABLE}."
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, and where it comes from."""
+    """A token with its origin."""
 
     value: str = field(repr=False)
     file: Path | None
-    """None: it comes from the environment."""
+    """The file of the token; None: the token comes from the environment."""
     told: str = ""
-    """What a person should know, such as that the token is a new one."""
+    """Notice for a person, such as that the token is new; empty: none."""
     named: bool = False
-    """Whether a person has named the file, which may then be a link."""
+    """Whether the user named the file; it may then be a symbolic link."""
 
     def read(self) -> str:
-        """Return what the file holds now. Raises ConfigError and OSError."""
+        """Read the token from the file again. Raises ConfigError and OSError."""
         assert self.file is not None, "the token has a file"
         return _named(self.file) if self.named else _content(self.file)
 
 
 class LiveToken:
-    """The token of a server while it runs: what the file holds now, so that a renewed token counts at once."""
+    """The current token of a running server; a renewed token in the file takes effect at once."""
 
     def __init__(self, token: Token) -> None:
-        """Begin with a token that was just read."""
+        """Start with a token that was just read."""
         self._token = token
         self._mark = self._look()
 
     def __call__(self) -> str:
-        """Return the token. A file that is gone, or holds none any more, changes nothing."""
+        """Return the current token. If the file is missing or invalid, the last token stays in force."""
         mark = self._look()
         if self._token.file is not None and mark not in {None, self._mark}:
             self._mark = mark
@@ -62,7 +62,7 @@ class LiveToken:
         return self._token.value
 
     def _look(self) -> tuple[int, ...] | None:
-        """What changes with the content of the file; None: there is no file."""
+        """Return values that change whenever the file changes, or None if there is no file."""
         if self._token.file is None:
             return None
         try:
@@ -73,15 +73,15 @@ class LiveToken:
 
 
 def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) -> Token:
-    """Return the token of this person's servers; the one in the home is made when it is first needed.
+    """Return the token of this user's servers; the token in the home is created on first use.
 
     Args:
         home: memoriter's own folder.
-        environ: `MEMORITER_TOKEN` comes before the file in the home.
+        environ: the environment, in which `MEMORITER_TOKEN` takes precedence over the file in the home.
         file: a file to read instead of both; it is never written.
 
     Raises:
-        ConfigError: the token cannot be read or kept, other users can read it, or it is too short.
+        ConfigError: the token cannot be read or stored, other users can read it, or it is not a valid token.
     """
     if file is not None:
         return Token(_named(file), file, named=True)
@@ -96,7 +96,7 @@ def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) 
 
 
 def renewed_token(home: Path) -> Token:
-    """Put a new token in place of the one in the home, and return it. Raises ConfigError."""
+    """Replace the token in the home by a new one, and return it. Raises ConfigError."""
     kept = home / FILE
     try:
         with _alone(home):
@@ -108,7 +108,7 @@ def renewed_token(home: Path) -> Token:
 
 
 def _kept(file: Path) -> Token | None:
-    """The token that is there; None: there is none, or one that others may have read. Raises ConfigError, OSError."""
+    """Return the stored token, or None if it is missing or others may have read it. Raises ConfigError, OSError."""
     try:
         status = os.lstat(file)
     except FileNotFoundError:
@@ -122,9 +122,9 @@ def _kept(file: Path) -> Token | None:
 
 
 def _made(file: Path) -> Token:
-    """Make a token where there is none yet, or where others may have read the one that is there."""
+    """Create a token if there is none, or replace one that other users may have read."""
     with _alone(file.parent):
-        if there := _kept(file):  # another server has been quicker
+        if there := _kept(file):  # another server has just created it
             return there
         replaced = os.path.lexists(file)
         _put(file, over=replaced)
@@ -136,7 +136,7 @@ def _made(file: Path) -> Token:
 
 
 def _put(file: Path, *, over: bool) -> None:
-    """Write a new token, whole or not at all; unless `over`, one that is there stays. Raises OSError."""
+    """Write a new token atomically; an existing one is kept unless `over`. Raises OSError."""
     import secrets
 
     part = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
@@ -156,7 +156,7 @@ def _put(file: Path, *, over: bool) -> None:
 
 
 def _was_readable(status: os.stat_result) -> bool:
-    """Whether it is a file of ours that other users can read or change."""
+    """Return whether it is a file of this user that other users can read or change."""
     ours = HAS_MODES and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
     return ours and bool(fault_of(status))
 
@@ -166,7 +166,7 @@ def _content(file: Path) -> str:
 
 
 def _named(file: Path) -> str:
-    """The token in a file that somebody named, which may be a link, as where a container mounts its secrets."""
+    """Return the token in a file that the user named, which may be a symbolic link, like a mounted container secret."""
     name = f"The token file {str(file)!r}"
     try:
         opened = open_plain(file, follow=True)
@@ -182,12 +182,12 @@ def _named(file: Path) -> str:
 
 
 def _is_given_by_root(status: os.stat_result) -> bool:
-    """Whether the administrator lets the group of this process read the file, and nobody else."""
+    """Return whether root owns the file, and only root and the file's group can read it."""
     return stat.S_ISREG(status.st_mode) and status.st_uid == 0 and not status.st_mode & 0o027
 
 
 def _checked(content: bytes, name: str) -> str:
-    """The token, which no message repeats. Raises ConfigError."""
+    """Return the token if it is valid; no message contains it. Raises ConfigError."""
     value = content.strip()
     if not SHAPE.fullmatch(value):
         remedy = "Correct it there; memoriter token --renew makes a new one in memoriter's home."
@@ -197,7 +197,7 @@ def _checked(content: bytes, name: str) -> str:
 
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
-    """Hold a lock on the folder, so that servers that start at once agree on one token. Raises OSError."""
+    """Hold a lock on the folder, so that servers that start together agree on one token. Raises OSError."""
     make_private_folder(folder)
     try:
         import fcntl
@@ -206,7 +206,7 @@ def _alone(folder: Path) -> Generator[None]:
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # some network file systems have no such locks
+        with suppress(OSError):  # some network file systems have no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
