@@ -1,4 +1,4 @@
-"""Judging what was written: types and unknown keys by pydantic, ranges by what the settings say of themselves."""
+"""Validation of settings: pydantic checks types and unknown keys, and the `Doc` of each setting gives its range."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Problem(NamedTuple):
 
 
 class Refused(Exception):
-    """What was written does not fit the settings."""
+    """The configuration does not fit the schema."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__(problems)
@@ -53,7 +53,7 @@ def adapter() -> TypeAdapter[Settings]:
 
 
 def settings(tree: Tree) -> Settings:
-    """The typed settings; values may still be out of range.
+    """Return the typed settings; values may still be out of range.
 
     Raises:
         Refused: A key is unknown or a value has the wrong type.
@@ -71,7 +71,7 @@ def settings(tree: Tree) -> Settings:
 
 
 def as_file(given: Settings) -> Tree:
-    """The settings as a file would hold them, without those that are unset."""
+    """Return the settings in the form of a file, without those that are unset."""
     return adapter().dump_python(given, mode="json", by_alias=True, exclude_none=True)
 
 
@@ -91,7 +91,7 @@ def described(error: Mapping[str, Any]) -> Problem:
 
 
 def given(value: object, *, plain: bool = False) -> str:
-    """A value in a message. Text is left out unless it is `plain`: it may be a key that went to the wrong place."""
+    """Return a value for a message. Text is hidden unless `plain`, because it may be a misplaced API key."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -108,7 +108,7 @@ def unknown(key: Key) -> str:
 
 
 def section_at(key: Key) -> type[Section] | None:
-    """The section that a key names, in lists and tables too."""
+    """Return the section at a key, also within lists and tables, or None if there is none."""
     section: type[Section] = Settings
     steps = list(key)
     while steps:
@@ -123,7 +123,7 @@ def section_at(key: Key) -> type[Section] | None:
 
 
 def out_of_range(found: Settings) -> Iterator[Problem]:
-    """Numbers outside of their ranges, providers and modes that do not exist."""
+    """Yield numbers out of range, and unknown providers and search modes."""
     for key, item, value in leaves(found):
         if isinstance(value, int | float) and not within(value, about(item)):
             yield Problem(key, f"{dotted(key)} must be {allowed(about(item))}, not {given(value)}")
@@ -138,7 +138,7 @@ def within(value: float, text: Doc) -> bool:
 
 
 def allowed(text: Doc) -> str:
-    """The range in words."""
+    """Return the allowed range in words."""
     if text.low is None:
         return f"at most {text.high:g}" if text.high is not None else ""
     return f"{text.low:g} or more" if text.high is None else f"from {text.low:g} to {text.high:g}"

@@ -1,4 +1,4 @@
-"""One source of settings: a file, or values given by the caller."""
+"""A source of settings: a file, or values from the caller."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from memoriter.config._tree import Tree
 
 LONGEST = {"project": 1 << 16}
-"""Bytes of a workspace's own file, which may come from a stranger: the reader of JSON5 is slow."""
+"""Maximum bytes of a workspace's own file, which is untrusted: the JSON5 parser is slow."""
 
 LONGEST_OF_ALL = 1 << 20
-"""Bytes of any configuration file."""
+"""Maximum bytes of any configuration file."""
 
 OriginKind = Literal["default", "file", "project", "environment", "flag"]
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was written."""
+    """The place where a value is written."""
 
     kind: OriginKind
     path: Path | None = None
     line: int | None = None
-    """From 1; the line of the key."""
+    """Line of the key, from 1."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.path and self.line else str(self.path or self.kind)
@@ -52,7 +52,7 @@ class ConfigDocument:
         return None if offset is None or not self.text else position(self.text, offset)[0]
 
     def place(self, key: Key) -> str:
-        """`file:line:column` of a key, as far as it is known."""
+        """Return `file:line:column` of a key, as far as known."""
         _, offset = locate(self.tree, key)
         where = str(self.path or f"given by {self.kind}")
         if offset is None or not self.text:
@@ -62,7 +62,7 @@ class ConfigDocument:
 
 
 def document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:
-    """The settings of ours in a value that was read."""
+    """Return the document of a parsed value, with only memoriter's own keys. Raises ConfigError."""
     if not isinstance(raw, dict):
         raise ConfigError(f"{path or kind}:1:1: a configuration is an object in braces")
     tree, ignored = ours(canonical(table(raw)), Settings)
@@ -77,7 +77,7 @@ def read(kind: OriginKind, path: Path) -> ConfigDocument:
     """
     longest = LONGEST.get(kind, LONGEST_OF_ALL)
     try:
-        # The user's own file may be a link to where somebody keeps all of theirs; a stranger's may lead anywhere.
+        # The user's own file may be a symbolic link; a link in an untrusted workspace could point anywhere.
         content = read_plain(path, longest, follow=kind != "project")
     except OSError as caught:
         if caught.errno == errno.EFBIG:

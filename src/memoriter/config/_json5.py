@@ -1,4 +1,4 @@
-"""JSON5 with positions: each key of each object knows where it stands in the text."""
+"""A JSON5 parser that keeps the position of each key in the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memoriter.errors import ConfigError
 
 
 class Name(str):
-    """A key of an object, with its offset in the text in characters. Equal to the plain string."""
+    """A key of an object, with its offset in the text in characters. It equals the plain string."""
 
     __slots__ = ("offset",)
 
@@ -22,13 +22,13 @@ class Name(str):
 
 
 def position(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset, both from 1."""
+    """Return the line and column of an offset, both from 1."""
     before = text[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
 def parse(text: str, file: str) -> Any:
-    """The value that a text stands for. The keys of its objects are `Name`s. An empty text is an empty object.
+    """Parse a text. The keys of its objects are `Name`s; an empty text is an empty object.
 
     Raises:
         ConfigError: The text is not JSON5; the message starts with `file:line:column`.
@@ -50,11 +50,11 @@ def parse(text: str, file: str) -> Any:
 
 
 def positioned(text: str) -> Any:
-    """json5's own parser, which puts the offset of each key beside the key."""
+    """Return json5's own parser, changed to keep the offset of each key."""
     from json5 import lib
 
     parser: Any = cast("Any", lib).Parser(text, "")
-    # json5 has no public way to learn where a key stands; these two names come from its grammar.
+    # json5 has no public access to the position of a key; `_member_` and `pos` come from its generated grammar.
     member = parser._member_
 
     def remember() -> None:
@@ -69,7 +69,7 @@ def positioned(text: str) -> Any:
 
 
 def value(tree: Any) -> Any:
-    """The Python value of a node of json5's syntax tree."""
+    """Return the Python value of a node of json5's syntax tree."""
     match tree:
         case "None":
             return None

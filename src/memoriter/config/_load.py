@@ -1,4 +1,4 @@
-"""Reading the configuration: the defaults, the user's file, the workspace's file, what the caller gives."""
+"""Loading of the configuration: defaults, the user's file, the workspace's file, and values from the caller."""
 
 from __future__ import annotations
 
@@ -27,21 +27,20 @@ if TYPE_CHECKING:
 
 
 def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: Path | None = None) -> Configuration:
-    """The configuration of this machine and workspace.
+    """Return the configuration of this machine and workspace.
 
     Args:
-        path: The file; None: `MEMORITER_CONFIG`, or `memoriter.json5` in `home` if it is there, else only defaults.
+        path: The file; None: `MEMORITER_CONFIG`, or `memoriter.json5` in `home` if it exists, else only defaults.
         home: Memoriter's home.
         environ: The environment.
-        project: The workspace, for its own `.memoriter.json5`, which is not obeyed if it belongs to another user.
+        project: The workspace, for its own `.memoriter.json5`, which is ignored if it belongs to another user.
 
     Raises:
-        ConfigError: A file is missing, cannot be read, or holds something that is not allowed; all mistakes of a file
-            are in one message.
+        ConfigError: A file is missing, unreadable or invalid; one message lists all mistakes of a file.
     """
     chosen = chosen_file(path, home, environ)
     own = project / PROJECT_FILE if project else None
-    own = own if own and os.path.lexists(own) else None  # what is there and is no file is an error, not silence
+    own = own if own and os.path.lexists(own) else None  # an entry that is not a file must be an error, not ignored
     refused: tuple[Diagnostic, ...] = ()
     if own and project and (complaint := owners_of(environ, root=True).complaint(own)):
         own, refused = None, (not_obeyed(own, complaint),)
@@ -56,18 +55,18 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
 
 
 def not_obeyed(file: Path, complaint: str) -> Diagnostic:
-    """What a person is told of a workspace's settings that do not count."""
+    """Return the diagnostic for a workspace's settings that are ignored."""
     message = f"The settings of {str(file)!r} are not obeyed: {complaint}."
     return Diagnostic("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
 
 
 def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:
-    """The configuration with values that win over all files.
+    """Return the configuration with values that override all files.
 
     Args:
-        configuration: What was loaded.
-        values: Dotted keys as in a file, such as `agents.defaults.memorySearch.provider`.
-        kind: Where the values come from.
+        configuration: The loaded configuration.
+        values: Values by dotted key as in a file, such as `agents.defaults.memorySearch.provider`.
+        kind: The origin of the values.
 
     Raises:
         ConfigError: A key or a value is not allowed.
@@ -86,7 +85,7 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
 
 
 def checked(given: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
-    """The document, if nothing in it is wrong."""
+    """Return the document unchanged if it is valid. Raises ConfigError with all mistakes."""
     problems = dict.fromkeys(f"{given.place(problem.key)}: {problem.message}" for problem in wrong(given, workspace))
     if problems:
         raise ConfigError("\n".join(problems), remedy="correct the file; `memoriter config check` looks at it again")
@@ -103,12 +102,12 @@ def wrong(given: ConfigDocument, workspace: Path | None) -> Iterator[Problem]:
         yield from refused.problems
         for problem in refused.problems:
             tree = without(tree, problem.key)
-    with suppress(Refused):  # what is left may still be judged, so that all mistakes are in one message
+    with suppress(Refused):  # the rest is still checked, so that one message lists all mistakes
         yield from out_of_range(settings(tree))
 
 
 def combined(documents: Sequence[ConfigDocument]) -> Configuration:
-    """The settings of all documents, the last one first in rank. Each must have been checked."""
+    """Merge the settings of valid documents, in ascending order of precedence. Raises ConfigError."""
     tree: Tree = {}
     for given in documents:
         tree = merged(tree, given.tree)
@@ -121,7 +120,7 @@ def combined(documents: Sequence[ConfigDocument]) -> Configuration:
 
 
 def with_agents(tree: Tree) -> Tree:
-    """Every agent's search settings laid over the defaults."""
+    """Merge every agent's search settings over the defaults."""
     agents = table(tree.get("agents"))
     base = table(table(agents.get("defaults")).get("memorySearch"))
     listed: list[Tree] = agents.get("list", [])

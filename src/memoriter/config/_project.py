@@ -1,4 +1,4 @@
-"""What a workspace's own configuration file may say. It came with the folder, perhaps from a stranger."""
+"""Restrictions on a workspace's own configuration file, which is untrusted because it came with the folder."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ALLOWED: tuple[Key, ...] = (
     (*SEARCH, "sources"),
     ("memory", "citations"),
 )
-"""Keys that change what is found, and nothing outside of the folder. `extraPaths` is allowed inside of it."""
+"""Keys that affect only searches in the folder. `extraPaths` is allowed too, within the folder."""
 
 
 def forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem]:
-    """What the file says and may not say."""
+    """Yield the settings that the file must not contain."""
     for key, value in written(project.tree):
         if key == (*SEARCH, "extraPaths"):
             yield from outside(key, value, workspace)
@@ -46,7 +46,7 @@ def reason(path: Path | None) -> str:
 
 
 def written(tree: Tree, at: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """Each value of a tree that is not an object, and each empty object."""
+    """Yield each value of a tree that is not an object, and each empty object, with its key."""
     for key, value in tree.items():
         if isinstance(value, dict) and value:
             yield from written(table(value), (*at, key))
@@ -55,7 +55,7 @@ def written(tree: Tree, at: Key = ()) -> Iterator[tuple[Key, Any]]:
 
 
 def outside(key: Key, paths: Any, workspace: Path) -> Iterator[Problem]:
-    """Extra paths that leave the workspace, also by way of a symbolic link."""
+    """Yield extra paths outside the workspace, also those behind a symbolic link."""
     root = workspace.resolve()
     for entry in cast("list[Any]", paths) if isinstance(paths, list) else []:
         path = table(entry).get("path")

@@ -1,4 +1,4 @@
-"""What the QMD back end works with: its settings with defaults and limits filled in, and its collections."""
+"""The plan of the QMD backend: its settings with defaults and limits applied, and its collections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class QmdSchedule:
-    """When QMD updates, and how long it may take: all in milliseconds. An interval of 0 is never."""
+    """The intervals and timeouts of QMD, in milliseconds. An interval of 0 means never."""
 
     interval_ms: int
     debounce_ms: int
@@ -62,7 +62,7 @@ class QmdPlanLimits:
 
 @dataclass(frozen=True, slots=True)
 class QmdPlan:
-    """Everything the QMD back end needs to know for one agent."""
+    """The complete settings of the QMD backend for one agent."""
 
     command: str
     search_mode: SearchMode
@@ -80,7 +80,7 @@ class QmdPlan:
 
 
 def plan_qmd(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> QmdPlan:
-    """Fill in OpenClaw's defaults and limits."""
+    """Return the plan for an agent, with OpenClaw's defaults and limits applied."""
     mode = given.search_mode if given.search_mode in {"search", "vsearch", "query"} else "search"
     sessions = given.sessions
     export = (sessions.export_dir or "").strip()
@@ -102,7 +102,7 @@ def plan_qmd(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: P
 
 
 def program(command: str | None) -> str:
-    """The first word of a shell command: arguments are not taken from the configuration."""
+    """Return the first word of a shell command, or `qmd`; arguments in the configuration are ignored."""
     text = (command or "").strip()
     try:
         words = shlex.split(text)
@@ -126,7 +126,7 @@ def schedule(given: QmdUpdate) -> QmdSchedule:
 
 
 def qmd_limits(given: QmdLimits) -> QmdPlanLimits:
-    """How much may be returned; what is not given, zero and less mean the default."""
+    """Return the limits of a search; an unset value, zero or less means the default."""
     return QmdPlanLimits(
         max_results=positive(given.max_results, 6),
         max_snippet_chars=positive(given.max_snippet_chars, 700),
@@ -136,12 +136,12 @@ def qmd_limits(given: QmdLimits) -> QmdPlanLimits:
 
 
 def positive(value: float | None, default: int) -> int:
-    """Rounded down; not given, zero and less mean the default."""
+    """Return the value rounded down; an unset value, zero or less means the default."""
     return math.floor(value) if value is not None and value > 0 else default
 
 
 def duration(text: str | None, default: int) -> int:
-    """Milliseconds of `90s`, `5m`, `1.5h`; a bare number is minutes; anything else is the default."""
+    """Return the milliseconds of `90s`, `5m` or `1.5h`; a bare number is minutes, and any other text the default."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", (text or "").strip().lower())
     if not parts:
         return default
@@ -149,7 +149,7 @@ def duration(text: str | None, default: int) -> int:
 
 
 def collections(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> Iterator[Collection]:
-    """The notes of the workspace, then the folders of the settings; no two of the same name."""
+    """Yield the collections of the workspace's notes, then those of the settings, with unique names."""
     taken: set[str] = set()
     agent = plain(agent_id)
 
@@ -177,7 +177,7 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def plain(name: str) -> str:
-    """Lower case, `[a-z0-9-]`."""
+    """Return the name in lower case with only `[a-z0-9-]`."""
     return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-") or "collection"
 
 

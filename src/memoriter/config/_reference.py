@@ -1,4 +1,4 @@
-"""The settings as a table, for the documentation."""
+"""The table of all settings for the documentation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text
 
 
 class SettingRow(NamedTuple):
-    """One setting, in words."""
+    """One row of the table of settings."""
 
     key: str
-    """Dotted, as in a file: `[]` stands for an item of a list, `<id>` for a name of your own."""
+    """Dotted key as in a file: `[]` stands for an item of a list, `<id>` for a name that the user chooses."""
     type: str
     default: Any
     description: str
 
 
 def reference(section: type[Section] = Settings, at: str = "") -> Iterator[SettingRow]:
-    """Every setting, in the order of the files."""
+    """Yield every setting, in the order of the schema."""
     for name, item in named(section).items():
         key = f"{at}.{name}" if at else name
         below = inner(item.type)
@@ -41,7 +41,7 @@ def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Setti
 
 
 def is_same_again(key: str) -> bool:
-    """Is this a second place for settings that are listed already?"""
+    """Return whether the settings at this key are already listed at another key."""
     return key == "agents.list[].memorySearch"
 
 

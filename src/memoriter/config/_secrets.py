@@ -1,4 +1,4 @@
-"""Values that are read from the environment, and values that are never shown."""
+"""Expansion of environment variables in values, and masking of secrets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 MASK = "***"
 REFERENCE = re.compile(r"\$\{([^}]+)\}")
 NO_SECRET = re.compile(r"((bearer|basic|token)\s+)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", re.IGNORECASE)
-"""A reference to the environment and nothing else."""
+"""A reference to an environment variable without any other secret text."""
 
 
 def expand(value: str, environ: Mapping[str, str]) -> str:
-    """Replace each `${NAME}` by the variable's value.
+    """Replace each `${NAME}` by the value of the variable.
 
     Raises:
         ConfigError: A variable is not set, or is empty.
@@ -38,12 +38,12 @@ def expand(value: str, environ: Mapping[str, str]) -> str:
 
 
 def masked(text: str) -> str:
-    """`***`, unless the text only names an environment variable."""
+    """Return `***`, unless the text is empty or only names an environment variable."""
     return text if not text or NO_SECRET.fullmatch(text) else MASK
 
 
 def shown(item: Field[Any], value: Any) -> Any:
-    """A value as it may be printed."""
+    """Return a value in a form that may be printed."""
     if about(item).secret and isinstance(value, str):
         return masked(value)
     if about(item).secret and value is not None:
@@ -52,7 +52,7 @@ def shown(item: Field[Any], value: Any) -> Any:
 
 
 def without_credentials(address: str) -> str:
-    """An address without user, password, query and fragment; `***` if it cannot be read as one."""
+    """Return an address without user, password, query and fragment, or `***` if it cannot be parsed."""
     from urllib.parse import urlsplit, urlunsplit
 
     try:

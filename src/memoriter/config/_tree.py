@@ -1,4 +1,4 @@
-"""What was written in a file, as plain dicts and lists: brought into one shape, cut to our keys, merged."""
+"""The content of a file as plain dicts and lists: normalization, removal of foreign keys, and merging."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Tree = dict[str, Any]
 
 WHOLE = frozenset({"headers", "sessionPaths", "sources"})
-"""Tables and lists that an override replaces as one value."""
+"""Keys of tables and lists that an override replaces as a whole."""
 
 
 def table(value: Any) -> Tree:
@@ -22,7 +22,7 @@ def table(value: Any) -> Tree:
 
 
 def merged(base: Tree, over: Tree) -> Tree:
-    """`over` wins key by key; `extraPaths` of both count."""
+    """Merge two trees key by key; `over` takes precedence, except that `extraPaths` are joined."""
     result = dict(base)
     for key, value in over.items():
         below = result.get(key)
@@ -31,13 +31,13 @@ def merged(base: Tree, over: Tree) -> Tree:
         elif key == "extraPaths" and isinstance(below, list) and isinstance(value, list):
             result[key] = [*cast("list[Any]", below), *(item for item in cast("list[Any]", value) if item not in below)]
         else:
-            result.pop(key, None)  # the key itself is replaced too: it knows where it stands
+            result.pop(key, None)  # replaces the key too, because it holds its own position
             result[key] = value
     return result
 
 
 def canonical(tree: Tree) -> Tree:
-    """The same settings at the places that they had first: OpenClaw moved some, and writes some in two ways."""
+    """Move settings to their original keys: OpenClaw has moved some, and accepts two forms of others."""
     tree = dict(tree)
     agents, memory = table(tree.get("agents")), table(tree.get("memory"))
     searches = [tree.pop("memorySearch", None), memory.get("search")]
@@ -93,7 +93,7 @@ def canonical_search(search: Tree) -> Tree:
 
 
 def with_plain_key(entry: Any) -> Any:
-    """OpenClaw may name the place of a key instead of the key: `{source: "env", id: "NAME"}`."""
+    """Replace OpenClaw's reference to a key, `{source: "env", id: "NAME"}`, by `${NAME}`."""
     reference = table(table(entry).get("apiKey"))
     if "source" not in reference:
         return entry
@@ -103,9 +103,9 @@ def with_plain_key(entry: Any) -> Any:
 
 
 def ours(tree: Tree, section: type[Section], at: Key = ()) -> tuple[Tree, list[str]]:
-    """The keys that mean something to us, and the dotted names of those that only OpenClaw knows.
+    """Split a tree into memoriter's own keys and the dotted names of keys that only OpenClaw uses.
 
-    A key that is almost one of ours stays, so that it is reported. `null` counts as not written.
+    A key that is almost one of memoriter's is kept, so that it is reported. `null` counts as not written.
     """
     fields = named(section)
     kept: Tree = {}
@@ -144,13 +144,13 @@ def descend(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
 def is_foreign(key: str, section: type[Section]) -> bool:
     if key in section.ignored_keys:
         return True
-    # OpenClaw has `model` and `models`, `reserveTokens` and `reserveTokensFloor`: only the closest names are mistakes.
+    # OpenClaw has `model` and `models`, `reserveTokens` and `reserveTokensFloor`: only very similar names are mistakes.
     mistaken = get_close_matches(key.casefold(), [name.casefold() for name in named(section)], n=1, cutoff=0.92)
     return "*" in section.ignored_keys and not mistaken
 
 
 def locate(tree: object, key: Key) -> tuple[bool, int | None]:
-    """Whether a value is written, and the offset of the innermost key on the way to it that has one."""
+    """Return whether a value is written, and the offset of the innermost key on its path that has an offset."""
     offset: int | None = None
     for step in key:
         if isinstance(tree, dict):
@@ -169,7 +169,7 @@ def locate(tree: object, key: Key) -> tuple[bool, int | None]:
 
 
 def without(tree: Tree, key: Key) -> Tree:
-    """The tree without the value at a key, or without the list that the value stands in."""
+    """Return the tree without the value at a key, or without the list that contains the value."""
     if not key or key[0] not in tree:
         return tree
     below = tree[key[0]]
