@@ -89,7 +89,7 @@ def _told(screen: Screen, seen: list[MemoryEvent], *, shown: bool) -> Callable[[
 
 
 def _turn(chat: Chat, text: str, screen: Screen, seen: list[MemoryEvent]) -> None:
-    """One message and its answer; a failure is told, and the conversation goes on."""
+    """Send one message and print the reply; a failure is printed too, and the conversation continues."""
     from memoriter.errors import ModelFailed
 
     seen.clear()
@@ -101,7 +101,7 @@ def _turn(chat: Chat, text: str, screen: Screen, seen: list[MemoryEvent]) -> Non
 
             screen.json_line(error_json(error.code, error.message, error.remedy))
         else:
-            Screen().note((("! ", "yellow"), (f"{error.message} {error.remedy}", "")))  # even where it is to be quiet
+            Screen().note((("! ", "yellow"), (f"{error.message} {error.remedy}", "")))  # also with --quiet
     except KeyboardInterrupt:
         if not sys.stdin.isatty():
             raise
@@ -115,7 +115,7 @@ def _turn(chat: Chat, text: str, screen: Screen, seen: list[MemoryEvent]) -> Non
 
 
 def _messages(screen: Screen) -> Iterator[str]:
-    """What a person types, or the lines of a pipe; empty ones are none."""
+    """Yield the lines that a person types, or those of a pipe, without empty ones."""
     for line in _typed(screen) if sys.stdin.isatty() else _piped():
         if text := line.replace("\0", "\ufffd").strip():
             yield text
@@ -128,7 +128,7 @@ def _piped() -> Iterator[str]:
 
 def _typed(screen: Screen) -> Iterator[str]:
     with suppress(ImportError):
-        import_module("readline")  # lines can be edited and called back
+        import_module("readline")  # adds line editing and history
     screen.note((("Ctrl-D ends the chat, Ctrl-C stops a turn.", "dim"),))
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What the doctor looks at. Each check tells what it found, and never raises."""
+"""The checks of `memoriter doctor`. Each check returns its finding and never raises."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 State = Literal["good", "note", "broken"]
 REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
 PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
-"""Health that mends itself, or is about a note and not about the memory."""
+"""Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 LOST = {"canaries_lost", "vectors_wrong"}
-"""Health that only a search for known passages shows."""
+"""Diagnostics that only a search for known passages can give."""
 
 WAITING = {"not_indexed", "index_busy"}
-"""Why an index may be empty although there are notes."""
+"""Diagnostics that explain an empty index although there are notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found."""
+    """The result of one check."""
 
     check: str
     state: State
@@ -46,7 +46,7 @@ class Finding:
 
 
 def examine(asked: GlobalOptions) -> Iterator[Finding]:
-    """Every finding, from the ground up; what depends on something broken is left out."""
+    """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
     from memoriter.app import read_environment, settle
 
     yield _python()
@@ -113,7 +113,7 @@ def _workspace(place: Place) -> Finding:
 
 
 def _provider(configuration: Configuration, agent: str, around: Environment) -> tuple[Finding, bool]:
-    """Whether the configured model runs: embeds one word with it. And whether it runs in this process."""
+    """Check the configured model by embedding one word, and return also whether the model is not remote."""
     from memoriter.app import embedding_of
 
     embedding = embedding_of(configuration, configuration.search_for(agent), around)
@@ -133,7 +133,7 @@ def _provider(configuration: Configuration, agent: str, around: Environment) -> 
 
 
 def _runs(embedding: Embedding, choice: Choice, around: Environment) -> Finding:
-    """What one call says. Raises MemoriterError."""
+    """Return the finding of one embedding call. Raises MemoriterError."""
     started, known = around.monotonic(), embedding.spec is not None
     embedding.open()
     if known or choice.kind != "remote":
@@ -151,7 +151,7 @@ def _broken(check: str, reason: Diagnostic | None) -> Finding:
 
 
 def _memory(asked: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
-    """The index; `deep` also searches it, which a service would be asked for."""
+    """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
         with asked.opened() as memory:
             status = memory.status(deep=deep)

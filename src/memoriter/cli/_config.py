@@ -148,7 +148,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
+    """Return a value in a form that JSON can hold."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Days as people write them: 2026-02-10, today, yesterday, 7d."""
+"""Parsing of days on the command line: 2026-02-10, today, yesterday, 7d."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AGO = re.compile(r"(\d{1,5})d")
 
 
 def day_of(text: str, today: date) -> date | None:
-    """The day that is meant, None if it cannot be read.
+    """Return the day that a text names, or None if it cannot be parsed.
 
     >>> day_of("7d", date(2026, 2, 10))
     datetime.date(2026, 2, 3)
@@ -30,7 +30,7 @@ def day_of(text: str, today: date) -> date | None:
 
 
 def read_day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
-    """A day given on the command line, as of the local day. Raises click's usage error."""
+    """Parse a day from the command line, relative to the local day. Raises click's usage error."""
     if value is None:
         return None
     found = day_of(value, local_day())
@@ -40,7 +40,7 @@ def read_day(context: click.Context, parameter: click.Parameter, value: str | No
 
 
 def local_day() -> date:
-    """The day it is here."""
+    """Return the current day in the local time zone."""
     from memoriter.app import read_environment
 
     return datetime.fromtimestamp(read_environment().wall(), tz=UTC).astimezone().date()

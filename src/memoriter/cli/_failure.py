@@ -1,4 +1,4 @@
-"""What a person is told when something goes wrong."""
+"""Error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 @dataclass(frozen=True, slots=True)
 class CommandFailure:
-    """A failure in words."""
+    """The message, remedy and exit code of a failure."""
 
     code: str
     message: str
@@ -22,14 +22,14 @@ class CommandFailure:
 
 
 def failure_of(error: Exception) -> CommandFailure:
-    """The words for an error, and the exit code: 2 if the request must change, else 1; 130 for Ctrl-C."""
+    """Return the message and exit code of an error: 2 if the request must change, 130 for Ctrl-C, else 1."""
     match error:
         case click.UsageError():
             place = error.ctx.command_path if error.ctx else "memoriter"
             return CommandFailure("usage", error.format_message(), f"See: {place} --help", USAGE)
         case click.ClickException():
             return CommandFailure("failed", error.format_message(), "", FAILED)
-        case click.Abort(__cause__=EOFError() as cause):  # click turns an EOFError from anywhere into an Abort
+        case click.Abort(__cause__=EOFError() as cause):  # click turns every EOFError into an Abort
             return failure_of(cause)
         case click.Abort():
             return CommandFailure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)

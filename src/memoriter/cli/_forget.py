@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic
 
 SHOWN_LINES = 6
-"""Of one passage."""
+"""Maximum lines that are shown of a passage."""
 
 
 @click.command(cls=Command, name="forget")
@@ -75,7 +75,7 @@ def _shown(plan: ForgetPlan, screen: Screen) -> None:
 
 
 def _agreed(plan: ForgetPlan, screen: Screen) -> None:
-    """Show the plan and ask. Raises UsageError where nobody can answer."""
+    """Show the plan and ask for confirmation. Raises UsageError if no person can answer."""
     if screen.as_json or not sys.stdin.isatty():
         raise UsageError("Nobody is there to be asked.", remedy="Add --yes to remove it, or --dry-run to look first.")
     screen.show(list(_plan(plan)))

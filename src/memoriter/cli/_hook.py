@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 EVENTS = {"session-start", "user-prompt", "stop", "pre-compact"}
 REPEATABLE = {"session-start", "user-prompt"}
-"""What may be done again where a server has begun and ended in the middle: the others capture and flush."""
+"""Events that may be repeated if a server died in the middle; the others capture and flush."""
 UNANSWERED = "The server took this hook and did not answer; it is not repeated, so that nothing is done twice."
 LONGEST_INPUT = 16 * 1024 * 1024
 UNATTENDED = "sdk"
-"""How Claude Code's `CLAUDE_CODE_ENTRYPOINT` begins where a program has called it, not a person."""
+"""Start of `CLAUDE_CODE_ENTRYPOINT` if a program, not a person, started Claude Code."""
 
 
 @click.command(cls=Command, name="hook", context_settings={"ignore_unknown_options": True})
@@ -46,7 +46,7 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
     screen = GlobalOptions.now().screen
     try:
         answer = _answer(" ".join(event), shared=shared)
-    except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
+    except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
         failure = failure_of(error)
         screen.note(((_line([f"{failure.message} {failure.remedy}"]), ""),))
         return
@@ -59,18 +59,18 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     output: Any
-    """For the coding agent; None: nothing."""
+    """Output for the coding agent; None: no output."""
     lines: tuple[str, ...]
-    """For a person."""
+    """Diagnostics for a person."""
 
 
 def _answer(event: str, *, shared: bool) -> _Answer:
-    """From a server of this memory, if there is one; else by ourselves, unless the server may have done it."""
+    """Answer by a server of this memory if there is one, else in this process, unless the server may have acted."""
     from memoriter.environment import read_environment
 
     asked, typed = GlobalOptions.now(), sys.stdin.buffer.read(LONGEST_INPUT)
     if asked.workspace is None and (folder := _folder(typed)):
-        os.chdir(folder)  # where the agent works, wherever it runs its hooks
+        os.chdir(folder)  # the agent may run its hooks in another folder than its own
     around = read_environment()
     attended = not around.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
     return _handed_over(asked, around, event, typed, shared=shared, attended=attended) or _own(
@@ -111,12 +111,12 @@ def _own(asked: GlobalOptions, event: str, typed: bytes, *, shared: bool, attend
         reasons = (*(notice for notice in memory.notices if notice.code not in STANDING), *answer.reasons)
         return _Answer(answer.output, tuple(f"{reason.message} {reason.remedy}" for reason in reasons))
     finally:
-        with suppress(Exception):  # a recall that is late may still be at the index; the answer is not lost for it
+        with suppress(Exception):  # a late recall may still use the index; that must not lose the answer
             memory.close()
 
 
 def _folder(typed: bytes) -> str | None:
-    """The folder that the agent works in, if the input names one that is there."""
+    """Return the working folder of the agent if the input names an existing one, else None."""
     try:
         told: Any = json.loads(typed.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -85,7 +85,7 @@ def command(
 
 
 def _program() -> tuple[str, ...]:
-    """How this very program is started: its own file, or the Python that runs it."""
+    """Return the command that starts this program: its own file, or the Python that runs it."""
     own = Path(sys.argv[0])
     beside = Path(sys.executable).with_name("memoriter.exe" if sys.platform == "win32" else "memoriter")
     if own.stem == "memoriter" and own.is_file():
@@ -94,13 +94,13 @@ def _program() -> tuple[str, ...]:
 
 
 def _token(around: Environment, screen: Screen, *, made: bool) -> str:
-    """The token of the servers; one is made if there is none, unless nothing is to be written."""
+    """Return the token of the servers; create one if there is none and `made`, else return a placeholder."""
     there = made or (around.home / "token").exists() or around.environ.get("MEMORITER_TOKEN", "").strip()
     return usable_token(around, screen, None).value if there else "not-made-yet"
 
 
 def _options(asked: GlobalOptions) -> tuple[str, ...]:
-    """What was given for this run holds for every run of the client."""
+    """Return the global options of this run, which apply to every run of the client."""
     given = {"--workspace": _absolute(asked.workspace), "--config": _absolute(asked.config), "--agent": asked.agent}
     return tuple(word for option, value in given.items() if value for word in (option, value))
 
@@ -110,7 +110,7 @@ def _absolute(path: str | None) -> str | None:
 
 
 def _passed_on(environ: Mapping[str, str]) -> dict[str, str]:
-    """Clients do not hand the whole environment on."""
+    """Return the variables to set for the program, because clients do not pass on their whole environment."""
     home = environ.get("MEMORITER_HOME", "").strip()
     return {"MEMORITER_HOME": str(Path(home).expanduser().absolute())} if home else {}
 

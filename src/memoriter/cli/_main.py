@@ -1,4 +1,4 @@
-"""`memoriter`: finds the command, and sees to it that every failure is told in words."""
+"""The program `memoriter`, which runs a command and reports every failure as a message."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Program(LateGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run, and leave with an exit code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
+        """Run the program and exit with a code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
         given: dict[str, Any] = {}
         name, run = prog_name or "memoriter", cast("Callable[..., Any]", super().main)
         try:
             code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": given})
-        except Exception as error:  # noqa: BLE001 - a person gets words, never a trace that was not asked for
+        except Exception as error:  # noqa: BLE001 - a person gets a message, and a trace only with -v
             failure = failure_of(error)
             GlobalOptions.read(given, sys.argv[1:] if args is None else args).screen.failed(failure, error)
             code = failure.exit_code

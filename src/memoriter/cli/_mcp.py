@@ -57,7 +57,7 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
 
 
 def usable_token(around: Environment, screen: Screen, file: str | None) -> Token:
-    """Return the token that clients of a server have to send, and show what is new about it. Raises ConfigError."""
+    """Return the token that clients must send, and show its notice if there is one. Raises ConfigError."""
     from memoriter.discovery import token_for
 
     token = token_for(around.home, around.environ, Path(file) if file else None)

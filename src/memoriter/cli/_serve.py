@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoriter.sync import WatchEvent
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
-"""Addresses that mean all of this machine's, and the one by which it reaches itself."""
+"""Wildcard addresses, with the loopback address that reaches each of them from this machine."""
 
 
 @click.command(cls=Command, name="serve")
@@ -61,7 +61,7 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """One server with all that it was told."""
+    """One server with its options."""
 
     asked: GlobalOptions
     around: Environment
@@ -77,13 +77,13 @@ class _Desk:
         return self.asked.screen
 
     def open(self) -> None:
-        """Serve until the process is told to end."""
+        """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
 
         folder = folder_of(self.around.home)
         server = self.announcement()
-        # Another name than the one listened on is how a client on this machine gets here.
+        # A client on this machine may use another host name than the one that the server listens on.
         reached = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, reached)
         app = serve_app(self.memory, token=LiveToken(self.token), secret=server.secret, tickets=folder, hosts=hosts)
@@ -106,7 +106,7 @@ class _Desk:
                 unregister(folder, server)
 
     def begin(self, folder: Path, server: Announcement) -> None:
-        """Tell everybody that requests are answered now."""
+        """Announce the server and print its URL, once it answers requests."""
         from memoriter.discovery import announce
 
         if self.host not in THIS_MACHINE:
@@ -123,14 +123,14 @@ class _Desk:
         sys.stdout.flush()
 
     def hear(self, event: WatchEvent) -> None:
-        """Tell a person what went wrong while watching; what went well needs no words here."""
+        """Print problems of the watcher and their recovery; other events are not shown here."""
         from memoriter.cli._watch import watch_lines
 
         if event.kind in {"trouble", "missing", "recovered"}:
             self.screen.note(*watch_lines(event))
 
     def announcement(self) -> Announcement:
-        """What others are told of this server."""
+        """Return the announcement of this server."""
         import secrets
 
         from memoriter.config import find_workspace

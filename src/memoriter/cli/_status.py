@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memoriter.types import Status
 
 LISTED = 10
-"""Left-out paths that are shown without -v."""
+"""Maximum skipped paths that are shown without -v."""
 
 
 @click.command(cls=Command, name="status")
@@ -55,7 +55,7 @@ def _status(asked: GlobalOptions, *, deep: bool) -> Status:
 
 
 def _agents(asked: GlobalOptions) -> list[GlobalOptions]:
-    """One for each agent that is meant."""
+    """Return the options for each selected agent."""
     if asked.agent or asked.workspace:
         return [asked]
     from memoriter.app import read_environment, settle

@@ -1,4 +1,4 @@
-"""Groups of commands whose files are imported only when they are needed."""
+"""A group of commands that imports each command on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LateGroup(click.Group):
-    """The command `why-not` is `command` in `memoriter.cli._why_not`; the sections are those of the help."""
+    """A group whose command `why-not` is `command` in `memoriter.cli._why_not`; `sections` are those of the help."""
 
     def __init__(self, *arguments: Any, sections: Mapping[str, Sequence[str]], **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -49,6 +49,6 @@ class LateGroup(click.Group):
 
 
 def unknown(name: str, known: Sequence[str]) -> str:
-    """That there is no such command, and which one may be meant."""
+    """Return the message for an unknown command, with similar names."""
     near = difflib.get_close_matches(name, known, n=2)
     return f"There is no command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else "")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.types import SyncReport
 
 LOOK_SECONDS = 0.1
-"""How soon a signal ends it."""
+"""Seconds within which a signal stops the command."""
 STYLES = {"indexed": "green", "trouble": "yellow", "missing": "yellow", "polling": "yellow", "waiting": "yellow"}
 
 
@@ -41,7 +41,7 @@ def command() -> None:
     """
     asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
     stop = threading.Event()
-    # In a thread of its own, so that a signal ends it whatever a service keeps it waiting for.
+    # The watcher runs in its own thread, so that a signal ends the command even while a service hangs.
     with (
         asked.memory() as memory,
         _stopped_by_signals(stop),
@@ -53,7 +53,7 @@ def command() -> None:
 
 @contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Generator[None]:
-    """Let the first SIGINT or SIGTERM end the work well, and a second one at once."""
+    """Stop the work gracefully at the first SIGINT or SIGTERM, and at once at the second."""
 
     def hear(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -77,7 +77,7 @@ def _tell(screen: Screen, event: WatchEvent) -> None:
 
 
 def watch_lines(event: WatchEvent) -> Generator[Line]:
-    """One line for each thing that happened, and one for its remedy."""
+    """Yield one line for an event, and one for its remedy if there is one."""
     at = datetime.fromtimestamp(event.at, tz=UTC).astimezone().strftime("%H:%M:%S")
     yield ((f"{at}  ", "dim"), (_words(event), STYLES.get(event.kind, "")))
     if event.reason is not None and event.reason.remedy:
