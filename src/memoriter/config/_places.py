@@ -144,7 +144,7 @@ def refusal_of(folder: Path, path: Path, complaint: str) -> Diagnostic:
 
 
 def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:
-    """Yield the current folder and its parents up to the repository's root or the user's home, never the disk's root."""
+    """Yield the current folder and its parents, up to the repository's root or the user's home, but not the root folder."""
     for folder in (cwd, *cwd.parents):
         if folder == folder.parent:
             return
