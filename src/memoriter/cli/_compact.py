@@ -30,8 +30,8 @@ def command(*, unused: bool, damaged: bool) -> None:
     Vectors of text that was deleted or changed are kept for a while, within memorySearch.cache, because computing them
     again takes longest if the text comes back. Searches work meanwhile. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    with asked.memory() as memory:
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
         report = memory.compact(unused=unused, damaged=damaged)
     if screen.as_json:
         screen.json(compact_json(report))

@@ -32,10 +32,10 @@ def command(*, days: int) -> None:
     """
     from memoriter.app import ledger_of, read_environment, settle
 
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    around = read_environment()
-    _, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
-    budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(around)
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    env = read_environment()
+    _, configuration, agent = settle(env, options.workspace, options.config, options.agent)
+    budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(env)
     try:
         rows, today = ledger.rows(days=days), ledger.today()
     finally:

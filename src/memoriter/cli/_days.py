@@ -33,10 +33,10 @@ def read_day(context: click.Context, parameter: click.Parameter, value: str | No
     """Parse a day from the command line, relative to the local day. Raises click's usage error."""
     if value is None:
         return None
-    found = day_of(value, local_day())
-    if found is None:
+    day = day_of(value, local_day())
+    if day is None:
         raise click.BadParameter(f"{value!r} is no day. Write {FORMS}.", context, parameter)
-    return found
+    return day
 
 
 def local_day() -> date:

@@ -30,8 +30,8 @@ def command() -> None:
     """
     from memoriter.cli._checks import examine
 
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    findings = list(examine(asked))
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    findings = list(examine(options))
     broken = sum(finding.state == "broken" for finding in findings)
     if screen.as_json:
         screen.json({"ok": not broken, "findings": [finding.as_json() for finding in findings]})

@@ -38,8 +38,8 @@ def failure_of(error: Exception) -> CommandFailure:
                 error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED
             )
         case OSError():
-            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            return CommandFailure("system", what, "Look at the path, its permissions and the free space.", FAILED)
+            message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            return CommandFailure("system", message, "Look at the path, its permissions and the free space.", FAILED)
         case _:
             return CommandFailure(
                 "internal",

@@ -49,14 +49,14 @@ def command(
     It shows what will go and asks. The receipt says what went, and where the text may still be: the history of git,
     copies, services. A note that somebody changes meanwhile is left alone. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    with asked.memory() as memory:
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
         plan = memory.plan_forget(path, match=match, session=session)
         if dry_run or plan.empty:
-            _shown(plan, screen)
+            _show_plan(plan, screen)
             return
         if not yes:
-            _agreed(plan, screen)
+            _confirm(plan, screen)
         receipt = memory.forget(plan)
     if screen.as_json:
         screen.json(forgotten_json(receipt))
@@ -65,7 +65,7 @@ def command(
     context.exit(FAILED if receipt.left else DONE)
 
 
-def _shown(plan: ForgetPlan, screen: Screen) -> None:
+def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
     if screen.as_json:
         screen.json(forget_plan_json(plan))
         return
@@ -74,7 +74,7 @@ def _shown(plan: ForgetPlan, screen: Screen) -> None:
     screen.show(list(_reasons("Not reached:", plan.unreached)))
 
 
-def _agreed(plan: ForgetPlan, screen: Screen) -> None:
+def _confirm(plan: ForgetPlan, screen: Screen) -> None:
     """Show the plan and ask for confirmation. Raises UsageError if no person can answer."""
     if screen.as_json or not sys.stdin.isatty():
         raise UsageError("Nobody is there to be asked.", remedy="Add --yes to remove it, or --dry-run to look first.")
@@ -107,8 +107,8 @@ def _plan(plan: ForgetPlan) -> Iterator[Line]:
 def _receipt(receipt: Forgotten) -> Iterator[Line]:
     for removal in receipt.notes:
         count = sum(passage.end_line - passage.start_line + 1 for passage in removal.passages)
-        what = "the file" if removal.whole else f"{count} {'line' if count == 1 else 'lines'}"
-        yield (("Gone: ", "green"), (f"{what} of {removal.path}", ""))
+        target = "the file" if removal.whole else f"{count} {'line' if count == 1 else 'lines'}"
+        yield (("Gone: ", "green"), (f"{target} of {removal.path}", ""))
     for file in receipt.transcripts:
         yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
     if receipt.plan.kept:

@@ -43,7 +43,7 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
     It speaks as Claude Code's and Codex's hooks do. Whatever goes wrong is one line on stderr and never stops the
     agent: the exit code is 0, so that no prompt is refused. Next: memoriter install claude-code.
     """
-    screen = GlobalOptions.now().screen
+    screen = GlobalOptions.current().screen
     try:
         answer = _answer(" ".join(event), shared=shared)
     except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
@@ -68,27 +68,27 @@ def _answer(event: str, *, shared: bool) -> _Answer:
     """Answer by a server of this memory if there is one, else in this process, unless the server may have acted."""
     from memoriter.environment import read_environment
 
-    asked, typed = GlobalOptions.now(), sys.stdin.buffer.read(LONGEST_INPUT)
-    if asked.workspace is None and (folder := _folder(typed)):
+    options, payload = GlobalOptions.current(), sys.stdin.buffer.read(LONGEST_INPUT)
+    if options.workspace is None and (folder := _working_folder(payload)):
         os.chdir(folder)  # the agent may run its hooks in another folder than its own
-    around = read_environment()
-    attended = not around.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
-    return _handed_over(asked, around, event, typed, shared=shared, attended=attended) or _own(
-        asked, event, typed, shared=shared, attended=attended
+    env = read_environment()
+    attended = not env.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
+    return _delegate(options, env, event, payload, shared=shared, attended=attended) or _answer_here(
+        options, event, payload, shared=shared, attended=attended
     )
 
 
-def _handed_over(
-    asked: GlobalOptions, around: Environment, event: str, typed: bytes, *, shared: bool, attended: bool
+def _delegate(
+    options: GlobalOptions, env: Environment, event: str, payload: bytes, *, shared: bool, attended: bool
 ) -> _Answer | None:
     from memoriter.discovery import HookCall, Unanswered, delegate, folder_of, resolve_target
 
-    if event not in EVENTS or not (folder := folder_of(around.home)).is_dir():
+    if event not in EVENTS or not (folder := folder_of(env.home)).is_dir():
         return None
-    meant = resolve_target(asked.workspace, asked.config, asked.agent, around)
-    call = HookCall(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", typed)
+    target = resolve_target(options.workspace, options.config, options.agent, env)
+    call = HookCall(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", payload)
     try:
-        reply = delegate(meant, folder, call)
+        reply = delegate(target, folder, call)
     except Unanswered:
         return None if event in REPEATABLE else _Answer(None, (UNANSWERED,))
     if reply is None:
@@ -96,18 +96,18 @@ def _handed_over(
     return _Answer(json.loads(reply.body) if reply.body else None, reply.reasons)
 
 
-def _own(asked: GlobalOptions, event: str, typed: bytes, *, shared: bool, attended: bool) -> _Answer:
+def _answer_here(options: GlobalOptions, event: str, payload: bytes, *, shared: bool, attended: bool) -> _Answer:
     from memoriter.agent import answer_hook, read_hook
 
-    given = read_hook(event, typed.decode("utf-8", "replace"))
-    memory = asked.opened()
+    hook = read_hook(event, payload.decode("utf-8", "replace"))
+    memory = options.open_silently()
     try:
-        session = memory.session(given.session, audience="shared" if shared else "private")
-        if given.event == "user-prompt":
-            asked.told(memory)
-        answer = answer_hook(given, session, interactive=attended)
-        if given.event == "session-start":
-            memory.session_started(given.session)
+        session = memory.session(hook.session, audience="shared" if shared else "private")
+        if hook.event == "user-prompt":
+            options.show_egress_notice(memory)
+        answer = answer_hook(hook, session, interactive=attended)
+        if hook.event == "session-start":
+            memory.session_started(hook.session)
         reasons = (*(notice for notice in memory.notices if notice.code not in STANDING), *answer.reasons)
         return _Answer(answer.output, tuple(f"{reason.message} {reason.remedy}" for reason in reasons))
     finally:
@@ -115,13 +115,13 @@ def _own(asked: GlobalOptions, event: str, typed: bytes, *, shared: bool, attend
             memory.close()
 
 
-def _folder(typed: bytes) -> str | None:
+def _working_folder(payload: bytes) -> str | None:
     """Return the working folder of the agent if the input names an existing one, else None."""
     try:
-        told: Any = json.loads(typed.decode("utf-8", "replace"))
+        document: Any = json.loads(payload.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    folder = cast("dict[str, Any]", told).get("cwd") if isinstance(told, dict) else None
+    folder = cast("dict[str, Any]", document).get("cwd") if isinstance(document, dict) else None
     try:
         return folder if isinstance(folder, str) and folder and Path(folder).is_dir() else None
     except ValueError:

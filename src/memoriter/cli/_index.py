@@ -29,8 +29,8 @@ def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
     Searching does this by itself; run it to have all vectors at once, or after changing settings. It may be
     interrupted at any time and goes on where it was. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    with asked.memory() as memory:
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
         if dry_run:
             estimate = memory.estimate()
             if screen.as_json:
@@ -39,7 +39,7 @@ def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
                 screen.show(_estimate_lines(estimate))
             return
         with screen.progress() as progress:
-            report = asked.told(memory).sync(force=force, vectors=vectors, progress=progress)
+            report = options.show_egress_notice(memory).sync(force=force, vectors=vectors, progress=progress)
     if screen.as_json:
         screen.json(sync_json(report))
         return
@@ -66,8 +66,8 @@ def _price(estimate: Estimate) -> str:
         return "nothing to pay"
     if estimate.price is None:
         return "their price is not known here"
-    seen = f", by the prices of {estimate.price_seen}" if estimate.price_seen else ""
-    return f"about ${estimate.price:.4f}{seen}" if estimate.price else "free"
+    as_of = f", by the prices of {estimate.price_seen}" if estimate.price_seen else ""
+    return f"about ${estimate.price:.4f}{as_of}" if estimate.price else "free"
 
 
 def _estimate_lines(estimate: Estimate) -> list[Line]:

@@ -35,13 +35,13 @@ class Program(LateGroup):
         **extra: Any,
     ) -> Any:
         """Run the program and exit with a code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
-        given: dict[str, Any] = {}
+        parsed: dict[str, Any] = {}
         name, run = prog_name or "memoriter", cast("Callable[..., Any]", super().main)
         try:
-            code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": given})
+            code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": parsed})
         except Exception as error:  # noqa: BLE001 - a person gets a message, and a trace only with -v
             failure = failure_of(error)
-            GlobalOptions.read(given, sys.argv[1:] if args is None else args).screen.failed(failure, error)
+            GlobalOptions.read(parsed, sys.argv[1:] if args is None else args).screen.failed(failure, error)
             code = failure.exit_code
         code = code if isinstance(code, int) else DONE
         if not standalone_mode:
@@ -68,7 +68,7 @@ def main(context: click.Context) -> None:
     The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
     time. To begin, run a search in a folder of notes, or remember something.
     """
-    asked = GlobalOptions.now()
-    asked.screen.begin()
+    options = GlobalOptions.current()
+    options.screen.begin()
     if context.invoked_subcommand is None:
-        asked.screen.text(context.get_help())
+        options.screen.text(context.get_help())

@@ -32,33 +32,33 @@ class GlobalOptions:
     verbose: bool = False
 
     @classmethod
-    def now(cls) -> GlobalOptions:
+    def current(cls) -> GlobalOptions:
         """Return the options of the running command."""
-        return cls.read(given_in(click.get_current_context()), ())
+        return cls.read(parsed_options(click.get_current_context()), ())
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
+    def read(cls, parsed: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
         """Return the parsed options, completed by the flags in the unparsed words if parsing failed.
 
         Args:
-            given: the parsed options, which take precedence.
+            parsed: the parsed options, which take precedence.
             words: the arguments of the program; those after `--` do not count.
         """
-        seen = set(words[: words.index("--")] if "--" in words else words)
-        found: dict[str, Any] = {"json": "--json" in seen, "verbose": bool({"-v", "--verbose"} & seen)}
-        return cls(**(found | dict(given)))
+        flags = set(words[: words.index("--")] if "--" in words else words)
+        fallback: dict[str, Any] = {"json": "--json" in flags, "verbose": bool({"-v", "--verbose"} & flags)}
+        return cls(**(fallback | dict(parsed)))
 
     @property
     def screen(self) -> Screen:
         return Screen(as_json=self.json, quiet=self.quiet, verbose=self.verbose)
 
-    def memory(self, *, spare: bool = True) -> Memory:
+    def open_memory(self, *, spare: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
-        memory = self.opened(spare=spare)
+        memory = self.open_silently(spare=spare)
         self.screen.reasons([notice for notice in memory.notices if notice.code not in STANDING])
         return memory
 
-    def opened(self, *, spare: bool = True) -> Memory:
+    def open_silently(self, *, spare: bool = True) -> Memory:
         """Open the selected memory without notices.
 
         Args:
@@ -75,23 +75,23 @@ class GlobalOptions:
             spare_threads()
         return Memory.open(self.workspace, config=self.config, agent=self.agent)
 
-    def told(self, memory: Memory) -> Memory:
+    def show_egress_notice(self, memory: Memory) -> Memory:
         """Print a notice if text of the notes is about to leave the machine, and return the same memory."""
-        if not self.quiet and (place := memory.egress_notice()):
-            stay = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
-            self.screen.note(((f"Text of your notes is now sent to {place}. {stay}", "yellow"),))
+        if not self.quiet and (destination := memory.egress_notice()):
+            remedy = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
+            self.screen.note(((f"Text of your notes is now sent to {destination}. {remedy}", "yellow"),))
         return memory
 
 
-def given_in(context: click.Context) -> dict[str, Any]:
+def parsed_options(context: click.Context) -> dict[str, Any]:
     """Return the dictionary of global options parsed so far, shared by the whole command line."""
     return cast("dict[str, Any]", context.ensure_object(dict))
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+def _store(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
     """Store the value of an option; the last one wins, and an absent option changes nothing."""
     if value and parameter.name:
-        given_in(context)[parameter.name] = value
+        parsed_options(context)[parameter.name] = value
     return value
 
 
@@ -99,7 +99,7 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
     """Return the global options for one command."""
 
     def option(*names: str, **settings: Any) -> click.Option:
-        return click.Option(names, expose_value=False, is_eager=True, callback=_keep, hidden=hidden, **settings)
+        return click.Option(names, expose_value=False, is_eager=True, callback=_store, hidden=hidden, **settings)
 
     return [
         option("-w", "--workspace", metavar="DIR", help="The folder of notes. Default: around the current folder."),

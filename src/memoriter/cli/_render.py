@@ -46,7 +46,7 @@ class Screen:
 
             class Tame(logging.Formatter):
                 def format(self, record: logging.LogRecord) -> str:
-                    return _for(sys.stderr, super().format(record))
+                    return _safe_for(sys.stderr, super().format(record))
 
             handler = logging.StreamHandler(sys.stderr)
             handler.setFormatter(Tame("%(name)s: %(message)s"))
@@ -67,7 +67,7 @@ class Screen:
     def text(self, text: str) -> None:
         """Print a text on stdout unchanged, except that a terminal gets it without control characters."""
         if text:
-            _echo(_for(sys.stdout, text), sys.stdout, newline=not text.endswith("\n"))
+            _echo(_safe_for(sys.stdout, text), sys.stdout, newline=not text.endswith("\n"))
 
     def note(self, *lines: Line) -> None:
         """Print lines on stderr, unless `quiet`."""
@@ -90,7 +90,7 @@ class Screen:
         if self.verbose:
             import traceback
 
-            _echo(_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
+            _echo(_safe_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
         if self.as_json:
             self.json(error_json(failure.code, failure.message, failure.remedy))
             return
@@ -158,16 +158,16 @@ def _paint(lines: Sequence[Line], stream: TextIO) -> None:
 
     console = Console(file=stream, highlight=False)
     for line in lines:
-        parts = [(_tame(text), style) for text, style in line]
+        parts = [(_sanitize(text), style) for text, style in line]
         console.print(Text.assemble(*parts), soft_wrap=True)
 
 
-def _for(stream: TextIO, text: str) -> str:
+def _safe_for(stream: TextIO, text: str) -> str:
     """Return the text unchanged for a pipe, and safe for a terminal."""
-    return _tame(text) if stream.isatty() else text
+    return _sanitize(text) if stream.isatty() else text
 
 
-def _tame(text: str) -> str:
+def _sanitize(text: str) -> str:
     """Replace characters that could move the cursor, repaint the screen or reverse a line: a note is untrusted."""
     from memoriter.workspace import TERMINAL
 
@@ -184,7 +184,7 @@ def _json(value: Any, stream: TextIO, *, indent: int | None) -> str:
     from memoriter.workspace import TERMINAL
 
     # JSON has none of these characters outside strings; the pattern does not match the line feeds of its indentation.
-    return TERMINAL.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return TERMINAL.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def _encodable(text: str, stream: TextIO) -> bool:

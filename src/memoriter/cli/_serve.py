@@ -47,24 +47,24 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
     """
     from memoriter.environment import read_environment
 
-    asked, around = GlobalOptions.now(), read_environment()
-    token = usable_token(around, asked.screen, token_file)
-    memory = asked.told(asked.memory(spare=False))
+    options, env = GlobalOptions.current(), read_environment()
+    token = usable_token(env, options.screen, token_file)
+    memory = options.show_egress_notice(options.open_memory(spare=False))
     from memoriter.mcp_server import listen
 
     listening = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    names = (*((shown,) if host not in THIS_MACHINE else ()), *allow_host)
+    host_in_url = f"[{host}]" if ":" in host else host
+    names = (*((host_in_url,) if host not in THIS_MACHINE else ()), *allow_host)
     watched = memory.settings.sync.watch and not no_watch
-    _Desk(asked, around, memory, listening, host, names, watched, token).open()
+    _ServerRun(options, env, memory, listening, host, names, watched, token).open()
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class _ServerRun:
     """One server with its options."""
 
-    asked: GlobalOptions
-    around: Environment
+    options: GlobalOptions
+    env: Environment
     memory: Memory
     listening: socket.socket
     host: str
@@ -74,20 +74,20 @@ class _Desk:
 
     @property
     def screen(self) -> Screen:
-        return self.asked.screen
+        return self.options.screen
 
     def open(self) -> None:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
 
-        folder = folder_of(self.around.home)
+        folder = folder_of(self.env.home)
         server = self.announcement()
         # A client on this machine may use another host name than the one that the server listens on.
-        reached = server.url.removeprefix("http://").rpartition(":")[0]
-        hosts = (*self.names, reached)
+        host = server.url.removeprefix("http://").rpartition(":")[0]
+        hosts = (*self.names, host)
         app = serve_app(self.memory, token=LiveToken(self.token), secret=server.secret, tickets=folder, hosts=hosts)
-        with self.memory.watching(self.hear) if self.watched else nullcontext() as watching:
+        with self.memory.watching(self.show_event) if self.watched else nullcontext() as watching:
 
             def ending() -> None:
                 self.memory.stop()
@@ -114,15 +114,15 @@ class _Desk:
         try:
             announce(folder, server)
         except OSError as error:
-            told = f"Hooks will not find this server, since {folder} cannot be written: {error.strerror}."
-            self.screen.note(((told, "yellow"),))
-        if self.asked.json:
+            notice = f"Hooks will not find this server, since {folder} cannot be written: {error.strerror}."
+            self.screen.note(((notice, "yellow"),))
+        if self.options.json:
             self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watched})
         else:
             self.screen.show([((f"Serving {server.url}/mcp", ""),)])
         sys.stdout.flush()
 
-    def hear(self, event: WatchEvent) -> None:
+    def show_event(self, event: WatchEvent) -> None:
         """Print problems of the watcher and their recovery; other events are not shown here."""
         from memoriter.cli._watch import watch_lines
 
@@ -136,25 +136,25 @@ class _Desk:
         from memoriter.config import find_workspace
         from memoriter.discovery import Announcement, settings_digest
 
-        memory, around = self.memory, self.around
-        place = os.path.realpath(memory.place.workspace)
-        unnamed = find_workspace(
+        memory, env = self.memory, self.env
+        workspace = os.path.realpath(memory.place.workspace)
+        fallback = find_workspace(
             None,
-            environ={name: value for name, value in around.environ.items() if name != "MEMORITER_WORKSPACE"},
-            cwd=Path(around.cwd.anchor),
+            environ={name: value for name, value in env.environ.items() if name != "MEMORITER_WORKSPACE"},
+            cwd=Path(env.cwd.anchor),
             configured=memory.configuration.workspace_for(memory.agent),
-            home=around.home,
+            home=env.home,
         )
         address = EVERYWHERE.get(self.host, self.host)
-        shown = f"[{address}]" if ":" in address else address
+        host_in_url = f"[{address}]" if ":" in address else address
         return Announcement(
-            url=f"http://{shown}:{self.listening.getsockname()[1]}",
+            url=f"http://{host_in_url}:{self.listening.getsockname()[1]}",
             secret=secrets.token_urlsafe(32),
             pid=os.getpid(),
-            started=around.wall(),
-            workspace=place,
-            usual=os.path.realpath(unnamed.workspace) == place,
+            started=env.wall(),
+            workspace=workspace,
+            usual=os.path.realpath(fallback.workspace) == workspace,
             agent=memory.agent,
             default_agent=memory.agent == memory.configuration.default_agent,
-            settings=settings_digest(self.asked.config, place, around),
+            settings=settings_digest(self.options.config, workspace, env),
         )

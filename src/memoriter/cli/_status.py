@@ -36,8 +36,8 @@ def command(*, deep: bool) -> None:
     that is left out. --deep draws eight passages by lot and searches for each by its rarest words; exit code 1 if one
     is not found. Next: memoriter doctor, if something is wrong.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    states = [_status(agent, deep=deep) for agent in _agents(asked)]
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    states = [_status(agent, deep=deep) for agent in _agents(options)]
     if screen.as_json:
         screen.json([status_json(state) for state in states])
     else:
@@ -49,24 +49,24 @@ def command(*, deep: bool) -> None:
         click.get_current_context().exit(FAILED)
 
 
-def _status(asked: GlobalOptions, *, deep: bool) -> Status:
-    with asked.memory() as memory:
-        return (asked.told(memory) if deep else memory).status(deep=deep)
+def _status(options: GlobalOptions, *, deep: bool) -> Status:
+    with options.open_memory() as memory:
+        return (options.show_egress_notice(memory) if deep else memory).status(deep=deep)
 
 
-def _agents(asked: GlobalOptions) -> list[GlobalOptions]:
+def _agents(options: GlobalOptions) -> list[GlobalOptions]:
     """Return the options for each selected agent."""
-    if asked.agent or asked.workspace:
-        return [asked]
+    if options.agent or options.workspace:
+        return [options]
     from memoriter.app import read_environment, settle
 
-    _, configuration, chosen = settle(read_environment(), None, asked.config, None)
-    listed = [agent.id for agent in configuration.settings.agents.list]
-    return [replace(asked, agent=agent) for agent in listed or [chosen]]
+    _, configuration, chosen = settle(read_environment(), None, options.config, None)
+    agent_ids = [agent.id for agent in configuration.settings.agents.list]
+    return [replace(options, agent=agent) for agent in agent_ids or [chosen]]
 
 
 def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
-    for name, value in _rows(state):
+    for name, value in status_rows(state):
         yield ((f"{name:<10}", "dim"), (value, ""))
     legs = ", ".join(f"{leg} {'works' if serves else 'is off'}" for leg, serves in state.health.legs.items())
     good = state.health.ok
@@ -82,7 +82,7 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
     yield from _skipped_lines(state, everything=everything)
 
 
-def _rows(state: Status) -> Iterator[tuple[str, str]]:
+def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
     why = f"; {state.index_reason}" if state.index_reason else ""

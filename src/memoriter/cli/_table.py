@@ -42,13 +42,13 @@ class LateGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in self.sections.items():
-            found = [(name, command) for name in names if (command := self.get_command(ctx, name))]
-            width = formatter.width - 6 - max((len(name) for name, _ in found), default=0)
+            commands = [(name, command) for name in names if (command := self.get_command(ctx, name))]
+            width = formatter.width - 6 - max((len(name) for name, _ in commands), default=0)
             with formatter.section(title):
-                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in found])
+                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
 
 
 def unknown(name: str, known: Sequence[str]) -> str:
     """Return the message for an unknown command, with similar names."""
-    near = difflib.get_close_matches(name, known, n=2)
-    return f"There is no command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else "")
+    similar = difflib.get_close_matches(name, known, n=2)
+    return f"There is no command {name!r}." + (f" Did you mean {' or '.join(similar)}?" if similar else "")

@@ -39,13 +39,13 @@ def command() -> None:
     waits, and takes over when that one ends. Where the system cannot tell of changes it looks at the notes every few
     seconds, and says so. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     stop = threading.Event()
     # The watcher runs in its own thread, so that a signal ends the command even while a service hangs.
     with (
-        asked.memory() as memory,
+        options.open_memory() as memory,
         _stopped_by_signals(stop),
-        asked.told(memory).watching(lambda event: _tell(screen, event)) as watching,
+        options.show_egress_notice(memory).watching(lambda event: _show_event(screen, event)) as watching,
     ):
         while not stop.is_set() and not watching.ended(wait=LOOK_SECONDS):
             pass
@@ -55,13 +55,13 @@ def command() -> None:
 def _stopped_by_signals(stop: threading.Event) -> Generator[None]:
     """Stop the work gracefully at the first SIGINT or SIGTERM, and at once at the second."""
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
@@ -69,7 +69,7 @@ def _stopped_by_signals(stop: threading.Event) -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _tell(screen: Screen, event: WatchEvent) -> None:
+def _show_event(screen: Screen, event: WatchEvent) -> None:
     if screen.as_json:
         screen.json_line(watch_json(event))
     elif not screen.quiet or event.kind in {"trouble", "missing"}:

@@ -9,7 +9,7 @@ from memoriter.config._document import Origin
 from memoriter.config._places import DEFAULT_AGENT, agent_name
 from memoriter.config._resolve import resolved
 from memoriter.config._schema import Settings
-from memoriter.config._secrets import shown
+from memoriter.config._secrets import display_value
 from memoriter.config._section import dotted, leaves
 from memoriter.config._tree import locate
 
@@ -57,8 +57,10 @@ class Configuration:
     def search_for(self, agent_id: str) -> MemorySearch:
         """Return the search settings of an agent, merged over the defaults, with every number within its range."""
         agents = self.settings.agents
-        own = next((agent.memory_search for agent in agents.list if agent_name(agent.id) == agent_name(agent_id)), None)
-        return resolved(own or agents.defaults.memory_search)
+        agent_search = next(
+            (agent.memory_search for agent in agents.list if agent_name(agent.id) == agent_name(agent_id)), None
+        )
+        return resolved(agent_search or agents.defaults.memory_search)
 
     def workspace_for(self, agent_id: str) -> str | None:
         """Return the workspace as written for an agent, or None if nothing is written.
@@ -67,15 +69,17 @@ class Configuration:
         `workspace-<id>` in memoriter's home.
         """
         name, agents = agent_name(agent_id), self.settings.agents
-        own = next((agent.workspace for agent in agents.list if agent_name(agent.id) == name and agent.workspace), None)
-        if own is not None:
-            return own
+        agent_workspace = next(
+            (agent.workspace for agent in agents.list if agent_name(agent.id) == name and agent.workspace), None
+        )
+        if agent_workspace is not None:
+            return agent_workspace
         return agents.defaults.workspace if name == self.default_agent else f"workspace-{name}"
 
     def origin(self, key: Key) -> Origin:
         for document in reversed(self.documents):
-            there, offset = locate(document.tree, key)
-            if there:
+            is_written, offset = locate(document.tree, key)
+            if is_written:
                 return Origin(document.kind, document.path, document.line(offset))
         inherited = key[:2] == ("agents", "list") and key[3:4] == ("memorySearch",)
         return self.origin(("agents", "defaults", *key[3:])) if inherited else DEFAULT
@@ -86,7 +90,7 @@ class Configuration:
         The search settings of a single agent are listed only if they are written for it.
         """
         return [
-            (dotted(key), shown(item, value), self.origin(key))
+            (dotted(key), display_value(item, value), self.origin(key))
             for key, item, value in leaves(self.in_force())
             if key[3:4] != ("memorySearch",) or any(locate(document.tree, key)[0] for document in self.documents)
         ]
@@ -94,9 +98,9 @@ class Configuration:
     def in_force(self) -> Settings:
         """Return the settings with every number within its range."""
         agents = self.settings.agents
-        listed = tuple(
+        agent_list = tuple(
             replace(agent, memory_search=resolved(agent.memory_search)) if agent.memory_search else agent
             for agent in agents.list
         )
         defaults = replace(agents.defaults, memory_search=resolved(agents.defaults.memory_search))
-        return replace(self.settings, agents=replace(agents, defaults=defaults, list=listed))
+        return replace(self.settings, agents=replace(agents, defaults=defaults, list=agent_list))

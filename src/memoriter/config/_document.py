@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.config._json5 import parse, position
 from memoriter.config._schema import Settings
-from memoriter.config._tree import canonical, locate, ours, table
+from memoriter.config._tree import canonicalize, locate, split_foreign, table
 from memoriter.errors import ConfigError
 from memoriter.plain_file import read_plain
 
@@ -51,7 +51,7 @@ class ConfigDocument:
     def line(self, offset: int | None) -> int | None:
         return None if offset is None or not self.text else position(self.text, offset)[0]
 
-    def place(self, key: Key) -> str:
+    def location(self, key: Key) -> str:
         """Return `file:line:column` of a key, as far as known."""
         _, offset = locate(self.tree, key)
         where = str(self.path or f"given by {self.kind}")
@@ -61,15 +61,15 @@ class ConfigDocument:
         return f"{where}:{line}:{column}"
 
 
-def document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:
+def make_document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:
     """Return the document of a parsed value, with only memoriter's own keys. Raises ConfigError."""
     if not isinstance(raw, dict):
         raise ConfigError(f"{path or kind}:1:1: a configuration is an object in braces")
-    tree, ignored = ours(canonical(table(raw)), Settings)
+    tree, ignored = split_foreign(canonicalize(table(raw)), Settings)
     return ConfigDocument(kind, tree, path, text, tuple(ignored))
 
 
-def read(kind: OriginKind, path: Path) -> ConfigDocument:
+def read_document(kind: OriginKind, path: Path) -> ConfigDocument:
     """Read a configuration file.
 
     Raises:
@@ -87,4 +87,4 @@ def read(kind: OriginKind, path: Path) -> ConfigDocument:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as caught:
         raise ConfigError(f"{path} is not UTF-8 text: byte {caught.start} does not belong to any character") from caught
-    return document(kind, parse(text, str(path)), path=path, text=text)
+    return make_document(kind, parse(text, str(path)), path=path, text=text)

@@ -53,10 +53,10 @@ def notices_of(
         index: The files of the index, which may be outside the home.
     """
     agents = [agent.id for agent in configuration.settings.agents.list] or [configuration.default_agent]
-    written = filter(None, map(configuration.workspace_for, agents))
-    keep = {place.workspace, *(home / in_home(each, user_home) for each in written)}
-    exposure = close_home(home, user_home=user_home, keep=keep, index=index)
-    return (*place.refused, *configuration.refused, *_exposure_reasons(exposure))
+    workspaces = filter(None, map(configuration.workspace_for, agents))
+    excluded = {place.workspace, *(home / in_home(each, user_home) for each in workspaces)}
+    exposure = close_home(home, user_home=user_home, keep=excluded, index=index)
+    return (*place.refused, *configuration.refused, *_exposure_diagnostics(exposure))
 
 
 def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), index: Collection[Path] = ()) -> Exposure:
@@ -74,8 +74,8 @@ def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), inde
         The files that other users could read, and the files and folders that are still open.
     """
     exposure, file = Exposure(), home / FILE
-    shut = [folder for folder in {home, *(path.parent for path in index)} if not is_loose(folder)]
-    if is_loose(home) and _is_own(home, user_home):
+    closed = [folder for folder in {home, *(path.parent for path in index)} if not is_loose(folder)]
+    if is_loose(home) and _is_dedicated(home, user_home):
         exposure.close(home)
     for folder in (home / name for name in STATE):
         if is_loose(folder) and folder not in keep:
@@ -87,8 +87,8 @@ def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), inde
     for path in (*_cache_folders(index), *index):
         exposure.close(path)
     # Files in a closed folder could not be read, and a folder that others could only list is not worth a diagnostic.
-    exposure.mended = [path for path in exposure.mended if not (path.is_dir() or _is_within(path, shut))]
-    exposure.open = [path for path in exposure.open if not _is_within(path, shut)]
+    exposure.mended = [path for path in exposure.mended if not (path.is_dir() or _is_within(path, closed))]
+    exposure.open = [path for path in exposure.open if not _is_within(path, closed)]
     return exposure
 
 
@@ -103,7 +103,7 @@ def _cache_folders(index: Collection[Path]) -> Iterator[Path]:
             yield from (folder.parent, folder)
 
 
-def _exposure_reasons(exposure: Exposure) -> list[Diagnostic]:
+def _exposure_diagnostics(exposure: Exposure) -> list[Diagnostic]:
     """Return the diagnostics for files that other users could or can read."""
     reasons: list[Diagnostic] = []
     if count := len(exposure.mended):
@@ -141,17 +141,17 @@ def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> No
             exposure.close(path)
 
 
-def _is_own(home: Path, user_home: Path) -> bool:
+def _is_dedicated(home: Path, user_home: Path) -> bool:
     """Return whether only memoriter uses the folder, judged by its name or its content."""
     try:
-        found = os.lstat(home)
+        status = os.lstat(home)
     except OSError:
         return False
-    shared = bool(found.st_mode & stat.S_ISVTX)
-    if shared or not stat.S_ISDIR(found.st_mode) or home in {user_home, Path(home.anchor)}:
+    shared = bool(status.st_mode & stat.S_ISVTX)
+    if shared or not stat.S_ISDIR(status.st_mode) or home in {user_home, Path(home.anchor)}:
         return False
-    ours = {FILE, *STATE}
-    return home.name == HOME_NAME or all(name in ours or name.startswith("workspace") for name in _names(home))
+    own_names = {FILE, *STATE}
+    return home.name == HOME_NAME or all(name in own_names or name.startswith("workspace") for name in _names(home))
 
 
 def _names(folder: Path) -> list[str]:

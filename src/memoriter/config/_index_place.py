@@ -27,9 +27,9 @@ class IndexPlace:
 
 def cache_of(environ: Mapping[str, str], user_home: Path, *, mac: bool) -> Path:
     """Return the cache folder: below `XDG_CACHE_HOME`, else below the cache folder of the system."""
-    given = environ.get("XDG_CACHE_HOME", "").strip()
-    if given and Path(given).is_absolute():
-        return Path(given) / "memoriter"
+    value = environ.get("XDG_CACHE_HOME", "").strip()
+    if value and Path(value).is_absolute():
+        return Path(value) / "memoriter"
     return user_home / ("Library/Caches" if mac else ".cache") / "memoriter"
 
 

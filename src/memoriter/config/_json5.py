@@ -35,21 +35,21 @@ def parse(text: str, file: str) -> Any:
     """
     if not text.strip():
         return {}
-    parser: Any = positioned(text)
+    parser: Any = positioning_parser(text)
     try:
         tree, error, offset = parser.parse(global_vars={"_strict": False, "_consume_trailing": True})
         if not error:
-            return value(tree)
+            return to_python(tree)
     except RecursionError as caught:
         raise ConfigError(f"{file}: the objects are nested too deeply") from caught
     except ValueError as caught:
         raise ConfigError(f"{file}: {caught}") from caught
     line, column = position(text, offset)
-    found = repr(text[offset]) if offset < len(text) else "the end of the file"
-    raise ConfigError(f"{file}:{line}:{column}: this is not JSON5: {found} is not expected here")
+    unexpected = repr(text[offset]) if offset < len(text) else "the end of the file"
+    raise ConfigError(f"{file}:{line}:{column}: this is not JSON5: {unexpected} is not expected here")
 
 
-def positioned(text: str) -> Any:
+def positioning_parser(text: str) -> Any:
     """Return json5's own parser, changed to keep the offset of each key."""
     from json5 import lib
 
@@ -57,18 +57,18 @@ def positioned(text: str) -> Any:
     # json5 has no public access to the position of a key; `_member_` and `pos` come from its generated grammar.
     member = parser._member_
 
-    def remember() -> None:
+    def member_with_offset() -> None:
         start: int = parser.pos
         member()
         if not parser.failed:
             key, below = parser.val
             parser.val = [Name(key, start), below]
 
-    parser._member_ = remember
+    parser._member_ = member_with_offset
     return parser
 
 
-def value(tree: Any) -> Any:
+def to_python(tree: Any) -> Any:
     """Return the Python value of a node of json5's syntax tree."""
     match tree:
         case "None":
@@ -76,18 +76,18 @@ def value(tree: Any) -> Any:
         case "True" | "False":
             return tree == "True"
         case ["object", members]:
-            return {key: value(below) for key, below in members}
+            return {key: to_python(below) for key, below in members}
         case ["array", items]:
-            return [value(item) for item in items]
+            return [to_python(item) for item in items]
         case ["number", text]:
-            return number(text)
+            return parse_number(text)
         case [_, text]:
             return text
         case _:
             raise ValueError(f"{tree!r} is not a value")
 
 
-def number(text: str) -> int | float:
+def parse_number(text: str) -> int | float:
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
     if digits in {"Infinity", "NaN"}:

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memoriter.config._check import Refused, out_of_range, settings
+from memoriter.config._check import InvalidSettings, parse_settings, range_problems
 from memoriter.config._configuration import Configuration
-from memoriter.config._document import document, read
+from memoriter.config._document import make_document, read_document
 from memoriter.config._places import PROJECT_FILE, chosen_file
-from memoriter.config._project import forbidden
-from memoriter.config._tree import merged, table, without
+from memoriter.config._project import find_forbidden
+from memoriter.config._tree import merge, remove_key, table
 from memoriter.errors import ConfigError
 from memoriter.permissions import owners_of
 from memoriter.types import Diagnostic
@@ -39,22 +39,23 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
         ConfigError: A file is missing, unreadable or invalid; one message lists all mistakes of a file.
     """
     chosen = chosen_file(path, home, environ)
-    own = project / PROJECT_FILE if project else None
-    own = own if own and os.path.lexists(own) else None  # an entry that is not a file must be an error, not ignored
+    project_file = project / PROJECT_FILE if project else None
+    # `lexists`, because an entry that is not a file must be an error and not be ignored.
+    project_file = project_file if project_file and os.path.lexists(project_file) else None
     refused: tuple[Diagnostic, ...] = ()
-    if own and project and (complaint := owners_of(environ, root=True).complaint(own)):
-        own, refused = None, (not_obeyed(own, complaint),)
-    if chosen is None and own is None:
+    if project_file and project and (complaint := owners_of(environ, root=True).complaint(project_file)):
+        project_file, refused = None, (ignored_settings_diagnostic(project_file, complaint),)
+    if chosen is None and project_file is None:
         return Configuration(refused=refused)
     documents: list[ConfigDocument] = []
     if chosen:
-        documents.append(checked(read("file", chosen)))
-    if own and project:
-        documents.append(checked(read("project", own), workspace=project))
-    return replace(combined(documents), path=chosen, project_path=own, refused=refused)
+        documents.append(validate(read_document("file", chosen)))
+    if project_file and project:
+        documents.append(validate(read_document("project", project_file), workspace=project))
+    return replace(combine(documents), path=chosen, project_path=project_file, refused=refused)
 
 
-def not_obeyed(file: Path, complaint: str) -> Diagnostic:
+def ignored_settings_diagnostic(file: Path, complaint: str) -> Diagnostic:
     """Return the diagnostic for a workspace's settings that are ignored."""
     message = f"The settings of {str(file)!r} are not obeyed: {complaint}."
     return Diagnostic("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
@@ -75,57 +76,59 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     for key, value in values.items():
         for step in reversed(key.split(".")):
             value = {step: value}  # noqa: PLW2901 - wraps the value from the innermost key outwards
-        tree = merged(tree, value)
+        tree = merge(tree, value)
     custom: Tree = {name: {} for name in configuration.settings.models.providers}
-    given = document(kind, tree)
-    checked(document(kind, merged({"models": {"providers": custom}}, tree)) if custom else given)
-    result = combined([*configuration.documents, given])
+    overrides = make_document(kind, tree)
+    validate(make_document(kind, merge({"models": {"providers": custom}}, tree)) if custom else overrides)
+    result = combine([*configuration.documents, overrides])
     kept = configuration
     return replace(result, path=kept.path, project_path=kept.project_path, refused=kept.refused)
 
 
-def checked(given: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
+def validate(source: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
     """Return the document unchanged if it is valid. Raises ConfigError with all mistakes."""
-    problems = dict.fromkeys(f"{given.place(problem.key)}: {problem.message}" for problem in wrong(given, workspace))
+    problems = dict.fromkeys(
+        f"{source.location(problem.key)}: {problem.message}" for problem in find_problems(source, workspace)
+    )
     if problems:
         raise ConfigError("\n".join(problems), remedy="correct the file; `memoriter config check` looks at it again")
-    return given
+    return source
 
 
-def wrong(given: ConfigDocument, workspace: Path | None) -> Iterator[Problem]:
+def find_problems(source: ConfigDocument, workspace: Path | None) -> Iterator[Problem]:
     if workspace is not None:
-        yield from forbidden(given, workspace)
-    tree = given.tree
+        yield from find_forbidden(source, workspace)
+    tree = source.tree
     try:
-        settings(tree)
-    except Refused as refused:
+        parse_settings(tree)
+    except InvalidSettings as refused:
         yield from refused.problems
         for problem in refused.problems:
-            tree = without(tree, problem.key)
-    with suppress(Refused):  # the rest is still checked, so that one message lists all mistakes
-        yield from out_of_range(settings(tree))
+            tree = remove_key(tree, problem.key)
+    with suppress(InvalidSettings):  # the rest is still checked, so that one message lists all mistakes
+        yield from range_problems(parse_settings(tree))
 
 
-def combined(documents: Sequence[ConfigDocument]) -> Configuration:
+def combine(documents: Sequence[ConfigDocument]) -> Configuration:
     """Merge the settings of valid documents, in ascending order of precedence. Raises ConfigError."""
     tree: Tree = {}
-    for given in documents:
-        tree = merged(tree, given.tree)
+    for source in documents:
+        tree = merge(tree, source.tree)
     try:
-        found = settings(with_agents(tree))
-    except Refused as refused:
+        values = parse_settings(merge_agent_defaults(tree))
+    except InvalidSettings as refused:
         raise ConfigError("\n".join(problem.message for problem in refused.problems)) from refused
-    ignored = tuple(name for given in documents for name in given.ignored)
-    return Configuration(settings=found, ignored=ignored, documents=tuple(documents))
+    ignored = tuple(name for source in documents for name in source.ignored)
+    return Configuration(settings=values, ignored=ignored, documents=tuple(documents))
 
 
-def with_agents(tree: Tree) -> Tree:
+def merge_agent_defaults(tree: Tree) -> Tree:
     """Merge every agent's search settings over the defaults."""
     agents = table(tree.get("agents"))
     base = table(table(agents.get("defaults")).get("memorySearch"))
-    listed: list[Tree] = agents.get("list", [])
-    full = [
-        {**agent, "memorySearch": merged(base, agent["memorySearch"])} if "memorySearch" in agent else agent
-        for agent in listed
+    agent_list: list[Tree] = agents.get("list", [])
+    merged_agents = [
+        {**agent, "memorySearch": merge(base, agent["memorySearch"])} if "memorySearch" in agent else agent
+        for agent in agent_list
     ]
-    return {**tree, "agents": {**agents, "list": full}} if listed else tree
+    return {**tree, "agents": {**agents, "list": merged_agents}} if agent_list else tree

@@ -42,8 +42,8 @@ class Place:
 
 def home_of(environ: Mapping[str, str], user_home: Path) -> Path:
     """Return the folder of memoriter's own files: `MEMORITER_HOME`, or `.memoriter` in the user's home."""
-    given = environ.get("MEMORITER_HOME", "").strip()
-    return in_home(given, user_home).absolute() if given else user_home / HOME_NAME
+    value = environ.get("MEMORITER_HOME", "").strip()
+    return in_home(value, user_home).absolute() if value else user_home / HOME_NAME
 
 
 def in_home(path: str, user_home: Path) -> Path:
@@ -59,8 +59,8 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
     Raises:
         ConfigError: The named file does not exist, or the usual one belongs to another user.
     """
-    named = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
-    if named is None:
+    chosen = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
+    if chosen is None:
         usual = home / FILE
         if complaint := owners_of(environ, root=True).complaint(usual):
             raise ConfigError(
@@ -68,19 +68,19 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
                 remedy="Remove it, or name it with --config FILE if you trust it.",
             )
         return usual if os.path.lexists(usual) else None
-    named = in_home(str(named), user_home_of(environ, home))
-    if not named.is_file():
+    chosen = in_home(str(chosen), user_home_of(environ, home))
+    if not chosen.is_file():
         source = "" if path else " (named by MEMORITER_CONFIG)"
         raise ConfigError(
-            f"there is no configuration file {str(named)!r}{source}", remedy="give the path of a JSON5 file"
+            f"there is no configuration file {str(chosen)!r}{source}", remedy="give the path of a JSON5 file"
         )
-    return named
+    return chosen
 
 
 def user_home_of(environ: Mapping[str, str], home: Path) -> Path:
     """Return the user's home from the environment, else the parent folder of memoriter's home."""
-    given = environ.get("HOME") or environ.get("USERPROFILE")
-    return Path(given) if given else home.parent
+    value = environ.get("HOME") or environ.get("USERPROFILE")
+    return Path(value) if value else home.parent
 
 
 def find_workspace(
@@ -108,14 +108,14 @@ def find_workspace(
     user_home = user_home_of(environ, home)
     if flag is not None:
         return Place(cwd / in_home(str(flag), user_home), "-w")
-    if named := environ.get("MEMORITER_WORKSPACE", "").strip():
-        return Place(cwd / in_home(named, user_home), "MEMORITER_WORKSPACE")
+    if variable := environ.get("MEMORITER_WORKSPACE", "").strip():
+        return Place(cwd / in_home(variable, user_home), "MEMORITER_WORKSPACE")
     owners, refused = owners or owners_of(environ), list[Diagnostic]()
-    for folder in upwards(cwd, user_home):
-        if not (sign := sign_of_memory(folder)):
+    for folder in candidate_folders(cwd, user_home):
+        if not (sign := find_sign(folder)):
             continue
-        if found := distrusted(folder, owners):
-            refused.append(refusal_of(folder, *found))
+        if distrusted := distrust_reason(folder, owners):
+            refused.append(refusal_diagnostic(folder, *distrusted))
             continue
         where = "in the current folder" if folder == cwd else "above the current folder"
         return Place(folder, f"found {sign} {where}", tuple(refused))
@@ -124,7 +124,7 @@ def find_workspace(
     return Place(home / "workspace", "default", tuple(refused))
 
 
-def distrusted(folder: Path, owners: Owners) -> tuple[Path, str] | None:
+def distrust_reason(folder: Path, owners: Owners) -> tuple[Path, str] | None:
     """Return the path that makes a workspace untrusted and the reason, or None if the folder is trusted.
 
     In a folder where every user may create files, such as `/tmp`, another user can add notes at any time.
@@ -135,7 +135,7 @@ def distrusted(folder: Path, owners: Owners) -> tuple[Path, str] | None:
     return (folder, "every user of this machine can put files there") if owners.open_to_all(folder) else None
 
 
-def refusal_of(folder: Path, path: Path, complaint: str) -> Diagnostic:
+def refusal_diagnostic(folder: Path, path: Path, complaint: str) -> Diagnostic:
     """Return the diagnostic for a folder that is not trusted."""
     from shlex import quote
 
@@ -143,8 +143,11 @@ def refusal_of(folder: Path, path: Path, complaint: str) -> Diagnostic:
     return Diagnostic("workspace_refused", message, f"If you trust it, name the folder: -w {quote(str(folder))}")
 
 
-def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:
-    """Yield the current folder and its parents, up to the repository's root or the user's home, but not the root folder."""
+def candidate_folders(cwd: Path, user_home: Path) -> Iterator[Path]:
+    """Yield the current folder and its parents, up to the repository's root or the user's home.
+
+    The root folder of the disk is never included.
+    """
     for folder in (cwd, *cwd.parents):
         if folder == folder.parent:
             return
@@ -153,7 +156,7 @@ def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:
             return
 
 
-def sign_of_memory(folder: Path) -> str | None:
+def find_sign(folder: Path) -> str | None:
     if (folder / "MEMORY.md").is_file():
         return "MEMORY.md"
     if (folder / "memory").is_dir():
@@ -181,9 +184,11 @@ def index_path(
         user_home: The user's home, for `~`.
     """
     name = agent_name(agent_id)
-    written = search.store.path or ""
+    template = search.store.path or ""
     path = (
-        home / in_home(written.replace("{agentId}", name), user_home) if written else home / "memory" / f"{name}.sqlite"
+        home / in_home(template.replace("{agentId}", name), user_home)
+        if template
+        else home / "memory" / f"{name}.sqlite"
     )
     real = workspace.resolve()
     if real == own_workspace.resolve():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.config._section import about
+from memoriter.config._section import doc_of
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,32 +26,32 @@ def expand(value: str, environ: Mapping[str, str]) -> str:
     """
 
     def look_up(match: re.Match[str]) -> str:
-        found = environ.get(match[1])
-        if not found:
+        variable = environ.get(match[1])
+        if not variable:
             raise ConfigError(
                 f"Environment variable {match[1]} is not set",
                 remedy=f"set {match[1]}, or write the value itself into the configuration file",
             )
-        return found
+        return variable
 
     return REFERENCE.sub(look_up, value)
 
 
-def masked(text: str) -> str:
+def mask(text: str) -> str:
     """Return `***`, unless the text is empty or only names an environment variable."""
     return text if not text or NO_SECRET.fullmatch(text) else MASK
 
 
-def shown(item: Field[Any], value: Any) -> Any:
+def display_value(item: Field[Any], value: Any) -> Any:
     """Return a value in a form that may be printed."""
-    if about(item).secret and isinstance(value, str):
-        return masked(value)
-    if about(item).secret and value is not None:
-        return {name: masked(text) for name, text in cast("Mapping[str, str]", value).items()}
-    return without_credentials(value) if about(item).address and isinstance(value, str) else value
+    if doc_of(item).secret and isinstance(value, str):
+        return mask(value)
+    if doc_of(item).secret and value is not None:
+        return {name: mask(text) for name, text in cast("Mapping[str, str]", value).items()}
+    return strip_credentials(value) if doc_of(item).address and isinstance(value, str) else value
 
 
-def without_credentials(address: str) -> str:
+def strip_credentials(address: str) -> str:
     """Return an address without user, password, query and fragment, or `***` if it cannot be parsed."""
     from urllib.parse import urlsplit, urlunsplit
 

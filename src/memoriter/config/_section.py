@@ -50,13 +50,13 @@ class TruncatedInt:
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
         from pydantic_core import core_schema
 
-        return core_schema.no_info_before_validator_function(floored, handler(source))
+        return core_schema.no_info_before_validator_function(round_down, handler(source))
 
 
 Whole = Annotated[int, TruncatedInt()]
 
 
-def floored(value: object) -> object:
+def round_down(value: object) -> object:
     return math.floor(value) if isinstance(value, float) and math.isfinite(value) else value
 
 
@@ -75,47 +75,47 @@ class Doc:
     """Whether the value is a URL, shown without user, password, query and fragment."""
 
 
-def about(item: Field[Any]) -> Doc:
+def doc_of(item: Field[Any]) -> Doc:
     notes = cast("tuple[object, ...]", cast(Any, item.type).__metadata__)
     return next(note for note in notes if isinstance(note, Doc))
 
 
-def plain(annotation: Any) -> Any:
+def bare_type(annotation: Any) -> Any:
     """Return a type without its annotations."""
     return annotation.__origin__ if hasattr(annotation, "__metadata__") else annotation
 
 
-def named(section: type[Section]) -> dict[str, Field[Any]]:
+def fields_by_key(section: type[Section]) -> dict[str, Field[Any]]:
     """Return the fields of a section by their keys in a file."""
     return {file_name(item.name): item for item in fields(cast(Any, section))}
 
 
-def inner(annotation: Any) -> type[Section] | None:
+def inner_section(annotation: Any) -> type[Section] | None:
     """Return the section in a type (alone, optional, in a list or in a table), or None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    return next((found for item in get_args(annotation) if (found := inner(item))), None)
+    return next((section for item in get_args(annotation) if (section := inner_section(item))), None)
 
 
 def is_list(annotation: Any) -> bool:
-    return get_origin(plain(annotation)) is tuple
+    return get_origin(bare_type(annotation)) is tuple
 
 
 def is_table(annotation: Any) -> bool:
-    return get_origin(plain(annotation)) is Mapping
+    return get_origin(bare_type(annotation)) is Mapping
 
 
 def leaves(section: Section, at: Key = ()) -> Iterator[tuple[Key, Field[Any], Any]]:
     """Yield the key, the declaration and the value of every single setting below a section."""
-    for name, item in named(type(section)).items():
+    for name, item in fields_by_key(type(section)).items():
         value: Any = getattr(section, item.name)
         key = (*at, name)
         if isinstance(value, Section):
             yield from leaves(value, key)
-        elif inner(item.type) and isinstance(value, Mapping):
+        elif inner_section(item.type) and isinstance(value, Mapping):
             for entry, below in cast("Mapping[str, Section]", value).items():
                 yield from leaves(below, (*key, entry))
-        elif inner(item.type) and isinstance(value, tuple) and value:
+        elif inner_section(item.type) and isinstance(value, tuple) and value:
             for index, below in enumerate(cast("tuple[Section, ...]", value)):
                 yield from leaves(below, (*key, index))
         else:

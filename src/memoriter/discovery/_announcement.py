@@ -46,8 +46,8 @@ class Announcement:
     @property
     def name(self) -> str:
         """File name, which is the same for every server of this memory."""
-        whom = f"{self.workspace}\x00{self.agent}\x00{self.settings}"
-        return hashlib.sha256(whom.encode("utf-8", "surrogateescape")).hexdigest()[:16] + ENDING
+        identity = f"{self.workspace}\x00{self.agent}\x00{self.settings}"
+        return hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:16] + ENDING
 
 
 def folder_of(home: Path) -> Path:
@@ -69,10 +69,10 @@ def announce(folder: Path, server: Announcement) -> None:
     remove_old_tickets(folder, server.started)
     for _ in announced(folder):
         pass  # this removes announcements of servers that have ended
-    part = folder / f"{server.name}.{server.pid}.part"
-    part.unlink(missing_ok=True)
-    write_new(part, json.dumps(asdict(server)).encode("utf-8"))
-    part.replace(folder / server.name)
+    temporary = folder / f"{server.name}.{server.pid}.part"
+    temporary.unlink(missing_ok=True)
+    write_new(temporary, json.dumps(asdict(server)).encode("utf-8"))
+    temporary.replace(folder / server.name)
 
 
 def announced(folder: Path) -> Iterator[Announcement]:
@@ -95,21 +95,21 @@ def announced(folder: Path) -> Iterator[Announcement]:
 
 def unregister(folder: Path, server: Announcement) -> None:
     """Remove the announcement of a server, unless another server has replaced it."""
-    found = _read(folder / server.name)
-    if found is not None and found.secret == server.secret:
+    current = _read(folder / server.name)
+    if current is not None and current.secret == server.secret:
         with suppress(OSError):
             (folder / server.name).unlink()
 
 
 def _read(file: Path) -> Announcement | None:
     try:
-        found: dict[str, Any] = json.loads(read_private(file))
-        server = Announcement(**found)
+        fields: dict[str, Any] = json.loads(read_private(file))
+        server = Announcement(**fields)
     except (OSError, ValueError, TypeError, RecursionError):
         return None  # it is missing, from another version, or not private
-    wanted = (str, str, int, float, str, bool, str, bool, str)
+    types = (str, str, int, float, str, bool, str, bool, str)
     values = (getattr(server, name) for name in Announcement.__slots__)
-    return server if all(isinstance(value, kind) for value, kind in zip(values, wanted, strict=True)) else None
+    return server if all(isinstance(value, kind) for value, kind in zip(values, types, strict=True)) else None
 
 
 def _alive(pid: int) -> bool:

@@ -57,7 +57,7 @@ class Channel:
         self._connection = connection
         self._server = server
         self._clock = clock
-        self._until = 0.0
+        self._deadline = 0.0
         self._exchange: Exchange | None = None
 
     def __enter__(self) -> Self:
@@ -68,9 +68,9 @@ class Channel:
     ) -> None:
         self._connection.close()
 
-    def allow(self, seconds: float) -> None:
+    def set_deadline(self, seconds: float) -> None:
         """Set the deadline for all further steps together, in seconds from now."""
-        self._until = self._clock() + seconds
+        self._deadline = self._clock() + seconds
 
     def challenge(self) -> None:
         """Require a proof from the server.
@@ -79,11 +79,11 @@ class Channel:
             OSError: the connection failed, or the deadline has passed.
             ValueError, IndexError, TypeError, RecursionError: another program answers (`NOT_OURS`).
         """
-        asked = os.urandom(32).hex()
-        self._send(CHALLENGE_PATH, [f"{NONCE}: {asked}"], b"")
-        answered, proof = self._receive(LONGEST_PROOF).body.decode("ascii").split(" ")
+        client_nonce = os.urandom(32).hex()
+        self._send(CHALLENGE_PATH, [f"{NONCE}: {client_nonce}"], b"")
+        server_nonce, proof = self._receive(LONGEST_PROOF).body.decode("ascii").split(" ")
         address = address_of(*self._connection.getpeername()[:2])
-        exchange = Exchange(self._server.pid, address, asked, answered)
+        exchange = Exchange(self._server.pid, address, client_nonce, server_nonce)
         if not same(proof, exchange.server_proof(self._server.secret)):
             raise ValueError("the server does not hold the secret of its announcement")
         self._exchange = exchange
@@ -119,41 +119,41 @@ class Channel:
             *headers,
             f"Content-Length: {len(body)}",
         ]
-        self._limit()
+        self._apply_deadline()
         self._connection.sendall("\r\n".join([*head, "", ""]).encode("ascii") + body)
 
     def _receive(self, most: int | None) -> HookReply:
         """Read a response, whose length a memoriter server always states; one of over `most` bytes is refused."""
         received = b""
         while b"\r\n\r\n" not in received:
-            received += self._more(received, most)
+            received += self._read_part(received, most)
         head, _, body = received.partition(b"\r\n\r\n")
         status, *lines = head.decode("ascii").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         length = int(headers.get("content-length", "0"))
         while len(body) < length:
-            body += self._more(body, most)
+            body += self._read_part(body, most)
         reasons = cast("list[object]", json.loads(headers.get(REASONS, "[]")))
         return HookReply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
 
-    def _more(self, received: bytes, most: int | None) -> bytes:
+    def _read_part(self, received: bytes, most: int | None) -> bytes:
         if most is not None and len(received) >= most:
             raise ValueError("the answer is too long")
-        self._limit()
+        self._apply_deadline()
         part = self._connection.recv(1 << 16 if most is None else most)
         if not part:
             raise ValueError("the answer ends too early")
         return part
 
-    def _limit(self) -> None:
+    def _apply_deadline(self) -> None:
         """Limit the next step on the connection to the time left. Raises TimeoutError."""
-        left = self._until - self._clock()
-        if left <= 0:
+        remaining = self._deadline - self._clock()
+        if remaining <= 0:
             raise TimeoutError
-        self._connection.settimeout(left)
+        self._connection.settimeout(remaining)
 
 
-def reach(server: Announcement, folder: Path, clock: Callable[[], float], seconds: float) -> Channel | None:
+def connect(server: Announcement, folder: Path, clock: Callable[[], float], seconds: float) -> Channel | None:
     """Connect to a server, and require its proof that it wrote the announcement.
 
     Args:
@@ -177,7 +177,7 @@ def reach(server: Announcement, folder: Path, clock: Callable[[], float], second
         return None
     channel = Channel(connection, server, clock)
     try:
-        channel.allow(seconds)
+        channel.set_deadline(seconds)
         channel.challenge()
     except (OSError, *NOT_OURS):
         connection.close()

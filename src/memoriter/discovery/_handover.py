@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.discovery._announcement import announced
-from memoriter.discovery._channel import NOT_OURS, reach
+from memoriter.discovery._channel import NOT_OURS, connect
 from memoriter.discovery._claims import is_free, take_ticket, write_ticket
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Unanswered(Exception):
     """A server has taken the work and did not report its result."""
 
 
-def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | None:
+def delegate(target: TargetMemory, folder: Path, call: HookCall) -> HookReply | None:
     """Delegate a hook to a server of this memory.
 
     Returns:
@@ -36,9 +36,9 @@ def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | N
         ConfigError: the configuration does not exist.
     """
     for server in announced(folder):
-        if not meant.is_of(server):
+        if not target.matches(server):
             continue
-        channel = reach(server, folder, meant.around.monotonic, TAKEN_SECONDS)
+        channel = connect(server, folder, target.env.monotonic, TAKEN_SECONDS)
         if channel is None:
             continue
         with channel:
@@ -46,7 +46,7 @@ def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | N
                 ticket = write_ticket(folder)
             except OSError:
                 return None
-            reply = _asked(channel, folder, call, ticket)
+            reply = _send(channel, folder, call, ticket)
         if reply is not None and reply.status in DONE:
             take_ticket(folder, ticket)
             return reply
@@ -55,13 +55,13 @@ def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | N
     return None
 
 
-def _asked(channel: Channel, folder: Path, call: HookCall, ticket: str) -> HookReply | None:
+def _send(channel: Channel, folder: Path, call: HookCall, ticket: str) -> HookReply | None:
     try:
-        channel.allow(TAKEN_SECONDS)
+        channel.set_deadline(TAKEN_SECONDS)
         channel.send(call, ticket)
         if not channel.answers_within(TAKEN_SECONDS) and is_free(folder, ticket):
             return None
-        channel.allow(ANSWER_SECONDS)
+        channel.set_deadline(ANSWER_SECONDS)
         return channel.receive()
     except (OSError, *NOT_OURS):
         return None

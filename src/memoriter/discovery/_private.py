@@ -24,12 +24,12 @@ def read_private(file: Path) -> bytes:
         OSError: it is not a regular file, or it cannot be opened or read.
     """
     with open_plain(file) as opened:
-        if fault := fault_of(os.fstat(opened.fileno())):
+        if fault := privacy_fault(os.fstat(opened.fileno())):
             raise PermissionError(f"{file} {fault}.")
         return opened.read(LONGEST)
 
 
-def fault_of(status: os.stat_result) -> str:
+def privacy_fault(status: os.stat_result) -> str:
     """Return why a file is not private, as the predicate of a sentence, or an empty string if it is private."""
     if not stat.S_ISREG(status.st_mode):
         return "is not a regular file"

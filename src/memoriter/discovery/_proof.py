@@ -36,9 +36,9 @@ class Exchange:
     """The process number of the server."""
     address: str
     """`address_of` for the server's end of the connection."""
-    asked: str
+    client_nonce: str
     """The nonce of the hook."""
-    answered: str
+    server_nonce: str
     """The nonce of the server."""
 
     def server_proof(self, secret: str) -> str:
@@ -57,7 +57,7 @@ class Exchange:
         return _mac(secret, [CLIENT_LABEL, *self._parts(), target, ticket, digest])
 
     def _parts(self) -> Iterable[str]:
-        return (str(self.pid), self.address, self.asked, self.answered)
+        return (str(self.pid), self.address, self.client_nonce, self.server_nonce)
 
 
 def address_of(host: str, port: int) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memoriter.discovery._private import LONGEST, fault_of, read_private, write_new
+from memoriter.discovery._private import LONGEST, privacy_fault, read_private, write_new
 from memoriter.errors import ConfigError
 from memoriter.permissions import HAS_MODES, make_private_folder
 from memoriter.plain_file import open_plain
@@ -33,15 +33,15 @@ class Token:
     value: str = field(repr=False)
     file: Path | None
     """The file of the token; None: the token comes from the environment."""
-    told: str = ""
+    notice: str = ""
     """Notice for a person, such as that the token is new; empty: none."""
-    named: bool = False
+    user_named: bool = False
     """Whether the user named the file; it may then be a symbolic link."""
 
     def read(self) -> str:
         """Read the token from the file again. Raises ConfigError and OSError."""
         assert self.file is not None, "the token has a file"
-        return _named(self.file) if self.named else _content(self.file)
+        return _read_named_token(self.file) if self.user_named else _read_private_token(self.file)
 
 
 class LiveToken:
@@ -50,18 +50,18 @@ class LiveToken:
     def __init__(self, token: Token) -> None:
         """Start with a token that was just read."""
         self._token = token
-        self._mark = self._look()
+        self._stamp = self._file_stamp()
 
     def __call__(self) -> str:
         """Return the current token. If the file is missing or invalid, the last token stays in force."""
-        mark = self._look()
-        if self._token.file is not None and mark not in {None, self._mark}:
-            self._mark = mark
+        mark = self._file_stamp()
+        if self._token.file is not None and mark not in {None, self._stamp}:
+            self._stamp = mark
             with suppress(ConfigError, OSError):
                 self._token = replace(self._token, value=self._token.read())
         return self._token.value
 
-    def _look(self) -> tuple[int, ...] | None:
+    def _file_stamp(self) -> tuple[int, ...] | None:
         """Return values that change whenever the file changes, or None if there is no file."""
         if self._token.file is None:
             return None
@@ -84,88 +84,88 @@ def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) 
         ConfigError: the token cannot be read or stored, other users can read it, or it is not a valid token.
     """
     if file is not None:
-        return Token(_named(file), file, named=True)
-    if given := environ.get(VARIABLE, "").strip():
-        return Token(_checked(given.encode("utf-8", "surrogateescape"), f"The variable {VARIABLE}"), None)
-    kept = home / FILE
+        return Token(_read_named_token(file), file, user_named=True)
+    if value := environ.get(VARIABLE, "").strip():
+        return Token(_validate(value.encode("utf-8", "surrogateescape"), f"The variable {VARIABLE}"), None)
+    stored = home / FILE
     try:
-        return _kept(kept) or _made(kept)
+        return _existing(stored) or _create(stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(kept)!r} cannot be used: {why}.", remedy=ELSEWHERE) from error
+        raise ConfigError(f"The token file {str(stored)!r} cannot be used: {why}.", remedy=ELSEWHERE) from error
 
 
 def renewed_token(home: Path) -> Token:
     """Replace the token in the home by a new one, and return it. Raises ConfigError."""
-    kept = home / FILE
+    stored = home / FILE
     try:
-        with _alone(home):
-            _put(kept, over=True)
-            return Token(_content(kept), kept)
+        with _folder_lock(home):
+            _write(stored, over=True)
+            return Token(_read_private_token(stored), stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(kept)!r} cannot be written: {why}.", remedy=ELSEWHERE) from error
+        raise ConfigError(f"The token file {str(stored)!r} cannot be written: {why}.", remedy=ELSEWHERE) from error
 
 
-def _kept(file: Path) -> Token | None:
+def _existing(file: Path) -> Token | None:
     """Return the stored token, or None if it is missing or others may have read it. Raises ConfigError, OSError."""
     try:
         status = os.lstat(file)
     except FileNotFoundError:
         return None
-    if _was_readable(status):
+    if _was_exposed(status):
         return None
-    if fault := fault_of(status):
+    if fault := privacy_fault(status):
         remedy = "Remove it; a new one is made at the next start."
         raise ConfigError(f"The token file {str(file)!r} {fault}, so it is not used.", remedy=remedy)
-    return Token(_content(file), file)
+    return Token(_read_private_token(file), file)
 
 
-def _made(file: Path) -> Token:
+def _create(file: Path) -> Token:
     """Create a token if there is none, or replace one that other users may have read."""
-    with _alone(file.parent):
-        if there := _kept(file):  # another server has just created it
-            return there
+    with _folder_lock(file.parent):
+        if existing := _existing(file):  # another server has just created it
+            return existing
         replaced = os.path.lexists(file)
-        _put(file, over=replaced)
-        told = (
+        _write(file, over=replaced)
+        notice = (
             f"Other users could read or change the token file {str(file)!r}, so it holds a new token now. "
             "Give it to the clients of this server: memoriter token"
         )
-        return Token(_content(file), file, told if replaced else "")
+        return Token(_read_private_token(file), file, notice if replaced else "")
 
 
-def _put(file: Path, *, over: bool) -> None:
+def _write(file: Path, *, over: bool) -> None:
     """Write a new token atomically; an existing one is kept unless `over`. Raises OSError."""
     import secrets
 
-    part = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
-        write_new(part, secrets.token_urlsafe(32).encode("ascii") + b"\n")
+        write_new(temporary, secrets.token_urlsafe(32).encode("ascii") + b"\n")
         if over or not hasattr(os, "link"):
-            part.replace(file)
+            temporary.replace(file)
             return
         try:
-            file.hardlink_to(part)
+            file.hardlink_to(temporary)
         except FileExistsError:
             return
         except OSError:  # a file system without hard links
-            part.replace(file)
+            temporary.replace(file)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _was_readable(status: os.stat_result) -> bool:
+def _was_exposed(status: os.stat_result) -> bool:
     """Return whether it is a file of this user that other users can read or change."""
-    ours = HAS_MODES and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-    return ours and bool(fault_of(status))
+    is_own = HAS_MODES and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    return is_own and bool(privacy_fault(status))
 
 
-def _content(file: Path) -> str:
-    return _checked(read_private(file), f"The token file {str(file)!r}")
+def _read_private_token(file: Path) -> str:
+    return _validate(read_private(file), f"The token file {str(file)!r}")
 
 
-def _named(file: Path) -> str:
+def _read_named_token(file: Path) -> str:
     """Return the token in a file that the user named, which may be a symbolic link, like a mounted container secret."""
     name = f"The token file {str(file)!r}"
     try:
@@ -174,19 +174,19 @@ def _named(file: Path) -> str:
         raise ConfigError(f"{name} cannot be read: {error.strerror}.", remedy="Correct --token-file.") from error
     with opened:
         status = os.fstat(opened.fileno())
-        fault = "" if _is_given_by_root(status) else fault_of(status)
+        fault = "" if _is_root_secret(status) else privacy_fault(status)
         if fault:
             remedy = f"Make it readable by this user only (chmod 600), or set {VARIABLE}."
             raise ConfigError(f"{name} {fault}, so it is not used.", remedy=remedy)
-        return _checked(opened.read(LONGEST), name)
+        return _validate(opened.read(LONGEST), name)
 
 
-def _is_given_by_root(status: os.stat_result) -> bool:
+def _is_root_secret(status: os.stat_result) -> bool:
     """Return whether root owns the file, and only root and the file's group can read it."""
     return stat.S_ISREG(status.st_mode) and status.st_uid == 0 and not status.st_mode & 0o027
 
 
-def _checked(content: bytes, name: str) -> str:
+def _validate(content: bytes, name: str) -> str:
     """Return the token if it is valid; no message contains it. Raises ConfigError."""
     value = content.strip()
     if not SHAPE.fullmatch(value):
@@ -196,7 +196,7 @@ def _checked(content: bytes, name: str) -> str:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
+def _folder_lock(folder: Path) -> Generator[None]:
     """Hold a lock on the folder, so that servers that start together agree on one token. Raises OSError."""
     make_private_folder(folder)
     try:

@@ -13,17 +13,17 @@ TODAY = "memory://today"
 TEMPLATE = f"{NOTES}{{+path}}"
 
 
-def address_of(path: str) -> str:
+def note_uri(path: str) -> str:
     """Return the URI of a note; `path` is the path as cited."""
     return NOTES + quote(path, safe="/", errors="surrogatepass")
 
 
-def path_of(address: str) -> str | None:
+def note_path(address: str) -> str | None:
     """Return the path of the note that a URI names, as cited, or None if it is not the URI of a note."""
     name = unquote(address.removeprefix(NOTES), errors="surrogatepass") if address.startswith(NOTES) else ""
     return name or None
 
 
-def words_of(error: MemoriterError) -> str:
+def error_text(error: MemoriterError) -> str:
     """Return the message of an error and its remedy as one text."""
     return f"{error.message.rstrip('.')}. {error.remedy}".strip()

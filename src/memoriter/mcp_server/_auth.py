@@ -45,25 +45,25 @@ class HookProof:
         self._pid = pid
         self._open: dict[object, Exchange] = {}
 
-    def answer(self, scope: Scope) -> str | None:
+    def answer_challenge(self, scope: Scope) -> str | None:
         """Return the server's proof, or None if the request is not a challenge.
 
         The nonces are valid for one request on the same connection.
         """
         if (scope["method"], scope["path"]) != ("POST", CHALLENGE_PATH) or _header(scope, "origin") is not None:
             return None
-        asked = _header(scope, NONCE) or ""
-        if not HEX_64.fullmatch(asked) or (address := _address(scope)) is None:
+        client_nonce = _header(scope, NONCE) or ""
+        if not HEX_64.fullmatch(client_nonce) or (address := _address(scope)) is None:
             return None
-        exchange = Exchange(self._pid, address, asked, secrets.token_hex(32))
+        exchange = Exchange(self._pid, address, client_nonce, secrets.token_hex(32))
         connection = _connection(scope)
         self._open.pop(connection, None)
         while len(self._open) >= MOST_CHALLENGES:
             self._open.pop(next(iter(self._open)))
         self._open[connection] = exchange
-        return f"{exchange.answered} {exchange.server_proof(self._secret)}"
+        return f"{exchange.server_nonce} {exchange.server_proof(self._secret)}"
 
-    def recognises(self, scope: Scope, shown: str) -> bool:
+    def verify(self, scope: Scope, proof: str) -> bool:
         """Return whether the request carries a valid proof of a hook.
 
         If it does, the body must have the digest that the request names; the scope keeps that digest.
@@ -75,7 +75,7 @@ class HookProof:
             return False
         if not (HEX_32.fullmatch(ticket) and HEX_64.fullmatch(digest)):
             return False
-        if not same(shown, exchange.client_proof(self._secret, target, ticket, digest)):
+        if not same(proof, exchange.client_proof(self._secret, target, ticket, digest)):
             return False
         scope[PROVEN_DIGEST] = digest
         return True
@@ -84,7 +84,7 @@ class HookProof:
 class Authentication:
     """ASGI middleware that passes on authenticated requests and answers others with 401 before it reads their body."""
 
-    def __init__(self, app: ASGIApp, keeper: Keeper) -> None:
+    def __init__(self, app: ASGIApp, keeper: Authenticator) -> None:
         """Wrap an application. This must be the outermost middleware."""
         self._app = app
         self._keeper = keeper
@@ -95,15 +95,15 @@ class Authentication:
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif self._keeper.admits(scope):
+        elif self._keeper.accepts(scope):
             await self._app(scope, receive, send)
-        elif (proof := self._keeper.challenged(scope)) is not None:
+        elif (proof := self._keeper.answer_challenge(scope)) is not None:
             await Response(proof, 200, {"Cache-Control": "no-store"}, "text/plain")(scope, receive, send)
         else:
-            await _refused()(scope, receive, send)
+            await _unauthorized()(scope, receive, send)
 
 
-class Keeper:
+class Authenticator:
     """Authentication rules, which need only the headers of a request."""
 
     def __init__(self, token: Callable[[], str], hooks: HookProof | None = None) -> None:
@@ -116,27 +116,27 @@ class Keeper:
         self._token = token
         self._hooks = hooks
 
-    def admits(self, scope: Scope) -> bool:
+    def accepts(self, scope: Scope) -> bool:
         """Return whether the request carries the token or the proof of a hook."""
-        scheme, _, shown = (_header(scope, "authorization") or "").partition(" ")
+        scheme, _, credentials = (_header(scope, "authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
-            return same(shown.strip(" "), self._token())
-        return scheme == SCHEME and self._hooks is not None and self._hooks.recognises(scope, shown)
+            return same(credentials.strip(" "), self._token())
+        return scheme == SCHEME and self._hooks is not None and self._hooks.verify(scope, credentials)
 
-    def challenged(self, scope: Scope) -> str | None:
+    def answer_challenge(self, scope: Scope) -> str | None:
         """Return the server's proof for a hook, or None if the request is not a challenge."""
-        return None if self._hooks is None else self._hooks.answer(scope)
+        return None if self._hooks is None else self._hooks.answer_challenge(scope)
 
 
-def _refused() -> Response:
+def _unauthorized() -> Response:
     headers: Mapping[str, str] = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
     return Response(json.dumps(REFUSAL), 401, headers, "application/json")
 
 
 def _header(scope: Scope, name: str) -> str | None:
     """Return the value of a header, or None if it is missing or repeated."""
-    wanted = name.encode("ascii")
-    values: list[Any] = [value for key, value in scope["headers"] if key.lower() == wanted]
+    key_bytes = name.encode("ascii")
+    values: list[Any] = [value for key, value in scope["headers"] if key.lower() == key_bytes]
     return values[0].decode("latin-1") if len(values) == 1 else None
 
 

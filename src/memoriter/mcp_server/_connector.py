@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError
-from memoriter.mcp_server._addresses import address_of, words_of
+from memoriter.mcp_server._addresses import error_text, note_uri
 from memoriter.tools import Tool
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LINES = re.compile(r"\A(?P<path>.+?)#L(?P<start>\d+)(?:-L(?P<end>\d+))?\Z", re.DOTALL)
 
-FOUND: dict[str, Any] = {
+DOCUMENT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "id": {"type": "string"},
@@ -40,7 +40,7 @@ def search_documents(
     try:
         result = memory.search(_text(params, "query"))
     except MemoriterError as error:
-        return {"results": [], "error": words_of(error)}
+        return {"results": [], "error": error_text(error)}
     except Exception as error:  # the agent's turn must continue without its memory
         log.warning("search failed", exc_info=True)
         return {"results": [], "error": f"{type(error).__name__}: {error}"}
@@ -52,27 +52,27 @@ def search_documents(
 def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
     """Run `fetch`; an error becomes part of the answer."""
     del session_key
-    name = _text(params, "id")
-    found = LINES.match(name)
-    path = found["path"] if found else name
-    answer: dict[str, Any] = {"id": name, "title": path, "text": "", "url": address_of(path)}
+    citation = _text(params, "id")
+    match = LINES.match(citation)
+    path = match["path"] if match else citation
+    answer: dict[str, Any] = {"id": citation, "title": path, "text": "", "url": note_uri(path)}
     try:
         excerpt = memory.read(path)
     except MemoriterError as error:
-        return answer | {"error": words_of(error)}
+        return answer | {"error": error_text(error)}
     except Exception as error:  # the agent's turn must continue without this note
         log.warning("fetch failed", exc_info=True)
         return answer | {"error": f"{type(error).__name__}: {error}"}
     if not excerpt.text:
         return answer | {"error": f"There is no text in {path!r}."}
-    lines = {"startLine": found["start"], "endLine": found["end"] or found["start"]} if found else {}
+    lines = {"startLine": match["start"], "endLine": match["end"] or match["start"]} if match else {}
     metadata = {"path": excerpt.path, **lines, **({"truncated": "true"} if excerpt.truncated else {})}
     return answer | {"title": excerpt.path, "text": excerpt.text, "metadata": metadata}
 
 
 def _document(hit: Hit) -> dict[str, Any]:
     title = " > ".join((hit.path, *hit.heading))
-    return {"id": hit.citation, "title": title, "url": address_of(hit.path), "text": hit.snippet.strip()}
+    return {"id": hit.citation, "title": title, "url": note_uri(hit.path), "text": hit.snippet.strip()}
 
 
 def _text(params: Mapping[str, Any], name: str) -> str:
@@ -94,7 +94,7 @@ DOCUMENTS = Tool(
     {
         "type": "object",
         "properties": {
-            "results": {"type": "array", "items": FOUND},
+            "results": {"type": "array", "items": DOCUMENT_SCHEMA},
             "outcome": {"type": "string"},
             "notes": {"type": "array", "items": {"type": "string"}},
             **ERROR,
@@ -111,7 +111,7 @@ DOCUMENT = Tool(
     "Fetch a note",
     {
         "type": "object",
-        "properties": {**FOUND["properties"], "metadata": {"type": "object"}, **ERROR},
+        "properties": {**DOCUMENT_SCHEMA["properties"], "metadata": {"type": "object"}, **ERROR},
         "required": ["id", "title", "text", "url"],
     },
     writes=False,

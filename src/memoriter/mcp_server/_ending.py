@@ -14,7 +14,7 @@ END_SECONDS = 4.5
 """Seconds after which the process exits, even if a thread hangs."""
 
 
-class Ending:
+class Shutdown:
     """The shutdown of a server process: a signal starts it, and it takes at most `END_SECONDS`."""
 
     def __init__(self, begin: Callable[[], None], last: Callable[[], None]) -> None:
@@ -27,23 +27,23 @@ class Ending:
         """
         self._begin = begin
         self._last = last
-        self._begun = False
+        self._started = False
 
     @property
-    def begun(self) -> bool:
-        return self._begun
+    def started(self) -> bool:
+        return self._started
 
     def begin(self) -> None:
         """Start the shutdown and its time limit; later calls do nothing."""
-        if self._begun:
+        if self._started:
             return
-        self._begun = True
-        timer = threading.Timer(END_SECONDS, self.now, (0,))
+        self._started = True
+        timer = threading.Timer(END_SECONDS, self.exit_now, (0,))
         timer.daemon = True
         timer.start()
         self._begin()
 
-    def now(self, code: int) -> None:
+    def exit_now(self, code: int) -> None:
         """Exit the process at once. This is safe: notes and index are consistent at any moment, even after a kill."""
         with suppress(Exception):
             self._last()

@@ -37,7 +37,7 @@ MOST_REASONS = 8_000
 HIDDEN = {"Cache-Control": "no-store"}
 
 
-class Taken(Exception):
+class AlreadyTaken(Exception):
     """The client did not wait and does the work itself."""
 
 
@@ -75,44 +75,44 @@ class Hooks:
             body = await _body(request)
             if request.scope.get(PROVEN_DIGEST) not in {None, body_digest(body)}:
                 return _error(400, "digest", "The body is not the one that the hook has signed.", "Run the hook again.")
-            given = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
-            work = self._work(given, request)
+            hook_input = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
+            work = self._hook_action(hook_input, request)
         except UsageError as error:
             return _error(400, error.code, error.message, error.remedy)
         try:
-            answer = await self._shared.take_turn(work, session=given.session)
-        except Taken:
+            answer = await self._shared.run(work, session=hook_input.session)
+        except AlreadyTaken:
             return _error(409, "taken", "Somebody else does this already.", "Nothing is lost.")
         except Cancelled:
             return _error(503, "closing", "The server is ending.", "Run the hook by itself.")
         later = None
-        if given.event == "session-start":  # the answer does not wait until changed notes are indexed
-            later = BackgroundTask(self._begun, given.session)
-        return _answered(answer, later)
+        if hook_input.event == "session-start":  # the answer does not wait until changed notes are indexed
+            later = BackgroundTask(self._index_changes, hook_input.session)
+        return _hook_response(answer, later)
 
     async def health(self, request: Request) -> Response:
         """Return the health of the memory, with its problems and the number of MCP sessions."""
         if refused := await self._security.validate_request(request):
             return refused
         try:
-            status = await self._shared.take_turn(lambda memory: memory.status(), patience=HEALTH_SECONDS)
+            status = await self._shared.run(lambda memory: memory.status(), seconds=HEALTH_SECONDS)
         except Cancelled:
             return _error(503, "busy", "The memory is busy.", "Ask again in a moment.")
         except (MemoriterError, OSError) as error:
             return _error(503, "health", wire_text(str(error)), "Run: memoriter doctor")
         return _json(200, {**health_json(status.health), "sessions": self._sessions()})
 
-    def _work(self, given: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
-        told = request.query_params
-        shared, interactive = told.get("shared") == "1", told.get("attended") != "0"
+    def _hook_action(self, hook_input: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
+        query = request.query_params
+        shared, interactive = query.get("shared") == "1", query.get("attended") != "0"
         ticket = request.headers.get(TICKET)
 
         def work(memory: Memory) -> HookAnswer:
             if ticket is not None and not take_ticket(self._tickets, ticket):
-                raise Taken
+                raise AlreadyTaken
             try:
-                session = memory.session(given.session, audience="shared" if shared else "private")
-                return answer_hook(given, session, interactive=interactive)
+                session = memory.session(hook_input.session, audience="shared" if shared else "private")
+                return answer_hook(hook_input, session, interactive=interactive)
             except MemoriterError as error:
                 return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
             except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
@@ -122,9 +122,9 @@ class Hooks:
 
         return work
 
-    async def _begun(self, session: str) -> None:
+    async def _index_changes(self, session: str) -> None:
         try:
-            await self._shared.take_turn(lambda memory: memory.session_started(session), session=f"{session} begun")
+            await self._shared.run(lambda memory: memory.session_started(session), session=f"{session} begun")
         except (Cancelled, MemoriterError, OSError):
             return  # the next search indexes the changes and reports what is wrong
 
@@ -138,11 +138,11 @@ async def _body(request: Request) -> bytes:
     return bytes(received)
 
 
-def _answered(answer: HookAnswer, later: BackgroundTask | None) -> Response:
+def _hook_response(answer: HookAnswer, later: BackgroundTask | None) -> Response:
     reasons = [wire_text(f"{reason.message} {reason.remedy}") for reason in answer.reasons]
-    while len(told := json.dumps(reasons)) > MOST_REASONS:
+    while len(encoded := json.dumps(reasons)) > MOST_REASONS:
         reasons = reasons[:-1]
-    headers = HIDDEN | ({REASONS: told} if reasons else {})
+    headers = HIDDEN | ({REASONS: encoded} if reasons else {})
     if answer.output is None:
         return Response(status_code=204, headers=headers, background=later)
     # ASCII, so that the printed text is the same as without a server, including lone surrogates.

@@ -14,7 +14,7 @@ STEP = 1.0
 """Smallest increase, on the scale of 0 to `TOTAL`, that is reported."""
 
 
-class Steps:
+class ProgressScale:
     """The stages of one run on a scale of 0 to 100.
 
     Each stage takes half of the remaining scale; the last stage takes all of it.
@@ -22,17 +22,17 @@ class Steps:
 
     def __init__(self) -> None:
         self._stage = ""
-        self._begun = 0.0
-        self._told = 0.0
+        self._start = 0.0
+        self._reported = 0.0
 
-    def take(self, progress: Progress) -> tuple[float, str] | None:
+    def update(self, progress: Progress) -> tuple[float, str] | None:
         """Return the number and the text to report, or None if the change is too small."""
         if progress.stage != self._stage:
-            self._stage, self._begun = progress.stage, self._told
+            self._stage, self._start = progress.stage, self._reported
         share = min(progress.done / progress.total, 1.0) if progress.total else 1.0
-        reach = TOTAL - self._begun if progress.stage == LAST else (TOTAL - self._begun) / 2
-        now = self._begun + share * reach
-        if now < self._told + STEP and not (share == 1.0 and now > self._told):
+        reach = TOTAL - self._start if progress.stage == LAST else (TOTAL - self._start) / 2
+        now = self._start + share * reach
+        if now < self._reported + STEP and not (share == 1.0 and now > self._reported):
             return None
-        self._told = now
+        self._reported = now
         return now, f"{WORDS[progress.stage]}: {progress.done} of {progress.total}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from memoriter.mcp_server._ending import Ending
+    from memoriter.mcp_server._ending import Shutdown
 
 CLOSING_SECONDS = 1
 """Seconds that the shutdown waits for open responses."""
@@ -31,7 +31,7 @@ MOST_CONNECTIONS = 512
 class Server(uvicorn.Server):
     """A uvicorn server that reports its start and stops within the time limit of its shutdown."""
 
-    def __init__(self, app: ASGIApp, ready: Callable[[], None], ending: Ending) -> None:
+    def __init__(self, app: ASGIApp, ready: Callable[[], None], ending: Shutdown) -> None:
         config = uvicorn.Config(
             app,
             http=Connection,
@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._ready = ready
         self._ending = ending
-        self._over = False
+        self._stopped = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -53,23 +53,23 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._ending.begin()
         await super().shutdown(sockets)
-        self._over = True
+        self._stopped = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Shut down gracefully at the first signal, and at once at the second."""
-        if self._over:  # uvicorn raises the first signal again after its shutdown
+        if self._stopped:  # uvicorn raises the first signal again after its shutdown
             return
         if self.should_exit:
-            self._ending.now(128 + sig)
+            self._ending.exit_now(128 + sig)
         super().handle_exit(sig, frame)
 
     def run_until_signal(self, listening: socket.socket) -> None:
         """Serve until SIGINT or SIGTERM, which may arrive before the server has started."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        previous = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             self.run(sockets=[listening])
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
 
@@ -79,40 +79,41 @@ class Connection(H11Protocol):
     If there are too many, the connection with the oldest incomplete request is closed, or else the oldest one.
     """
 
-    _late: asyncio.TimerHandle | None = None
-    since = 0.0
+    _timeout: asyncio.TimerHandle | None = None
+    opened_at = 0.0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        with suppress(
-            OSError
-        ):  # asyncio sets this only for sockets that name their protocol; without it, a body is delayed by 40 ms
+        # asyncio sets this option only for sockets that name their protocol; without it, a body is delayed by 40 ms.
+        with suppress(OSError):
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.since = self.loop.time()
-        self._expect()
-        known = cast("set[object]", self.connections)
-        others: list[Connection] = [each for each in known if isinstance(each, Connection) and each is not self]
-        near = [each for each in others if each.address == self.address]
-        if len(near) >= MOST_CONNECTIONS // 2:
-            _worst(near).drop()
+        self.opened_at = self.loop.time()
+        self._start_timeout()
+        connections = cast("set[object]", self.connections)
+        others: list[Connection] = [
+            connection for connection in connections if isinstance(connection, Connection) and connection is not self
+        ]
+        same_address = [connection for connection in others if connection.address == self.address]
+        if len(same_address) >= MOST_CONNECTIONS // 2:
+            _next_to_drop(same_address).drop()
         elif len(others) >= MOST_CONNECTIONS:
-            _worst(others).drop()
+            _next_to_drop(others).drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._relax()
+        self._cancel_timeout()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.reading:
-            self._expect()
+            self._start_timeout()
         else:
-            self._relax()
+            self._cancel_timeout()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self.reading or self.timeout_keep_alive_task is not None:
-            self._relax()
+            self._cancel_timeout()
 
     @property
     def reading(self) -> bool:
@@ -126,30 +127,30 @@ class Connection(H11Protocol):
 
     def drop(self) -> None:
         """Abort the connection at once, even in the middle of a response."""
-        self._relax()
+        self._cancel_timeout()
         self.transport.abort()
         self.connections.discard(self)
 
-    def _expect(self) -> None:
-        if self._late is None:
-            self._late = self.loop.call_later(REQUEST_SECONDS, self._expired)
+    def _start_timeout(self) -> None:
+        if self._timeout is None:
+            self._timeout = self.loop.call_later(REQUEST_SECONDS, self._on_timeout)
 
-    def _relax(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _cancel_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
 
-    def _expired(self) -> None:
-        self._late = None
+    def _on_timeout(self) -> None:
+        self._timeout = None
         if self.transport.is_closing():
             return
-        answering: Any = getattr(self, "cycle", None)
-        if answering is None or answering.response_complete:
+        cycle: Any = getattr(self, "cycle", None)
+        if cycle is None or cycle.response_complete:
             self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
             self.transport.close()
         else:
             self.transport.abort()
 
 
-def _worst(connections: list[Connection]) -> Connection:
-    return min(connections, key=lambda each: (not each.reading, each.since))
+def _next_to_drop(connections: list[Connection]) -> Connection:
+    return min(connections, key=lambda connection: (not connection.reading, connection.opened_at))

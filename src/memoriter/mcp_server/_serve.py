@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from memoriter.mcp_server._auth import Authentication, HookProof, Keeper
-from memoriter.mcp_server._ending import Ending
+from memoriter.mcp_server._auth import Authentication, Authenticator, HookProof
+from memoriter.mcp_server._ending import Shutdown
 from memoriter.mcp_server._hooks import Hooks
 from memoriter.mcp_server._running import Server
 from memoriter.mcp_server._server import server_of
@@ -48,7 +48,7 @@ def serve_app(
         custom_starlette_routes=routes,
     )
     limited = SessionLimits(app, PATH)
-    return Authentication(limited, Keeper(token, HookProof(secret, os.getpid())))
+    return Authentication(limited, Authenticator(token, HookProof(secret, os.getpid())))
 
 
 def serve(
@@ -73,4 +73,4 @@ def serve(
         last()
         ending()
 
-    Server(app, ready, Ending(begin, last)).run_until_signal(listening)
+    Server(app, ready, Shutdown(begin, last)).run_until_signal(listening)

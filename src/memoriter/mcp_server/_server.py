@@ -43,18 +43,18 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
     """
     shared = shared or SharedMemory(memory)
     tools = memory.tools
-    own = Tools(shared, (*tools, *(CONNECTOR if connector and tools else ())))
+    handlers = Tools(shared, (*tools, *(CONNECTOR if connector and tools else ())))
     resources, prompts = Resources(shared), Prompts(shared)
 
     @asynccontextmanager
-    async def life(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
+    async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
         try:
             yield {}
         finally:
             with anyio.CancelScope(shield=True):  # a running thread may still have to call the event loop
                 await anyio.to_thread.run_sync(shared.close)
 
-    async def warm_after_the_first(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+    async def warm_after_handshake(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
         """Load the model after the handshake, because loading would slow the handshake down."""
         try:
             return await call_next(ctx)
@@ -66,14 +66,14 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
         version=version("memoriter"),
         title="Memoriter",
         instructions=INSTRUCTIONS,
-        lifespan=life,
-        on_list_tools=own.list,
-        on_call_tool=own.call,
+        lifespan=lifespan,
+        on_list_tools=handlers.list,
+        on_call_tool=handlers.call,
         on_list_resources=resources.list,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
         on_list_prompts=prompts.list,
         on_get_prompt=prompts.get,
     )
-    server.middleware.append(warm_after_the_first)
+    server.middleware.append(warm_after_handshake)
     return server

@@ -33,7 +33,7 @@ class _Session:
     """Number of requests and streams that are being answered."""
 
     @property
-    def worth(self) -> tuple[bool, bool, float]:
+    def eviction_key(self) -> tuple[bool, bool, float]:
         return self.open > 0, self.requests > OPENING, self.last
 
 
@@ -72,7 +72,7 @@ class SessionLimits:
             return
         name = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
         if name is None:
-            await self._begun(scope, receive, send)
+            await self._open_session(scope, receive, send)
             return
         session = self._sessions.get(name)
         if session is None:
@@ -81,52 +81,52 @@ class SessionLimits:
         session.open += 1
         session.requests += 1
         try:
-            await self._app(scope, receive, self._watched(name, scope["method"], send))
+            await self._app(scope, receive, self._dropping_ended(name, scope["method"], send))
         finally:
             session.open -= 1
             session.last = self._clock()
 
-    def _watched(self, name: str, method: str, send: Send) -> Send:
+    def _dropping_ended(self, name: str, method: str, send: Send) -> Send:
         """Wrap `send` to drop a session that its client ended or that was idle for too long."""
 
-        async def hear(message: Message) -> None:
+        async def watch(message: Message) -> None:
             if message["type"] == "http.response.start" and (message["status"] == 404 or method == "DELETE"):
                 self._sessions.pop(name, None)
             await send(message)
 
-        return hear
+        return watch
 
-    async def _begun(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = str((scope.get("client") or ("",))[0])
-        begun: list[_Session] = []
+        opened: list[_Session] = []
 
-        async def hear(message: Message) -> None:
+        async def watch(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 name = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if name is not None:
-                    begun.append(self._sessions.setdefault(name, _Session(address, self._clock(), open=1)))
+                    opened.append(self._sessions.setdefault(name, _Session(address, self._clock(), open=1)))
                     await self._make_room(scope, name, address)
             await send(message)
 
         try:
-            await self._app(scope, receive, hear)
+            await self._app(scope, receive, watch)
         finally:
-            for session in begun:
+            for session in opened:
                 session.open -= 1
 
     async def _make_room(self, scope: Scope, new: str, address: str) -> None:
-        self._forget_expired()
+        self._drop_expired()
         others = {name: session for name, session in self._sessions.items() if name != new}
-        near = {name: session for name, session in others.items() if session.address == address}
-        if len(near) >= self._most // 2:
-            others = near
+        same_address = {name: session for name, session in others.items() if session.address == address}
+        if len(same_address) >= self._most // 2:
+            others = same_address
         elif len(others) < self._most:
             return
-        name = min(others, key=lambda each: others[each].worth)
+        name = min(others, key=lambda each: others[each].eviction_key)
         del self._sessions[name]
         await self._end(scope, name)
 
-    def _forget_expired(self) -> None:
+    def _drop_expired(self) -> None:
         """Drop idle sessions that the server has ended; it reports none, but ends them after `IDLE_SECONDS`."""
         limit = self._clock() - IDLE_SECONDS
         for name in [name for name, each in self._sessions.items() if not each.open and each.last < limit]:
@@ -134,18 +134,18 @@ class SessionLimits:
 
     async def _end(self, scope: Scope, name: str) -> None:
         """End a session with the request that its client would send."""
-        kept = {b"host", b"origin", b"authorization"}
-        headers = [(key, value) for key, value in scope["headers"] if key in kept]
+        forwarded = {b"host", b"origin", b"authorization"}
+        headers = [(key, value) for key, value in scope["headers"] if key in forwarded]
         request: dict[str, Any] = {
             **scope,
             "method": "DELETE",
             "headers": [*headers, (MCP_SESSION_ID_HEADER.encode("ascii"), name.encode("ascii"))],
         }
 
-        async def nothing() -> Message:
+        async def empty_body() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def unheard(_: Message) -> None:
+        async def discard(_: Message) -> None:
             return
 
-        await self._app(request, nothing, unheard)
+        await self._app(request, empty_body, discard)

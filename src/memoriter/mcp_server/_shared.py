@@ -11,7 +11,7 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 
-from memoriter.mcp_server._progress import TOTAL, Steps
+from memoriter.mcp_server._progress import TOTAL, ProgressScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -58,8 +58,8 @@ class ProgressMemory:
     def place(self) -> Place:
         return self._memory.place
 
-    def search(self, query: str, **narrowed: Any) -> SearchResult:
-        return self._memory.search(query, progress=self._progress, **narrowed)
+    def search(self, query: str, **filters: Any) -> SearchResult:
+        return self._memory.search(query, progress=self._progress, **filters)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         return self._memory.read(path, start=start, lines=lines)
@@ -82,8 +82,8 @@ class SharedMemory:
         """
         self.memory = memory
         self._closing = closing
-        self._turn = threading.Lock()
-        self._sessions: dict[str, _Turn] = {}
+        self._exclusive = threading.Lock()
+        self._sessions: dict[str, _SessionLock] = {}
         self._slow = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._quick = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._hooks = anyio.CapacityLimiter(MOST_AT_ONCE)
@@ -92,35 +92,40 @@ class SharedMemory:
         self._busy = 0
         self._warmed = False
 
-    async def ask(
-        self, session: ServerSession, act: Callable[[ProgressMemory], _T], *, alone: bool = False, quick: bool = False
+    async def run_request(
+        self,
+        session: ServerSession,
+        act: Callable[[ProgressMemory], _T],
+        *,
+        exclusive: bool = False,
+        quick: bool = False,
     ) -> _T:
         """Run `act` with the memory in a worker thread; the client gets progress and may cancel.
 
         Args:
             session: the session of the client.
             act: the function to run.
-            alone: whether to run one such function at a time.
+            exclusive: whether to run one such function at a time.
             quick: whether `act` only reads or writes notes; it then never waits for a search.
         """
         cancelled = threading.Event()
-        steps = Steps()
+        steps = ProgressScale()
         client = session.client_params.client_info.name if session.client_params else ""
 
         def check() -> None:
             if cancelled.is_set() or self._stopped.is_set():
                 raise Cancelled
 
-        def hear(progress: Progress) -> None:
+        def report(progress: Progress) -> None:
             check()
-            if (step := steps.take(progress)) is not None:
+            if (step := steps.update(progress)) is not None:
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the client has disconnected
                     anyio.from_thread.run(session.report_progress, step[0], TOTAL, step[1])
 
         def work() -> _T:
-            with self._working(self._turn if alone else None):
+            with self._tracked(self._exclusive if exclusive else None):
                 check()
-                return act(ProgressMemory(self.memory, hear, client))
+                return act(ProgressMemory(self.memory, report, client))
 
         limiter = self._quick if quick else self._slow
         try:
@@ -129,29 +134,27 @@ class SharedMemory:
             cancelled.set()
             raise
 
-    async def take_turn(
-        self, act: Callable[[Memory], _T], *, session: str | None = None, patience: float | None = None
-    ) -> _T:
+    async def run(self, act: Callable[[Memory], _T], *, session: str | None = None, seconds: float | None = None) -> _T:
         """Run `act` with the memory in a worker thread, without progress.
 
         Args:
             act: the function to run.
             session: functions of one session run one at a time; None: `act` belongs to no session and is quick.
-            patience: seconds to wait for the result; None: no limit.
+            seconds: time to wait for the result; None: no limit.
 
         Raises:
             Cancelled: there was no result in time, or the memory is being closed.
         """
 
         def work() -> _T:
-            with self._session(session), self._working(None):
+            with self._session_lock(session), self._tracked(None):
                 if self._stopped.is_set():
                     raise Cancelled
                 return act(self.memory)
 
         limiter = self._quick if session is None else self._hooks
-        with anyio.move_on_after(patience):
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=patience is not None, limiter=limiter)
+        with anyio.move_on_after(seconds):
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=seconds is not None, limiter=limiter)
         raise Cancelled
 
     def warm(self) -> None:
@@ -160,7 +163,7 @@ class SharedMemory:
             self._warmed = True
             self.memory.warm()
 
-    async def look(self, act: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
+    async def run_reader(self, act: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
         """Run a function that reads files in a worker thread; it never waits for indexing."""
         work = partial(act, *arguments, **options)
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._quick)
@@ -181,7 +184,7 @@ class SharedMemory:
         self.memory.close()
 
     @contextmanager
-    def _working(self, turn: threading.Lock | None) -> Generator[None]:
+    def _tracked(self, turn: threading.Lock | None) -> Generator[None]:
         """Count as running work, for which `close` waits, and hold the lock if one is given."""
         if turn is not None:
             turn.acquire()
@@ -197,13 +200,13 @@ class SharedMemory:
                 turn.release()
 
     @contextmanager
-    def _session(self, name: str | None) -> Generator[None]:
+    def _session_lock(self, name: str | None) -> Generator[None]:
         """Hold the lock of a session; the lock is dropped with its last user."""
         if name is None:
             yield
             return
         with self._idle:
-            turn = self._sessions.setdefault(name, _Turn())
+            turn = self._sessions.setdefault(name, _SessionLock())
             turn.users += 1
         try:
             with turn.lock:
@@ -215,7 +218,7 @@ class SharedMemory:
                     del self._sessions[name]
 
 
-class _Turn:
+class _SessionLock:
     """The lock of one session."""
 
     def __init__(self) -> None:

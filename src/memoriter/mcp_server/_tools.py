@@ -43,31 +43,31 @@ class Tools:
 
     async def list(self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
         del context, params
-        return ListToolsResult(tools=[shown(tool) for tool in self._tools.values()])
+        return ListToolsResult(tools=[to_mcp_tool(tool) for tool in self._tools.values()])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            known = ", ".join(self._tools) or "none"
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {known}.")
+            names = ", ".join(self._tools) or "none"
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {names}.")
         arguments = params.arguments or {}
         try:
-            answer = await self._shared.ask(
+            answer = await self._shared.run_request(
                 context.session,
                 lambda memory: tool.run(memory, arguments),
-                alone=tool.writes is None,  # a tool of a plugin may not be thread-safe
+                exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
             )
-            return rendered(answer)
+            return to_result(answer)
         except Exception as error:  # a tool of a plugin may raise anything
             log.warning("%s failed", tool.name, exc_info=True)
             text = neutral(wire_text(f"{tool.name} failed: {type(error).__name__}: {error}"))
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def shown(tool: Tool) -> ShownTool:
+def to_mcp_tool(tool: Tool) -> ShownTool:
     """Return a tool in the form of MCP; a tool of a plugin has no hints, because its effects are unknown."""
-    known = tool.writes is not None
+    is_builtin = tool.writes is not None
     return ShownTool(
         name=tool.name,
         title=tool.title or None,
@@ -76,15 +76,15 @@ def shown(tool: Tool) -> ShownTool:
         output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
         annotations=ToolAnnotations(
             title=tool.title or None,
-            read_only_hint=not tool.writes if known else None,
-            destructive_hint=False if known else None,
-            idempotent_hint=not tool.writes if known else None,
-            open_world_hint=False if known else None,
+            read_only_hint=not tool.writes if is_builtin else None,
+            destructive_hint=False if is_builtin else None,
+            idempotent_hint=not tool.writes if is_builtin else None,
+            open_world_hint=False if is_builtin else None,
         ),
     )
 
 
-def rendered(answer: dict[str, Any]) -> CallToolResult:
+def to_result(answer: dict[str, Any]) -> CallToolResult:
     """Return an answer as text and as structured content.
 
     It is an error if the agent must change its call, or if nothing was written. Clients give their model either form:
@@ -92,8 +92,8 @@ def rendered(answer: dict[str, Any]) -> CallToolResult:
     """
     text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
-    shown = TextContent(text=neutral_json(text))
-    return CallToolResult(content=[shown], structured_content=neutral_data(json.loads(text)), is_error=failed)
+    content = TextContent(text=neutral_json(text))
+    return CallToolResult(content=[content], structured_content=neutral_data(json.loads(text)), is_error=failed)
 
 
 def wire_text(text: str) -> str:

@@ -28,9 +28,9 @@ def serve_stdio(memory: Memory) -> None:
     """Serve the client that started this process until it closes stdin; nothing else may write to stdout."""
     from mcp.server.stdio import stdio_server
 
-    from memoriter.mcp_server._ending import Ending
+    from memoriter.mcp_server._ending import Shutdown
 
-    ending = Ending(lambda: None, lambda: None)
+    ending = Shutdown(lambda: None, lambda: None)
     server = server_of(memory, shared=SharedMemory(memory, closing=ending.begin))
 
     async def serve() -> None:
@@ -51,7 +51,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         hosts: further host names of this machine that requests may use, with or without a port. This check refuses
             requests that a page of another site makes in a browser.
     """
-    from memoriter.mcp_server._auth import Authentication, Keeper
+    from memoriter.mcp_server._auth import Authentication, Authenticator
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
     app = server_of(memory, connector=True).streamable_http_app(
@@ -60,7 +60,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         max_sessions=None,
         transport_security=security_of(hosts),
     )
-    return Authentication(SessionLimits(app, PATH), Keeper(token))
+    return Authentication(SessionLimits(app, PATH), Authenticator(token))
 
 
 def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
@@ -82,10 +82,10 @@ def serve_http(
     ready: Callable[[], None],
 ) -> None:
     """Serve `/mcp` on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
-    from memoriter.mcp_server._ending import Ending
+    from memoriter.mcp_server._ending import Shutdown
     from memoriter.mcp_server._running import Server
 
-    ending = Ending(memory.stop, lambda: None)
+    ending = Shutdown(memory.stop, lambda: None)
     Server(http_app(memory, token=token, hosts=hosts), ready, ending).run_until_signal(listening)
 
 
