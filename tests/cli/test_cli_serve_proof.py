@@ -31,7 +31,7 @@ from memoriter.discovery import (
     settings_digest,
     take_ticket,
 )
-from memoriter.discovery._claims import write_ticket
+from memoriter.discovery._claims import create_ticket
 from memoriter.environment import Environment
 from memoriter.mcp_server._auth import MOST_CHALLENGES, HookProof
 from serving import LIMIT, Serving, answering, hook, proven, serving
@@ -266,7 +266,7 @@ class Wire:
         return exchange
 
     def signed(self, exchange: Exchange, target: str = "/hook/stop", body: bytes = STOP) -> dict[str, str]:
-        ticket, digest = write_ticket(self.folder), body_digest(body)
+        ticket, digest = create_ticket(self.folder), body_digest(body)
         self.tickets.append(ticket)
         proof = exchange.client_proof(self.told["secret"], target, ticket, digest)
         return {"authorization": f"Memoriter {proof}", "memoriter-digest": digest, "idempotency-key": ticket}
@@ -379,7 +379,7 @@ def test_challenges_of_many_are_forgotten_and_the_last_ones_count() -> None:
     answers = [
         proof.answer_challenge(scope(port, "/hook", memoriter_nonce="1" * 64)) for port in range(MOST_CHALLENGES + 9)
     ]
-    assert len(proof._open) == MOST_CHALLENGES
+    assert len(proof._exchanges) == MOST_CHALLENGES
     assert not recognised(8, answers[8])
     assert recognised(9, answers[9])
     assert not recognised(9, answers[9])

@@ -56,9 +56,9 @@ def explanation_rows(explanation: Explanation) -> list[str]:
         f"saturation {explanation.saturation:.3f}, neighbours {explanation.neighbours:.3f})"
     )
     score = f"blend {explanation.raw:.3f}, calibrated {explanation.calibrated:.3f}, decay {explanation.decay:.3f}"
-    legs = " and ".join(explanation.legs) or "no leg"
+    retrievers = " and ".join(explanation.legs) or "no leg"
     terms = ", ".join(explanation.terms) or "none"
-    return [f"{meaning}; {words}", f"{score}; found by {legs}; terms: {terms}"]
+    return [f"{meaning}; {words}", f"{score}; found by {retrievers}; terms: {terms}"]
 
 
 def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:

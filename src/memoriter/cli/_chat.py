@@ -53,7 +53,7 @@ def command(*, model: str | None, base_url: str | None, context: int | None, sho
     try:
         options.show_egress_notice(memory)
         events = list["MemoryEvent"]()
-        with _new_chat(memory, model, base_url, context, _event_handler(screen, events, shown=show_memory)) as chat:
+        with _new_chat(memory, model, base_url, context, _event_handler(screen, events, show=show_memory)) as chat:
             for text in _messages(screen):
                 _send_message(chat, text, screen, events)
     finally:
@@ -77,14 +77,14 @@ def _new_chat(
 
 
 def _event_handler(
-    screen: Screen, events: list[MemoryEvent], *, shown: bool
+    screen: Screen, events: list[MemoryEvent], *, show: bool
 ) -> Callable[[MemoryEvent | Diagnostic], None]:
     def handle(event: MemoryEvent | Diagnostic) -> None:
         if isinstance(event, Diagnostic):
-            screen.reasons([event])
+            screen.show_diagnostics([event])
             return
         events.append(event)
-        if shown:
+        if show:
             screen.note(((f"{event.kind:<9} ", "cyan"), (event.text, "dim")))
 
     return handle

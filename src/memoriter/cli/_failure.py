@@ -21,7 +21,7 @@ class CommandFailure:
     exit_code: int
 
 
-def failure_of(error: Exception) -> CommandFailure:
+def describe_failure(error: Exception) -> CommandFailure:
     """Return the message and exit code of an error: 2 if the request must change, 130 for Ctrl-C, else 1."""
     match error:
         case click.UsageError():
@@ -30,7 +30,7 @@ def failure_of(error: Exception) -> CommandFailure:
         case click.ClickException():
             return CommandFailure("failed", error.format_message(), "", FAILED)
         case click.Abort(__cause__=EOFError() as cause):  # click turns every EOFError into an Abort
-            return failure_of(cause)
+            return describe_failure(cause)
         case click.Abort():
             return CommandFailure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)
         case MemoriterError():

@@ -9,7 +9,7 @@ import click
 
 from memoriter.cli._failure import DONE, FAILED
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.errors import UsageError
 from memoriter.tools import forget_plan_json, forgotten_json
 
@@ -61,7 +61,7 @@ def command(
     if screen.as_json:
         screen.json(forgotten_json(receipt))
     else:
-        screen.show(list(_receipt(receipt)))
+        screen.show(list(_receipt_lines(receipt)))
     context.exit(FAILED if receipt.left else DONE)
 
 
@@ -69,20 +69,20 @@ def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
     if screen.as_json:
         screen.json(forget_plan_json(plan))
         return
-    lines = list(_plan(plan))
+    lines = list(_plan_lines(plan))
     screen.show(lines or [(("Nothing holds it: no note, no transcript and no index of this memory.", ""),)])
-    screen.show(list(_reasons("Not reached:", plan.unreached)))
+    screen.show(list(_diagnostic_lines("Not reached:", plan.unreached)))
 
 
 def _confirm(plan: ForgetPlan, screen: Screen) -> None:
     """Show the plan and ask for confirmation. Raises UsageError if no person can answer."""
     if screen.as_json or not sys.stdin.isatty():
         raise UsageError("Nobody is there to be asked.", remedy="Add --yes to remove it, or --dry-run to look first.")
-    screen.show(list(_plan(plan)))
+    screen.show(list(_plan_lines(plan)))
     click.confirm("Remove this for good?", abort=True, err=True)
 
 
-def _plan(plan: ForgetPlan) -> Iterator[Line]:
+def _plan_lines(plan: ForgetPlan) -> Iterator[Line]:
     for removal in plan.notes:
         if removal.whole:
             yield ((removal.path, "bold"), (" (the whole file)", ""))
@@ -104,7 +104,7 @@ def _plan(plan: ForgetPlan) -> Iterator[Line]:
         yield (("An earlier forgetting was interrupted; it is finished too.", ""),)
 
 
-def _receipt(receipt: Forgotten) -> Iterator[Line]:
+def _receipt_lines(receipt: Forgotten) -> Iterator[Line]:
     for removal in receipt.notes:
         count = sum(passage.end_line - passage.start_line + 1 for passage in removal.passages)
         target = "the file" if removal.whole else f"{count} {'line' if count == 1 else 'lines'}"
@@ -112,18 +112,18 @@ def _receipt(receipt: Forgotten) -> Iterator[Line]:
     for file in receipt.transcripts:
         yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
     if receipt.plan.kept:
-        yield (("Gone: ", "green"), (f"it from {counted(len(receipt.plan.kept), 'file')} kept for sessions", ""))
+        yield (("Gone: ", "green"), (f"it from {pluralize(len(receipt.plan.kept), 'file')} kept for sessions", ""))
     if receipt.index is not None:
         yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
         if receipt.index.vectors:
-            yield ((f"      {counted(receipt.index.vectors, 'vector')} of text that no note holds", "dim"),)
+            yield ((f"      {pluralize(receipt.index.vectors, 'vector')} of text that no note holds", "dim"),)
         if receipt.index.damaged:
             yield ((f"      damaged indexes that were set aside: {len(receipt.index.damaged)} files", "dim"),)
-    yield from _reasons("Left:", receipt.left)
-    yield from _reasons("Not reached:", receipt.plan.unreached)
+    yield from _diagnostic_lines("Left:", receipt.left)
+    yield from _diagnostic_lines("Not reached:", receipt.plan.unreached)
 
 
-def _reasons(title: str, reasons: Sequence[Diagnostic]) -> Iterator[Line]:
+def _diagnostic_lines(title: str, reasons: Sequence[Diagnostic]) -> Iterator[Line]:
     if reasons:
         yield ((title, "yellow"),)
     for reason in reasons:

@@ -37,6 +37,6 @@ def command(path: str, start: int | None, lines: int | None) -> None:
         return
     screen.text(excerpt.text)
     if excerpt.reason is not None:
-        screen.reasons([excerpt.reason])
+        screen.show_diagnostics([excerpt.reason])
     if excerpt.truncated:
         screen.note((("There is more: go on with --from and --lines.", "yellow"),))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._failure import failure_of
+from memoriter.cli._failure import describe_failure
 from memoriter.cli._options import STANDING, Command, GlobalOptions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
     try:
         answer = _answer(" ".join(event), shared=shared)
     except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
-        failure = failure_of(error)
+        failure = describe_failure(error)
         screen.note(((_line([f"{failure.message} {failure.remedy}"]), ""),))
         return
     if answer.output is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.tools import estimate_json, sync_json
 
 if TYPE_CHECKING:
@@ -44,17 +44,17 @@ def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
         screen.json(sync_json(report))
         return
     screen.show(_report_lines(report))
-    screen.reasons(report.reasons)
+    screen.show_diagnostics(report.reasons)
 
 
 def _report_lines(report: SyncReport) -> list[Line]:
     return [
         (
-            (f"{counted(report.files, 'file')}, {counted(report.chunks, 'chunk')}", "bold"),
+            (f"{pluralize(report.files, 'file')}, {pluralize(report.chunks, 'chunk')}", "bold"),
             (f": {report.added} added, {report.changed} changed, {report.removed} removed.", ""),
         ),
         (
-            (f"{counted(report.embedded, 'vector')} computed, {report.cached} known, {report.pending} pending, ", ""),
+            (f"{pluralize(report.embedded, 'vector')} computed, {report.cached} known, {report.pending} pending, ", ""),
             (f"{report.failed} failed", "red" if report.failed else ""),
             (f"; {report.seconds:.1f} s.", ""),
         ),
@@ -74,12 +74,12 @@ def _estimate_lines(estimate: Estimate) -> list[Line]:
     price = _price(estimate)
     return [
         (
-            (counted(estimate.files, "file"), "bold"),
+            (pluralize(estimate.files, "file"), "bold"),
             (f": {estimate.added} to add, {estimate.changed} to update, {estimate.removed} to remove.", ""),
         ),
         (
-            (f"{counted(estimate.chunks, 'chunk')} to index, about ", ""),
-            (f"{counted(estimate.tokens, 'token')} to embed: {price}.", ""),
+            (f"{pluralize(estimate.chunks, 'chunk')} to index, about ", ""),
+            (f"{pluralize(estimate.tokens, 'token')} to embed: {price}.", ""),
         ),
-        ((f"Left out: {counted(len(estimate.skipped), 'path')}; memoriter status lists them.", "dim"),),
+        ((f"Left out: {pluralize(len(estimate.skipped), 'path')}; memoriter status lists them.", "dim"),),
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._mcp import HOST, PORT, usable_token
+from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _program() -> tuple[str, ...]:
 def _token(env: Environment, screen: Screen, *, create: bool) -> str:
     """Return the token of the servers; create one if there is none and `create`, else return a placeholder."""
     available = create or (env.home / "token").exists() or env.environ.get("MEMORITER_TOKEN", "").strip()
-    return usable_token(env, screen, None).value if available else "not-made-yet"
+    return load_token(env, screen, None).value if available else "not-made-yet"
 
 
 def _options(options: GlobalOptions) -> tuple[str, ...]:

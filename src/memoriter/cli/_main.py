@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._failure import DONE, failure_of
+from memoriter.cli._failure import DONE, describe_failure
 from memoriter.cli._options import GlobalOptions
-from memoriter.cli._table import LateGroup
+from memoriter.cli._table import LazyGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ SECTIONS = {
 }
 
 
-class Program(LateGroup):
+class Program(LazyGroup):
     """The whole command line."""
 
     def main(
@@ -40,8 +40,8 @@ class Program(LateGroup):
         try:
             code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": parsed})
         except Exception as error:  # noqa: BLE001 - a person gets a message, and a trace only with -v
-            failure = failure_of(error)
-            GlobalOptions.read(parsed, sys.argv[1:] if args is None else args).screen.failed(failure, error)
+            failure = describe_failure(error)
+            GlobalOptions.read(parsed, sys.argv[1:] if args is None else args).screen.show_failure(failure, error)
             code = failure.exit_code
         code = code if isinstance(code, int) else DONE
         if not standalone_mode:
@@ -69,6 +69,6 @@ def main(context: click.Context) -> None:
     time. To begin, run a search in a folder of notes, or remember something.
     """
     options = GlobalOptions.current()
-    options.screen.begin()
+    options.screen.configure_logging()
     if context.invoked_subcommand is None:
         options.screen.text(context.get_help())

@@ -44,7 +44,7 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     from memoriter.environment import read_environment
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    token = usable_token(read_environment(), screen, token_file) if http else None
+    token = load_token(read_environment(), screen, token_file) if http else None
     memory = options.show_egress_notice(options.open_memory(spare=False))
     if token is not None:
         _serve(memory, screen, token, address=(host, port), names=allow_host)
@@ -56,7 +56,7 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     serve_stdio(memory)
 
 
-def usable_token(env: Environment, screen: Screen, file: str | None) -> Token:
+def load_token(env: Environment, screen: Screen, file: str | None) -> Token:
     """Return the token that clients must send, and show its notice if there is one. Raises ConfigError."""
     from memoriter.discovery import token_for
 

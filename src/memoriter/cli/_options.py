@@ -55,7 +55,7 @@ class GlobalOptions:
     def open_memory(self, *, spare: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
         memory = self.open_silently(spare=spare)
-        self.screen.reasons([notice for notice in memory.notices if notice.code not in STANDING])
+        self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in STANDING])
         return memory
 
     def open_silently(self, *, spare: bool = True) -> Memory:

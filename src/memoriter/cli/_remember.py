@@ -39,4 +39,4 @@ def command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
         screen.json(entry_json)
         return
     screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"))])
-    screen.reasons(remembered.reasons)
+    screen.show_diagnostics(remembered.reasons)

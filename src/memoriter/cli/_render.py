@@ -26,7 +26,7 @@ Line = tuple[Span, ...]
 WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return a count with its noun: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -39,7 +39,7 @@ class Screen:
         self.quiet = quiet
         self.verbose = verbose
 
-    def begin(self) -> None:
+    def configure_logging(self) -> None:
         """Log to stderr if `verbose`."""
         if self.verbose:
             import logging
@@ -79,13 +79,13 @@ class Screen:
         if self.verbose:
             _print([((text, "dim"),)], sys.stderr)
 
-    def reasons(self, reasons: Sequence[Diagnostic]) -> None:
+    def show_diagnostics(self, reasons: Sequence[Diagnostic]) -> None:
         """Print diagnostics with their remedies on stderr, unless `quiet`."""
         for reason in reasons:
             remedy: list[Line] = [(("  " + reason.remedy, ""),)] if reason.remedy else []
             self.note((("! ", "yellow"), (reason.message, "")), *remedy)
 
-    def failed(self, failure: CommandFailure, error: Exception) -> None:
+    def show_failure(self, failure: CommandFailure, error: Exception) -> None:
         """Print a failure as JSON on stdout or as text on stderr, and the trace on stderr if `verbose`."""
         if self.verbose:
             import traceback

@@ -59,7 +59,7 @@ def command(
     finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    since, until = _days(since, until, on)
+    since, until = _date_range(since, until, on)
     text = " ".join(query)
     with options.open_memory() as memory:
         with screen.progress(_first_line) as progress:
@@ -82,10 +82,10 @@ def command(
         return
     narrowed = bool(min_score or source or since or until or path)
     screen.show(answer_lines(result, text, marked=sys.stdout.isatty(), narrowed=narrowed))
-    screen.reasons(result.health.reasons)
+    screen.show_diagnostics(result.health.reasons)
 
 
-def _days(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:
+def _date_range(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:
     if on is not None and (since or until):
         raise click.UsageError("--on is one day: it does not go with --since or --until.", click.get_current_context())
     first, last = on or since, on or until

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, usable_token
+from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, load_token
 from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
     from memoriter.environment import read_environment
 
     options, env = GlobalOptions.current(), read_environment()
-    token = usable_token(env, options.screen, token_file)
+    token = load_token(env, options.screen, token_file)
     memory = options.show_egress_notice(options.open_memory(spare=False))
     from memoriter.mcp_server import listen
 
     listening = listen(host, port)
     host_in_url = f"[{host}]" if ":" in host else host
     names = (*((host_in_url,) if host not in THIS_MACHINE else ()), *allow_host)
-    watched = memory.settings.sync.watch and not no_watch
-    _ServerRun(options, env, memory, listening, host, names, watched, token).open()
+    watch = memory.settings.sync.watch and not no_watch
+    _ServerRun(options, env, memory, listening, host, names, watch, token).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class _ServerRun:
     listening: socket.socket
     host: str
     names: tuple[str, ...]
-    watched: bool
+    watch: bool
     token: Token
 
     @property
     def screen(self) -> Screen:
         return self.options.screen
 
-    def open(self) -> None:
+    def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
@@ -87,7 +87,7 @@ class _ServerRun:
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
         app = serve_app(self.memory, token=LiveToken(self.token), secret=server.secret, tickets=folder, hosts=hosts)
-        with self.memory.watching(self.show_event) if self.watched else nullcontext() as watching:
+        with self.memory.watching(self.show_event) if self.watch else nullcontext() as watching:
 
             def ending() -> None:
                 self.memory.stop()
@@ -98,14 +98,14 @@ class _ServerRun:
                 serve(
                     app,
                     self.listening,
-                    ready=lambda: self.begin(folder, server),
+                    ready=lambda: self.announce_ready(folder, server),
                     ending=ending,
                     last=lambda: unregister(folder, server),
                 )
             finally:
                 unregister(folder, server)
 
-    def begin(self, folder: Path, server: Announcement) -> None:
+    def announce_ready(self, folder: Path, server: Announcement) -> None:
         """Announce the server and print its URL, once it answers requests."""
         from memoriter.discovery import announce
 
@@ -117,7 +117,7 @@ class _ServerRun:
             notice = f"Hooks will not find this server, since {folder} cannot be written: {error.strerror}."
             self.screen.note(((notice, "yellow"),))
         if self.options.json:
-            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watched})
+            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch})
         else:
             self.screen.show([((f"Serving {server.url}/mcp", ""),)])
         sys.stdout.flush()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class LateGroup(click.Group):
+class LazyGroup(click.Group):
     """A group whose command `why-not` is `command` in `memoriter.cli._why_not`; `sections` are those of the help."""
 
     def __init__(self, *arguments: Any, sections: Mapping[str, Sequence[str]], **settings: Any) -> None:
@@ -37,7 +37,7 @@ class LateGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
-            ctx.fail(unknown(name, self.list_commands(ctx)))
+            ctx.fail(unknown_command_message(name, self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -48,7 +48,7 @@ class LateGroup(click.Group):
                 formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
 
 
-def unknown(name: str, known: Sequence[str]) -> str:
+def unknown_command_message(name: str, names: Sequence[str]) -> str:
     """Return the message for an unknown command, with similar names."""
-    similar = difflib.get_close_matches(name, known, n=2)
+    similar = difflib.get_close_matches(name, names, n=2)
     return f"There is no command {name!r}." + (f" Did you mean {' or '.join(similar)}?" if similar else "")

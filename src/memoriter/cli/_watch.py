@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.tools import watch_json
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ def _stopped_by_signals(stop: threading.Event) -> Generator[None]:
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
@@ -79,28 +79,28 @@ def _show_event(screen: Screen, event: WatchEvent) -> None:
 def watch_lines(event: WatchEvent) -> Generator[Line]:
     """Yield one line for an event, and one for its remedy if there is one."""
     at = datetime.fromtimestamp(event.at, tz=UTC).astimezone().strftime("%H:%M:%S")
-    yield ((f"{at}  ", "dim"), (_words(event), STYLES.get(event.kind, "")))
+    yield ((f"{at}  ", "dim"), (_event_text(event), STYLES.get(event.kind, "")))
     if event.reason is not None and event.reason.remedy:
         yield ((f"          {event.reason.remedy}", ""),)
 
 
-def _words(event: WatchEvent) -> str:
+def _event_text(event: WatchEvent) -> str:
     if event.report is not None:
-        return _report_words(event.report)
+        return _report_text(event.report)
     if event.reason is not None:
         return event.reason.message
     match event.kind:
         case "watching":
-            return f"Watching {counted(event.folders, 'folder')}."
+            return f"Watching {pluralize(event.folders, 'folder')}."
         case "recovered":
             return "All is well again."
         case _:
             return "Stopped."
 
 
-def _report_words(report: SyncReport) -> str:
+def _report_text(report: SyncReport) -> str:
     files = f"{report.added} added, {report.changed} changed, {report.removed} removed"
-    vectors = f"{counted(report.embedded, 'vector')} computed, {report.cached} known"
-    left = f", {counted(report.unread, 'file')} left for the next run" if report.unread else ""
+    vectors = f"{pluralize(report.embedded, 'vector')} computed, {report.cached} known"
+    left = f", {pluralize(report.unread, 'file')} left for the next run" if report.unread else ""
     pending = f", {report.pending} pending" if report.pending else ""
     return f"{files}; {vectors}{pending}{left} ({report.seconds:.2f} s)."

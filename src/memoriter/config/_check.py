@@ -136,15 +136,15 @@ def range_problems(values: Settings) -> Iterator[Problem]:
             )
 
 
-def is_within(value: float, text: Doc) -> bool:
-    return (text.low is None or value >= text.low) and (text.high is None or value <= text.high)
+def is_within(value: float, doc: Doc) -> bool:
+    return (doc.low is None or value >= doc.low) and (doc.high is None or value <= doc.high)
 
 
-def range_text(text: Doc) -> str:
+def range_text(doc: Doc) -> str:
     """Return the allowed range in words."""
-    if text.low is None:
-        return f"at most {text.high:g}" if text.high is not None else ""
-    return f"{text.low:g} or more" if text.high is None else f"from {text.low:g} to {text.high:g}"
+    if doc.low is None:
+        return f"at most {doc.high:g}" if doc.high is not None else ""
+    return f"{doc.low:g} or more" if doc.high is None else f"from {doc.low:g} to {doc.high:g}"
 
 
 def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Iterator[Problem]:

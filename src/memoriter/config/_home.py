@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 STATE = ("memory", "agents", "models", "serve")
 """The folders of a home in which every file is memoriter's."""
-CACHE = ("memoriter", "index")
+CACHE_NAMES = ("memoriter", "index")
 """The names of the folders in the user's cache that hold indexes."""
 NAMES_A_KEY = (b"apiKey", b"api_key", b"headers")
 """Words that occur in a configuration with a secret key."""
-MINE = "Set MEMORITER_HOME to a folder of your own, or have the owner of these files changed (chown)."
+REMEDY = "Set MEMORITER_HOME to a folder of your own, or have the owner of these files changed (chown)."
 
 
 def check_home(home: Path, owners: Owners) -> None:
@@ -37,7 +37,7 @@ def check_home(home: Path, owners: Owners) -> None:
     """
     for path in (home, home / FILE, *(home / name for name in STATE)):
         if complaint := owners.complaint(path):
-            raise ConfigError(f"{str(path)!r} is not used: {complaint}.", remedy=MINE)
+            raise ConfigError(f"{str(path)!r} is not used: {complaint}.", remedy=REMEDY)
 
 
 def notices_of(
@@ -99,24 +99,24 @@ def _is_within(path: Path, folders: Collection[Path]) -> bool:
 def _cache_folders(index: Collection[Path]) -> Iterator[Path]:
     """Yield the folders of the local cache, if it holds the index of a home on a network file system."""
     for folder in {path.parent for path in index}:
-        if (folder.parent.name, folder.name) == CACHE:
+        if (folder.parent.name, folder.name) == CACHE_NAMES:
             yield from (folder.parent, folder)
 
 
 def _exposure_diagnostics(exposure: Exposure) -> list[Diagnostic]:
     """Return the diagnostics for files that other users could or can read."""
-    reasons: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if count := len(exposure.mended):
         files = f"{str(exposure.mended[0])!r}" + (f" and {count - 1} more files of memoriter" if count > 1 else "")
         message = f"Other users of this machine could read {files}; now only you can."
         remedy = "If others use this machine, replace the keys and passwords that your notes and settings hold."
-        reasons.append(Diagnostic("home_was_open", message, remedy))
+        diagnostics.append(Diagnostic("home_was_open", message, remedy))
     if exposure.open:
         others = f" and {len(exposure.open) - 1} more" if len(exposure.open) > 1 else ""
         message = f"Other users of this machine may read {str(exposure.open[0])!r}{others}, and that cannot be changed."
         remedy = "Set MEMORITER_HOME to a folder of your own, on a file system that keeps permissions."
-        reasons.append(Diagnostic("home_open", message, remedy))
-    return reasons
+        diagnostics.append(Diagnostic("home_open", message, remedy))
+    return diagnostics
 
 
 def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> None:
@@ -131,11 +131,11 @@ def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> No
     if folder.name != "memory":
         exposure.close_tree(folder, keep=keep)
         return
-    notes = any(name.lower().endswith(".md") for name in _names(folder))
+    notes = any(name.lower().endswith(".md") for name in _list_names(folder))
     if not notes:
         exposure.close_tree(folder, keep=keep)
         return
-    for name in _names(folder):
+    for name in _list_names(folder):
         path = folder / name
         if path.is_file() and not name.lower().endswith(".md"):
             exposure.close(path)
@@ -151,10 +151,12 @@ def _is_dedicated(home: Path, user_home: Path) -> bool:
     if shared or not stat.S_ISDIR(status.st_mode) or home in {user_home, Path(home.anchor)}:
         return False
     own_names = {FILE, *STATE}
-    return home.name == HOME_NAME or all(name in own_names or name.startswith("workspace") for name in _names(home))
+    return home.name == HOME_NAME or all(
+        name in own_names or name.startswith("workspace") for name in _list_names(home)
+    )
 
 
-def _names(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> list[str]:
     with suppress(OSError):
         return os.listdir(folder)  # noqa: PTH208 (names are all that is needed)
     return []

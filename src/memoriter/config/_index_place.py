@@ -56,10 +56,10 @@ def place_index(
         why = f"on {kind}, and the cache {str(cache)!r} is remote too: without a write-ahead log"
         return IndexPlace(path, network=True, reason=f"{why}; set XDG_CACHE_HOME or store.path to a local disk")
     reason = f"in the local cache, because {str(path.parent)!r} is on {kind}"
-    return IndexPlace(_cached(path, workspace=workspace, cache=cache), reason=reason)
+    return IndexPlace(_cache_path(path, workspace=workspace, cache=cache), reason=reason)
 
 
-def _cached(path: Path, *, workspace: Path, cache: Path) -> Path:
+def _cache_path(path: Path, *, workspace: Path, cache: Path) -> Path:
     """Return a file in the cache that is unique for the path and the workspace."""
     # The path itself is a symbolic link to the current generation, which must not be resolved.
     names = f"{path.parent.resolve() / path.name}\0{workspace.resolve()}"

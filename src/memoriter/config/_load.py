@@ -81,8 +81,8 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     overrides = make_document(kind, tree)
     validate(make_document(kind, merge({"models": {"providers": custom}}, tree)) if custom else overrides)
     result = combine([*configuration.documents, overrides])
-    kept = configuration
-    return replace(result, path=kept.path, project_path=kept.project_path, refused=kept.refused)
+    base = configuration
+    return replace(result, path=base.path, project_path=base.project_path, refused=base.refused)
 
 
 def validate(source: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
@@ -101,9 +101,9 @@ def find_problems(source: ConfigDocument, workspace: Path | None) -> Iterator[Pr
     tree = source.tree
     try:
         parse_settings(tree)
-    except InvalidSettings as refused:
-        yield from refused.problems
-        for problem in refused.problems:
+    except InvalidSettings as error:
+        yield from error.problems
+        for problem in error.problems:
             tree = remove_key(tree, problem.key)
     with suppress(InvalidSettings):  # the rest is still checked, so that one message lists all mistakes
         yield from range_problems(parse_settings(tree))
@@ -116,8 +116,8 @@ def combine(documents: Sequence[ConfigDocument]) -> Configuration:
         tree = merge(tree, source.tree)
     try:
         values = parse_settings(merge_agent_defaults(tree))
-    except InvalidSettings as refused:
-        raise ConfigError("\n".join(problem.message for problem in refused.problems)) from refused
+    except InvalidSettings as error:
+        raise ConfigError("\n".join(problem.message for problem in error.problems)) from error
     ignored = tuple(name for source in documents for name in source.ignored)
     return Configuration(settings=values, ignored=ignored, documents=tuple(documents))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from dataclasses import Field
 
-WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+TYPE_NAMES = {bool: "true or false", int: "whole number", float: "number", str: "text"}
 
 
 class SettingRow(NamedTuple):
@@ -46,9 +46,9 @@ def is_repeated(key: str) -> bool:
 
 
 def description(item: Field[Any]) -> str:
-    text = doc_of(item)
-    limits = range_text(text) or text.limits
-    return f"{text.text} ({limits})" if limits else text.text
+    doc = doc_of(item)
+    limits = range_text(doc) or doc.limits
+    return f"{doc.text} ({limits})" if limits else doc.text
 
 
 def default(item: Field[Any]) -> Any:
@@ -63,7 +63,7 @@ def describe_type(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return " | ".join(f'"{choice}"' for choice in get_args(annotation))
     if isinstance(annotation, type):
-        return WORDS.get(annotation, "section")
+        return TYPE_NAMES.get(annotation, "section")
     if hasattr(annotation, "__metadata__"):
         return describe_type(bare_type(annotation))
     if is_list(annotation):

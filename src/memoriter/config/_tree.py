@@ -130,8 +130,8 @@ def split_value(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
     def cut(item: Any, key: Key) -> Any:
         if section is None or not isinstance(item, dict):
             return item
-        kept, below = split_foreign(table(item), section, key)
-        foreign.extend(below)
+        kept, foreign_below = split_foreign(table(item), section, key)
+        foreign.extend(foreign_below)
         return kept
 
     if is_list(annotation) and isinstance(value, list):

@@ -80,14 +80,14 @@ def announced(folder: Path) -> Iterator[Announcement]:
     if not is_own_folder(folder):
         return
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(ENDING)]  # noqa: PTH208 - half the time
+        file_names = [name for name in os.listdir(folder) if name.endswith(ENDING)]  # noqa: PTH208 - half the time
     except OSError:
         return
-    for name in names:
-        server = _read(folder / name)
+    for name in file_names:
+        server = _read_announcement(folder / name)
         if server is None:
             continue
-        if _alive(server.pid):
+        if _is_running(server.pid):
             yield server
         else:
             unregister(folder, server)
@@ -95,13 +95,13 @@ def announced(folder: Path) -> Iterator[Announcement]:
 
 def unregister(folder: Path, server: Announcement) -> None:
     """Remove the announcement of a server, unless another server has replaced it."""
-    current = _read(folder / server.name)
+    current = _read_announcement(folder / server.name)
     if current is not None and current.secret == server.secret:
         with suppress(OSError):
             (folder / server.name).unlink()
 
 
-def _read(file: Path) -> Announcement | None:
+def _read_announcement(file: Path) -> Announcement | None:
     try:
         fields: dict[str, Any] = json.loads(read_private(file))
         server = Announcement(**fields)
@@ -112,7 +112,7 @@ def _read(file: Path) -> Announcement | None:
     return server if all(isinstance(value, kind) for value, kind in zip(values, types, strict=True)) else None
 
 
-def _alive(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Return whether this user has a process with this number, or True if the system offers no safe check."""
     if sys.platform == "win32":
         return True

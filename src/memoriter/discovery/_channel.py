@@ -122,25 +122,25 @@ class Channel:
         self._apply_deadline()
         self._connection.sendall("\r\n".join([*head, "", ""]).encode("ascii") + body)
 
-    def _receive(self, most: int | None) -> HookReply:
+    def _receive(self, max_bytes: int | None) -> HookReply:
         """Read a response, whose length a memoriter server always states; one of over `most` bytes is refused."""
         received = b""
         while b"\r\n\r\n" not in received:
-            received += self._read_part(received, most)
+            received += self._read_part(received, max_bytes)
         head, _, body = received.partition(b"\r\n\r\n")
         status, *lines = head.decode("ascii").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         length = int(headers.get("content-length", "0"))
         while len(body) < length:
-            body += self._read_part(body, most)
+            body += self._read_part(body, max_bytes)
         reasons = cast("list[object]", json.loads(headers.get(REASONS, "[]")))
         return HookReply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
 
-    def _read_part(self, received: bytes, most: int | None) -> bytes:
-        if most is not None and len(received) >= most:
+    def _read_part(self, received: bytes, max_bytes: int | None) -> bytes:
+        if max_bytes is not None and len(received) >= max_bytes:
             raise ValueError("the answer is too long")
         self._apply_deadline()
-        part = self._connection.recv(1 << 16 if most is None else most)
+        part = self._connection.recv(1 << 16 if max_bytes is None else max_bytes)
         if not part:
             raise ValueError("the answer ends too early")
         return part

@@ -18,7 +18,7 @@ KEPT_SECONDS = 3_600
 """Seconds after which a ticket is stale: its command was killed."""
 
 
-def write_ticket(folder: Path) -> str:
+def create_ticket(folder: Path) -> str:
     """Create a ticket for one piece of work and return its name. Raises OSError."""
     name = os.urandom(16).hex()
     os.close(os.open(folder / f"{name}{ENDING}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -39,7 +39,7 @@ def take_ticket(folder: Path, name: str) -> bool:
     return True
 
 
-def is_free(folder: Path, name: str) -> bool:
+def is_available(folder: Path, name: str) -> bool:
     """Return whether the ticket is not taken yet."""
     return (folder / f"{name}{ENDING}").exists()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.discovery._announcement import announced
 from memoriter.discovery._channel import NOT_OURS, connect
-from memoriter.discovery._claims import is_free, take_ticket, write_ticket
+from memoriter.discovery._claims import create_ticket, is_available, take_ticket
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def delegate(target: TargetMemory, folder: Path, call: HookCall) -> HookReply | 
             continue
         with channel:
             try:
-                ticket = write_ticket(folder)
+                ticket = create_ticket(folder)
             except OSError:
                 return None
             reply = _send(channel, folder, call, ticket)
@@ -59,7 +59,7 @@ def _send(channel: Channel, folder: Path, call: HookCall, ticket: str) -> HookRe
     try:
         channel.set_deadline(TAKEN_SECONDS)
         channel.send(call, ticket)
-        if not channel.answers_within(TAKEN_SECONDS) and is_free(folder, ticket):
+        if not channel.answers_within(TAKEN_SECONDS) and is_available(folder, ticket):
             return None
         channel.set_deadline(ANSWER_SECONDS)
         return channel.receive()

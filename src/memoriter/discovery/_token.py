@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 VARIABLE = "MEMORITER_TOKEN"
 FILE = "token"
-SHAPE = re.compile(rb"[A-Za-z0-9._~+/-]{16,512}=*")
+TOKEN_PATTERN = re.compile(rb"[A-Za-z0-9._~+/-]{16,512}=*")
 """A bearer token of RFC 6750, with a length that rules out guessing."""
-SHAPE_WORDS = "16 to 512 characters out of A-Z a-z 0-9 . _ ~ + / -"
-ELSEWHERE = f"Name a file with --token-file, or set {VARIABLE}."
+FORM_TEXT = "16 to 512 characters out of A-Z a-z 0-9 . _ ~ + / -"
+REMEDY = f"Name a file with --token-file, or set {VARIABLE}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class LiveToken:
 
     def __call__(self) -> str:
         """Return the current token. If the file is missing or invalid, the last token stays in force."""
-        mark = self._file_stamp()
-        if self._token.file is not None and mark not in {None, self._stamp}:
-            self._stamp = mark
+        stamp = self._file_stamp()
+        if self._token.file is not None and stamp not in {None, self._stamp}:
+            self._stamp = stamp
             with suppress(ConfigError, OSError):
                 self._token = replace(self._token, value=self._token.read())
         return self._token.value
@@ -92,7 +92,7 @@ def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) 
         return _existing(stored) or _create(stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(stored)!r} cannot be used: {why}.", remedy=ELSEWHERE) from error
+        raise ConfigError(f"The token file {str(stored)!r} cannot be used: {why}.", remedy=REMEDY) from error
 
 
 def renewed_token(home: Path) -> Token:
@@ -104,7 +104,7 @@ def renewed_token(home: Path) -> Token:
             return Token(_read_private_token(stored), stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(stored)!r} cannot be written: {why}.", remedy=ELSEWHERE) from error
+        raise ConfigError(f"The token file {str(stored)!r} cannot be written: {why}.", remedy=REMEDY) from error
 
 
 def _existing(file: Path) -> Token | None:
@@ -189,9 +189,9 @@ def _is_root_secret(status: os.stat_result) -> bool:
 def _validate(content: bytes, name: str) -> str:
     """Return the token if it is valid; no message contains it. Raises ConfigError."""
     value = content.strip()
-    if not SHAPE.fullmatch(value):
+    if not TOKEN_PATTERN.fullmatch(value):
         remedy = "Correct it there; memoriter token --renew makes a new one in memoriter's home."
-        raise ConfigError(f"{name} does not hold a token of {SHAPE_WORDS}.", remedy=remedy)
+        raise ConfigError(f"{name} does not hold a token of {FORM_TEXT}.", remedy=remedy)
     return value.decode("ascii")
 
 

@@ -22,7 +22,7 @@ PROVEN_DIGEST = "memoriter.digest"
 MOST_CHALLENGES = 1_024
 """Maximum number of connections between their challenge and their request; the oldest is dropped first."""
 HEX_64, HEX_32 = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
-REFUSAL = {
+UNAUTHORIZED = {
     "error": {
         "code": "token",
         "message": "This server requires its bearer token.",
@@ -43,7 +43,7 @@ class HookProof:
         """
         self._secret = secret
         self._pid = pid
-        self._open: dict[object, Exchange] = {}
+        self._exchanges: dict[object, Exchange] = {}
 
     def answer_challenge(self, scope: Scope) -> str | None:
         """Return the server's proof, or None if the request is not a challenge.
@@ -57,10 +57,10 @@ class HookProof:
             return None
         exchange = Exchange(self._pid, address, client_nonce, secrets.token_hex(32))
         connection = _connection(scope)
-        self._open.pop(connection, None)
-        while len(self._open) >= MOST_CHALLENGES:
-            self._open.pop(next(iter(self._open)))
-        self._open[connection] = exchange
+        self._exchanges.pop(connection, None)
+        while len(self._exchanges) >= MOST_CHALLENGES:
+            self._exchanges.pop(next(iter(self._exchanges)))
+        self._exchanges[connection] = exchange
         return f"{exchange.server_nonce} {exchange.server_proof(self._secret)}"
 
     def verify(self, scope: Scope, proof: str) -> bool:
@@ -68,7 +68,7 @@ class HookProof:
 
         If it does, the body must have the digest that the request names; the scope keeps that digest.
         """
-        exchange = self._open.pop(_connection(scope), None)
+        exchange = self._exchanges.pop(_connection(scope), None)
         ticket, digest = _header(scope, TICKET) or "", _header(scope, DIGEST) or ""
         target = _target(scope)
         if exchange is None or not target.startswith("/hook/"):
@@ -84,10 +84,10 @@ class HookProof:
 class Authentication:
     """ASGI middleware that passes on authenticated requests and answers others with 401 before it reads their body."""
 
-    def __init__(self, app: ASGIApp, keeper: Authenticator) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
         """Wrap an application. This must be the outermost middleware."""
         self._app = app
-        self._keeper = keeper
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, answer a challenge, or refuse the request."""
@@ -95,9 +95,9 @@ class Authentication:
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif self._keeper.accepts(scope):
+        elif self._authenticator.accepts(scope):
             await self._app(scope, receive, send)
-        elif (proof := self._keeper.answer_challenge(scope)) is not None:
+        elif (proof := self._authenticator.answer_challenge(scope)) is not None:
             await Response(proof, 200, {"Cache-Control": "no-store"}, "text/plain")(scope, receive, send)
         else:
             await _unauthorized()(scope, receive, send)
@@ -130,7 +130,7 @@ class Authenticator:
 
 def _unauthorized() -> Response:
     headers: Mapping[str, str] = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
-    return Response(json.dumps(REFUSAL), 401, headers, "application/json")
+    return Response(json.dumps(UNAUTHORIZED), 401, headers, "application/json")
 
 
 def _header(scope: Scope, name: str) -> str | None:

@@ -38,21 +38,21 @@ def search_documents(
     """Run `search`; an error becomes part of the answer."""
     del session_key
     try:
-        result = memory.search(_text(params, "query"))
+        result = memory.search(_text_param(params, "query"))
     except MemoriterError as error:
         return {"results": [], "error": error_text(error)}
     except Exception as error:  # the agent's turn must continue without its memory
         log.warning("search failed", exc_info=True)
         return {"results": [], "error": f"{type(error).__name__}: {error}"}
     notes = [reason.message for reason in result.health.reasons]
-    answer: dict[str, Any] = {"results": [_document(hit) for hit in result.hits], "outcome": result.outcome}
+    answer: dict[str, Any] = {"results": [_to_document(hit) for hit in result.hits], "outcome": result.outcome}
     return answer | ({"notes": notes} if notes else {})
 
 
 def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
     """Run `fetch`; an error becomes part of the answer."""
     del session_key
-    citation = _text(params, "id")
+    citation = _text_param(params, "id")
     match = LINES.match(citation)
     path = match["path"] if match else citation
     answer: dict[str, Any] = {"id": citation, "title": path, "text": "", "url": note_uri(path)}
@@ -70,12 +70,12 @@ def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key
     return answer | {"title": excerpt.path, "text": excerpt.text, "metadata": metadata}
 
 
-def _document(hit: Hit) -> dict[str, Any]:
+def _to_document(hit: Hit) -> dict[str, Any]:
     title = " > ".join((hit.path, *hit.heading))
     return {"id": hit.citation, "title": title, "url": note_uri(hit.path), "text": hit.snippet.strip()}
 
 
-def _text(params: Mapping[str, Any], name: str) -> str:
+def _text_param(params: Mapping[str, Any], name: str) -> str:
     value = params.get(name)
     return value.strip() if isinstance(value, str) else ""
 
@@ -85,7 +85,7 @@ def _schema(name: str, description: str) -> dict[str, Any]:
     return {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
 
 
-DOCUMENTS = Tool(
+SEARCH_TOOL = Tool(
     "search",
     "Search the notes about this user and their work. Returns passages, best first; fetch gives the whole note.",
     _schema("query", "The question, or the words to look for, in any language."),
@@ -103,7 +103,7 @@ DOCUMENTS = Tool(
     },
     writes=False,
 )
-DOCUMENT = Tool(
+FETCH_TOOL = Tool(
     "fetch",
     "Read the whole note that a result of search is from.",
     _schema("id", "As search gives it, or the path of a note."),
@@ -116,4 +116,4 @@ DOCUMENT = Tool(
     },
     writes=False,
 )
-CONNECTOR: tuple[Tool, ...] = (DOCUMENTS, DOCUMENT)
+CONNECTOR: tuple[Tool, ...] = (SEARCH_TOOL, FETCH_TOOL)

@@ -34,7 +34,7 @@ HEALTH_SECONDS = 5.0
 """Seconds after which a health request is answered with 503."""
 MOST_REASONS = 8_000
 """Maximum characters of diagnostics in a header; the first diagnostics matter most, so the last are dropped."""
-HIDDEN = {"Cache-Control": "no-store"}
+NO_STORE = {"Cache-Control": "no-store"}
 
 
 class AlreadyTaken(Exception):
@@ -72,19 +72,21 @@ class Hooks:
         if refused := await self._security.validate_request(request, is_post=True):
             return refused
         try:
-            body = await _body(request)
+            body = await _read_body(request)
             if request.scope.get(PROVEN_DIGEST) not in {None, body_digest(body)}:
-                return _error(400, "digest", "The body is not the one that the hook has signed.", "Run the hook again.")
+                return _error_response(
+                    400, "digest", "The body is not the one that the hook has signed.", "Run the hook again."
+                )
             hook_input = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
             work = self._hook_action(hook_input, request)
         except UsageError as error:
-            return _error(400, error.code, error.message, error.remedy)
+            return _error_response(400, error.code, error.message, error.remedy)
         try:
             answer = await self._shared.run(work, session=hook_input.session)
         except AlreadyTaken:
-            return _error(409, "taken", "Somebody else does this already.", "Nothing is lost.")
+            return _error_response(409, "taken", "Somebody else does this already.", "Nothing is lost.")
         except Cancelled:
-            return _error(503, "closing", "The server is ending.", "Run the hook by itself.")
+            return _error_response(503, "closing", "The server is ending.", "Run the hook by itself.")
         later = None
         if hook_input.event == "session-start":  # the answer does not wait until changed notes are indexed
             later = BackgroundTask(self._index_changes, hook_input.session)
@@ -97,10 +99,10 @@ class Hooks:
         try:
             status = await self._shared.run(lambda memory: memory.status(), seconds=HEALTH_SECONDS)
         except Cancelled:
-            return _error(503, "busy", "The memory is busy.", "Ask again in a moment.")
+            return _error_response(503, "busy", "The memory is busy.", "Ask again in a moment.")
         except (MemoriterError, OSError) as error:
-            return _error(503, "health", wire_text(str(error)), "Run: memoriter doctor")
-        return _json(200, {**health_json(status.health), "sessions": self._sessions()})
+            return _error_response(503, "health", wire_text(str(error)), "Run: memoriter doctor")
+        return _json_response(200, {**health_json(status.health), "sessions": self._sessions()})
 
     def _hook_action(self, hook_input: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
         query = request.query_params
@@ -129,7 +131,7 @@ class Hooks:
             return  # the next search indexes the changes and reports what is wrong
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     received = bytearray()
     async for part in request.stream():
         received += part
@@ -142,7 +144,7 @@ def _hook_response(answer: HookAnswer, later: BackgroundTask | None) -> Response
     reasons = [wire_text(f"{reason.message} {reason.remedy}") for reason in answer.reasons]
     while len(encoded := json.dumps(reasons)) > MOST_REASONS:
         reasons = reasons[:-1]
-    headers = HIDDEN | ({REASONS: encoded} if reasons else {})
+    headers = NO_STORE | ({REASONS: encoded} if reasons else {})
     if answer.output is None:
         return Response(status_code=204, headers=headers, background=later)
     # ASCII, so that the printed text is the same as without a server, including lone surrogates.
@@ -150,9 +152,9 @@ def _hook_response(answer: HookAnswer, later: BackgroundTask | None) -> Response
     return Response(text, 200, headers, media_type="application/json", background=later)
 
 
-def _error(status: int, code: str, message: str, remedy: str) -> Response:
-    return _json(status, {"error": {"code": code, "message": message, "remedy": remedy}})
+def _error_response(status: int, code: str, message: str, remedy: str) -> Response:
+    return _json_response(status, {"error": {"code": code, "message": message, "remedy": remedy}})
 
 
-def _json(status: int, value: dict[str, Any]) -> Response:
-    return Response(wire_text(json.dumps(value, ensure_ascii=False)), status, HIDDEN, media_type="application/json")
+def _json_response(status: int, value: dict[str, Any]) -> Response:
+    return Response(wire_text(json.dumps(value, ensure_ascii=False)), status, NO_STORE, media_type="application/json")

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from memoriter.sync import Progress
 
 TOTAL = 100.0
-LAST = "embed"
-WORDS = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
+LAST_STAGE = "embed"
+STAGE_TEXTS = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 STEP = 1.0
 """Smallest increase, on the scale of 0 to `TOTAL`, that is reported."""
 
@@ -30,9 +30,9 @@ class ProgressScale:
         if progress.stage != self._stage:
             self._stage, self._start = progress.stage, self._reported
         share = min(progress.done / progress.total, 1.0) if progress.total else 1.0
-        reach = TOTAL - self._start if progress.stage == LAST else (TOTAL - self._start) / 2
+        reach = TOTAL - self._start if progress.stage == LAST_STAGE else (TOTAL - self._start) / 2
         now = self._start + share * reach
         if now < self._reported + STEP and not (share == 1.0 and now > self._reported):
             return None
         self._reported = now
-        return now, f"{WORDS[progress.stage]}: {progress.done} of {progress.total}"
+        return now, f"{STAGE_TEXTS[progress.stage]}: {progress.done} of {progress.total}"

@@ -69,10 +69,10 @@ class Resources:
 
     async def read(self, context: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
         del context
-        return await self._shared.run_reader(_read, self._shared.memory, params.uri)
+        return await self._shared.run_reader(_read_note, self._shared.memory, params.uri)
 
 
-def _read(memory: Memory, address: str) -> ReadResourceResult:
+def _read_note(memory: Memory, address: str) -> ReadResourceResult:
     try:
         path = memory.daily_path if address == TODAY else note_path(address)
         if path is None:

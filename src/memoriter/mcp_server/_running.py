@@ -31,7 +31,7 @@ MOST_CONNECTIONS = 512
 class Server(uvicorn.Server):
     """A uvicorn server that reports its start and stops within the time limit of its shutdown."""
 
-    def __init__(self, app: ASGIApp, ready: Callable[[], None], ending: Shutdown) -> None:
+    def __init__(self, app: ASGIApp, ready: Callable[[], None], process_shutdown: Shutdown) -> None:
         config = uvicorn.Config(
             app,
             http=Connection,
@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._ready = ready
-        self._ending = ending
+        self._process_shutdown = process_shutdown
         self._stopped = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -51,7 +51,7 @@ class Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._ending.begin()
+        self._process_shutdown.begin()
         await super().shutdown(sockets)
         self._stopped = True
 
@@ -60,7 +60,7 @@ class Server(uvicorn.Server):
         if self._stopped:  # uvicorn raises the first signal again after its shutdown
             return
         if self.should_exit:
-            self._ending.exit_now(128 + sig)
+            self._process_shutdown.exit_now(128 + sig)
         super().handle_exit(sig, frame)
 
     def run_until_signal(self, listening: socket.socket) -> None:

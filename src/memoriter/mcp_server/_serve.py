@@ -12,7 +12,7 @@ from memoriter.mcp_server._running import Server
 from memoriter.mcp_server._server import server_of
 from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 from memoriter.mcp_server._shared import SharedMemory
-from memoriter.mcp_server._transports import PATH, security_of
+from memoriter.mcp_server._transports import PATH, security_settings
 
 if TYPE_CHECKING:
     import socket
@@ -36,7 +36,7 @@ def serve_app(
         tickets: the folder in which commands put the tickets of their work.
         hosts: further host names of this machine that requests may use.
     """
-    shared, security = SharedMemory(memory), security_of(hosts)
+    shared, security = SharedMemory(memory), security_settings(hosts)
     routes = Hooks(shared, security, tickets, sessions=lambda: limited.open).routes
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
@@ -69,8 +69,8 @@ def serve(
         last: cleanup that must run before the process exits, even if a thread hangs; it may be called twice.
     """
 
-    def begin() -> None:
+    def stop_all() -> None:
         last()
         ending()
 
-    Server(app, ready, Shutdown(begin, last)).run_until_signal(listening)
+    Server(app, ready, Shutdown(stop_all, last)).run_until_signal(listening)

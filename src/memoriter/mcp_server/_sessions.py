@@ -27,14 +27,14 @@ class _Session:
     """The activity of a session, which decides which session is ended first."""
 
     address: str
-    last: float
+    last_used: float
     requests: int = 1
     open: int = 0
     """Number of requests and streams that are being answered."""
 
     @property
     def eviction_key(self) -> tuple[bool, bool, float]:
-        return self.open > 0, self.requests > OPENING, self.last
+        return self.open > 0, self.requests > OPENING, self.last_used
 
 
 class SessionLimits:
@@ -84,7 +84,7 @@ class SessionLimits:
             await self._app(scope, receive, self._dropping_ended(name, scope["method"], send))
         finally:
             session.open -= 1
-            session.last = self._clock()
+            session.last_used = self._clock()
 
     def _dropping_ended(self, name: str, method: str, send: Send) -> Send:
         """Wrap `send` to drop a session that its client ended or that was idle for too long."""
@@ -129,7 +129,7 @@ class SessionLimits:
     def _drop_expired(self) -> None:
         """Drop idle sessions that the server has ended; it reports none, but ends them after `IDLE_SECONDS`."""
         limit = self._clock() - IDLE_SECONDS
-        for name in [name for name, each in self._sessions.items() if not each.open and each.last < limit]:
+        for name in [name for name, each in self._sessions.items() if not each.open and each.last_used < limit]:
             del self._sessions[name]
 
     async def _end(self, scope: Scope, name: str) -> None:

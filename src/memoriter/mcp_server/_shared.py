@@ -184,10 +184,10 @@ class SharedMemory:
         self.memory.close()
 
     @contextmanager
-    def _tracked(self, turn: threading.Lock | None) -> Generator[None]:
+    def _tracked(self, lock: threading.Lock | None) -> Generator[None]:
         """Count as running work, for which `close` waits, and hold the lock if one is given."""
-        if turn is not None:
-            turn.acquire()
+        if lock is not None:
+            lock.acquire()
         with self._idle:
             self._busy += 1
         try:
@@ -196,8 +196,8 @@ class SharedMemory:
             with self._idle:
                 self._busy -= 1
                 self._idle.notify_all()
-            if turn is not None:
-                turn.release()
+            if lock is not None:
+                lock.release()
 
     @contextmanager
     def _session_lock(self, name: str | None) -> Generator[None]:
@@ -206,15 +206,15 @@ class SharedMemory:
             yield
             return
         with self._idle:
-            turn = self._sessions.setdefault(name, _SessionLock())
-            turn.users += 1
+            session_lock = self._sessions.setdefault(name, _SessionLock())
+            session_lock.users += 1
         try:
-            with turn.lock:
+            with session_lock.lock:
                 yield
         finally:
             with self._idle:
-                turn.users -= 1
-                if not turn.users:
+                session_lock.users -= 1
+                if not session_lock.users:
                     del self._sessions[name]
 
 

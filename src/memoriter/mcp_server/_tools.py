@@ -16,7 +16,7 @@ from mcp.types import (
     TextContent,
     ToolAnnotations,
 )
-from mcp.types import Tool as ShownTool
+from mcp.types import Tool as McpTool
 
 from memoriter.workspace import neutral, neutral_data, neutral_json
 
@@ -65,10 +65,10 @@ class Tools:
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def to_mcp_tool(tool: Tool) -> ShownTool:
+def to_mcp_tool(tool: Tool) -> McpTool:
     """Return a tool in the form of MCP; a tool of a plugin has no hints, because its effects are unknown."""
     is_builtin = tool.writes is not None
-    return ShownTool(
+    return McpTool(
         name=tool.name,
         title=tool.title or None,
         description=tool.description,

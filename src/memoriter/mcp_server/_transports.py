@@ -30,8 +30,8 @@ def serve_stdio(memory: Memory) -> None:
 
     from memoriter.mcp_server._ending import Shutdown
 
-    ending = Shutdown(lambda: None, lambda: None)
-    server = server_of(memory, shared=SharedMemory(memory, closing=ending.begin))
+    shutdown = Shutdown(lambda: None, lambda: None)
+    server = server_of(memory, shared=SharedMemory(memory, closing=shutdown.begin))
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
@@ -58,12 +58,12 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         streamable_http_path=PATH,
         session_idle_timeout=IDLE_SECONDS,
         max_sessions=None,
-        transport_security=security_of(hosts),
+        transport_security=security_settings(hosts),
     )
     return Authentication(SessionLimits(app, PATH), Authenticator(token))
 
 
-def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
+def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
     """Return the host names and origins that requests may use: only those of this machine and `hosts`."""
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -85,8 +85,8 @@ def serve_http(
     from memoriter.mcp_server._ending import Shutdown
     from memoriter.mcp_server._running import Server
 
-    ending = Shutdown(memory.stop, lambda: None)
-    Server(http_app(memory, token=token, hosts=hosts), ready, ending).run_until_signal(listening)
+    shutdown = Shutdown(memory.stop, lambda: None)
+    Server(http_app(memory, token=token, hosts=hosts), ready, shutdown).run_until_signal(listening)
 
 
 def listen(host: str, port: int) -> socket.socket:
