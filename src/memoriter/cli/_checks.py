@@ -140,10 +140,10 @@ def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Findin
         embedding.query_vector("ready")
     seconds, spec = env.monotonic() - started, embedding.spec
     assert spec is not None
-    where = f" at {choice.endpoint}" if choice.endpoint else ""
+    endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f", key from {choice.key_source}" if choice.key_source else ""
     runs = f"{spec.model}, {spec.dimensions} dimensions: answers in {seconds:.2f} s"
-    return Finding("provider", "good", f"{choice.name}{where}{key}, {runs}")
+    return Finding("provider", "good", f"{choice.name}{endpoint}{key}, {runs}")
 
 
 def _broken(check: str, reason: Diagnostic | None) -> Finding:

@@ -128,15 +128,15 @@ def _json(outcome: Outcome) -> dict[str, str | bool | None]:
 def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line]:
     from memoriter.integrations import shown
 
-    where = shown(outcome.file, user_home)
+    file = shown(outcome.file, user_home)
     if outcome.kind == "unchanged":
-        yield ((f"{where} is as it should be.", ""),)
+        yield ((f"{file} is as it should be.", ""),)
     elif dry_run:
-        yield ((f"{where} would be {outcome.kind}:", "bold"),)
+        yield ((f"{file} would be {outcome.kind}:", "bold"),)
         for line in outcome.diff.splitlines()[2:]:
             yield ((line, STYLES.get(line[:1], "dim")),)
     else:
         backup = f" As it was before: {outcome.backup.name}" if outcome.backup else ""
-        yield ((f"{where} was {outcome.kind}.", ""), (backup, "dim"))
+        yield ((f"{file} was {outcome.kind}.", ""), (backup, "dim"))
     if outcome.holds_token and not dry_run:
         yield (("It holds the token of the server, so only you can read it; do not pass it on.", "yellow"),)

@@ -101,6 +101,6 @@ def _event_text(event: WatchEvent) -> str:
 def _report_text(report: SyncReport) -> str:
     files = f"{report.added} added, {report.changed} changed, {report.removed} removed"
     vectors = f"{pluralize(report.embedded, 'vector')} computed, {report.cached} known"
-    left = f", {pluralize(report.unread, 'file')} left for the next run" if report.unread else ""
+    unread = f", {pluralize(report.unread, 'file')} left for the next run" if report.unread else ""
     pending = f", {report.pending} pending" if report.pending else ""
-    return f"{files}; {vectors}{pending}{left} ({report.seconds:.2f} s)."
+    return f"{files}; {vectors}{pending}{unread} ({report.seconds:.2f} s)."

@@ -54,11 +54,11 @@ class ConfigDocument:
     def location(self, key: Key) -> str:
         """Return `file:line:column` of a key, as far as known."""
         _, offset = locate(self.tree, key)
-        where = str(self.path or f"given by {self.kind}")
+        file = str(self.path or f"given by {self.kind}")
         if offset is None or not self.text:
-            return where
+            return file
         line, column = position(self.text, offset)
-        return f"{where}:{line}:{column}"
+        return f"{file}:{line}:{column}"
 
 
 def make_document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:

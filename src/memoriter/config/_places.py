@@ -22,7 +22,7 @@ HOME_NAME = ".memoriter"
 FILE = "memoriter.json5"
 PROJECT_FILE = ".memoriter.json5"
 DEFAULT_AGENT = "main"
-SIGNS = ("MEMORY.md", "memory", PROJECT_FILE)
+MARKERS = ("MEMORY.md", "memory", PROJECT_FILE)
 """Files and folders that mark a folder as a workspace."""
 
 
@@ -112,13 +112,13 @@ def find_workspace(
         return Place(cwd / in_home(variable, user_home), "MEMORITER_WORKSPACE")
     owners, refused = owners or owners_of(environ), list[Diagnostic]()
     for folder in candidate_folders(cwd, user_home):
-        if not (sign := find_sign(folder)):
+        if not (marker := find_marker(folder)):
             continue
         if distrusted := distrust_reason(folder, owners):
             refused.append(refusal_diagnostic(folder, *distrusted))
             continue
-        where = "in the current folder" if folder == cwd else "above the current folder"
-        return Place(folder, f"found {sign} {where}", tuple(refused))
+        relation = "in the current folder" if folder == cwd else "above the current folder"
+        return Place(folder, f"found {marker} {relation}", tuple(refused))
     if configured:
         return Place(home / in_home(configured, user_home), "configured", tuple(refused))
     return Place(home / "workspace", "default", tuple(refused))
@@ -129,7 +129,7 @@ def distrust_reason(folder: Path, owners: Owners) -> tuple[Path, str] | None:
 
     In a folder where every user may create files, such as `/tmp`, another user can add notes at any time.
     """
-    for path in (folder, *(folder / name for name in SIGNS)):
+    for path in (folder, *(folder / name for name in MARKERS)):
         if complaint := owners.complaint(path):
             return path, complaint
     return (folder, "every user of this machine can put files there") if owners.open_to_all(folder) else None
@@ -156,7 +156,7 @@ def candidate_folders(cwd: Path, user_home: Path) -> Iterator[Path]:
             return
 
 
-def find_sign(folder: Path) -> str | None:
+def find_marker(folder: Path) -> str | None:
     if (folder / "MEMORY.md").is_file():
         return "MEMORY.md"
     if (folder / "memory").is_dir():

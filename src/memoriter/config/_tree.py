@@ -108,19 +108,19 @@ def split_foreign(tree: Tree, section: type[Section], at: Key = ()) -> tuple[Tre
     A key that is almost one of memoriter's is kept, so that it is reported. `null` counts as not written.
     """
     fields = fields_by_key(section)
-    kept: Tree = {}
+    own: Tree = {}
     foreign: list[str] = []
     for key, value in tree.items():
         if value is None:
             continue
         if key in fields:
-            kept[key], foreign_below = split_value(value, fields[key].type, (*at, key))
+            own[key], foreign_below = split_value(value, fields[key].type, (*at, key))
             foreign += foreign_below
         elif is_foreign(key, section):
             foreign.append(dotted((*at, key)))
         else:
-            kept[key] = value
-    return kept, foreign
+            own[key] = value
+    return own, foreign
 
 
 def split_value(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
@@ -130,9 +130,9 @@ def split_value(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
     def cut(item: Any, key: Key) -> Any:
         if section is None or not isinstance(item, dict):
             return item
-        kept, foreign_below = split_foreign(table(item), section, key)
+        own, foreign_below = split_foreign(table(item), section, key)
         foreign.extend(foreign_below)
-        return kept
+        return own
 
     if is_list(annotation) and isinstance(value, list):
         return [cut(item, (*at, index)) for index, item in enumerate(cast("list[Any]", value))], foreign

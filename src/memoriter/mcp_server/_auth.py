@@ -81,7 +81,7 @@ class HookProof:
         return True
 
 
-class Authentication:
+class AuthenticationMiddleware:
     """ASGI middleware that passes on authenticated requests and answers others with 401 before it reads their body."""
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from memoriter.mcp_server._auth import Authentication, Authenticator, HookProof
+from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator, HookProof
 from memoriter.mcp_server._ending import Shutdown
 from memoriter.mcp_server._hooks import Hooks
 from memoriter.mcp_server._running import Server
@@ -48,7 +48,7 @@ def serve_app(
         custom_starlette_routes=routes,
     )
     limited = SessionLimits(app, PATH)
-    return Authentication(limited, Authenticator(token, HookProof(secret, os.getpid())))
+    return AuthenticationMiddleware(limited, Authenticator(token, HookProof(secret, os.getpid())))
 
 
 def serve(

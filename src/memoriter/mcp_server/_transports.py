@@ -51,7 +51,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         hosts: further host names of this machine that requests may use, with or without a port. This check refuses
             requests that a page of another site makes in a browser.
     """
-    from memoriter.mcp_server._auth import Authentication, Authenticator
+    from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
     app = server_of(memory, connector=True).streamable_http_app(
@@ -60,7 +60,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         max_sessions=None,
         transport_security=security_settings(hosts),
     )
-    return Authentication(SessionLimits(app, PATH), Authenticator(token))
+    return AuthenticationMiddleware(SessionLimits(app, PATH), Authenticator(token))
 
 
 def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
