@@ -17,7 +17,7 @@ import pytest
 from memoriter import Memory
 from memoriter.app import Environment, assemble
 from memoriter.backends import _builtin, _embedding
-from memoriter.cli._status import _rows as status_rows
+from memoriter.cli._status import status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index

@@ -12,7 +12,7 @@ import pytest
 from desk import NOTES, QUESTION, MemoryEnv
 from memoriter import Memory
 from memoriter.app import Environment, assemble, ledger_of
-from memoriter.cli._status import _rows as status_rows
+from memoriter.cli._status import status_rows
 from memoriter.tools import status_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.cli._days import day_of
+from memoriter.cli._days import parse_day
 
 TODAY = date(2026, 3, 1)
 
@@ -31,14 +31,14 @@ TODAY = date(2026, 3, 1)
     ],
 )
 def test_a_day_is_read_as_it_is_meant(text: str, day: date | None) -> None:
-    assert day_of(text, TODAY) == day
+    assert parse_day(text, TODAY) == day
 
 
 @given(st.text(max_size=12) | st.integers(0, 10**6).map("{}d".format), st.dates())
 def test_any_text_is_a_day_or_none(text: str, today: date) -> None:
-    assert isinstance(day_of(text, today), date | None)
+    assert isinstance(parse_day(text, today), date | None)
 
 
 @given(st.dates(), st.dates())
 def test_every_iso_date_is_itself(day: date, today: date) -> None:
-    assert day_of(day.isoformat(), today) == day
+    assert parse_day(day.isoformat(), today) == day

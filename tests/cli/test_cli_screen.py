@@ -145,8 +145,8 @@ def test_progress_is_not_painted_where_nobody_wants_it(
 
 def test_reasons_come_with_their_remedies_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     reasons = [Diagnostic("a", "This is off.", "Do that."), Diagnostic("b", "That too.")]
-    Screen().reasons(reasons)
-    Screen(quiet=True).reasons(reasons)
+    Screen().show_diagnostics(reasons)
+    Screen(quiet=True).show_diagnostics(reasons)
     assert capsys.readouterr() == ("", "! This is off.\n  Do that.\n! That too.\n")
 
 
@@ -187,10 +187,10 @@ def test_no_line_of_any_kind_drives_the_terminal(terminal: tuple[Terminal, Termi
     screen.show(
         answer_lines(result(Hit(name, 1, 1, 0.5, DRIVING, "memory", (DRIVING,))), "x", marked=True, narrowed=False)
     )
-    screen.reasons([Diagnostic("a", f"{name} is off.", DRIVING)])
+    screen.show_diagnostics([Diagnostic("a", f"{name} is off.", DRIVING)])
     screen.detail(DRIVING)
     screen.text(DRIVING)
-    screen.failed(SimpleNamespace(code="x", message=name, remedy=DRIVING), ValueError(name))
+    screen.show_failure(SimpleNamespace(code="x", message=name, remedy=DRIVING), ValueError(name))
     for stream in (out, err):
         plain_text = ANSI.sub("", stream.getvalue())
         assert plain_text

@@ -31,7 +31,7 @@ from memoriter.discovery import (
     settings_digest,
     take_ticket,
 )
-from memoriter.discovery._claims import write_ticket
+from memoriter.discovery._claims import create_ticket
 from memoriter.environment import Environment
 from memoriter.mcp_server._auth import MOST_CHALLENGES, HookProof
 from serving import LIMIT, Serving, answering, hook, proven, serving
@@ -126,7 +126,7 @@ def nonce(request: bytes) -> bytes:
 def mirrored(request: bytes) -> bytes:
     """A proof with another secret."""
     exchange = Exchange(os.getpid(), "127.0.0.1 1", nonce(request).decode(), "2" * 64)
-    return ok(f"{exchange.answered} {exchange.server_proof('guessed')}".encode())
+    return ok(f"{exchange.server_nonce} {exchange.server_proof('guessed')}".encode())
 
 
 ANSWERS = {
@@ -207,7 +207,7 @@ def test_what_a_server_once_said_proves_nothing_later(meeting: Meeting) -> None:
     def answer(request: bytes) -> bytes:
         port = int(re.findall(rb"Host: 127\.0\.0\.1:(\d+)", request)[0])
         exchange = Exchange(os.getpid(), address_of("127.0.0.1", port), nonce(request).decode(), "2" * 64)
-        said.append(ok(f"{exchange.answered} {exchange.server_proof('the-secret')}".encode()))
+        said.append(ok(f"{exchange.server_nonce} {exchange.server_proof('the-secret')}".encode()))
         return said[0]
 
     foreign = Foreign(answer)
@@ -266,7 +266,7 @@ class Wire:
         return exchange
 
     def signed(self, exchange: Exchange, target: str = "/hook/stop", body: bytes = STOP) -> dict[str, str]:
-        ticket, digest = write_ticket(self.folder), body_digest(body)
+        ticket, digest = create_ticket(self.folder), body_digest(body)
         self.tickets.append(ticket)
         proof = exchange.client_proof(self.told["secret"], target, ticket, digest)
         return {"authorization": f"Memoriter {proof}", "memoriter-digest": digest, "idempotency-key": ticket}
@@ -374,10 +374,12 @@ def test_challenges_of_many_are_forgotten_and_the_last_ones_count() -> None:
         exchange = Exchange(7, "127.0.0.1 1", "1" * 64, answer.split(" ")[0])
         shown = exchange.client_proof("the-secret", "/hook/stop", "0" * 32, "2" * 64)
         head = scope(port, "/hook/stop", idempotency_key="0" * 32, memoriter_digest="2" * 64)
-        return proof.recognises(head, shown)
+        return proof.verify(head, shown)
 
-    answers = [proof.answer(scope(port, "/hook", memoriter_nonce="1" * 64)) for port in range(MOST_CHALLENGES + 9)]
-    assert len(proof._open) == MOST_CHALLENGES
+    answers = [
+        proof.answer_challenge(scope(port, "/hook", memoriter_nonce="1" * 64)) for port in range(MOST_CHALLENGES + 9)
+    ]
+    assert len(proof._exchanges) == MOST_CHALLENGES
     assert not recognised(8, answers[8])
     assert recognised(9, answers[9])
     assert not recognised(9, answers[9])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoriter.config import find_workspace, load
 from memoriter.config._home import check_home
-from memoriter.config._places import SIGNS
+from memoriter.config._places import MARKERS
 from memoriter.errors import ConfigError
 from memoriter.permissions import Owners, owners_of
 
@@ -121,7 +121,7 @@ def test_where_the_system_knows_no_owners_nothing_is_checked(tree: Path) -> None
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(
     st.lists(st.sampled_from([ME, ROOT, OTHER]), min_size=3, max_size=3),
-    st.dictionaries(st.sampled_from(SIGNS), st.sampled_from([ME, ROOT, OTHER]), max_size=3),
+    st.dictionaries(st.sampled_from(MARKERS), st.sampled_from([ME, ROOT, OTHER]), max_size=3),
 )
 def test_no_folder_is_found_of_which_anything_that_counts_is_anothers(
     tmp_path_factory: pytest.TempPathFactory, folders: list[int], signs: dict[str, int]

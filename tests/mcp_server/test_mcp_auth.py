@@ -20,7 +20,7 @@ from mcp import Client
 
 from desk import MemoryEnv
 from mcp_doors import LIMIT, authorised, bearer, served, token_of
-from memoriter.mcp_server._auth import Keeper
+from memoriter.mcp_server._auth import Authenticator
 from serving import serving
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def test_with_the_token_each_route_does_what_it_is_for(house: House) -> None:
 def test_no_headers_but_the_one_with_the_token_are_admitted(shown: list[tuple[bytes, bytes]]) -> None:
     values = [value for name, value in shown if name.lower() == b"authorization"]
     right = len(values) == 1 and values[0].partition(b" ")[2].strip(b" ") == b"a-token-of-the-tests"
-    assert Keeper(lambda: "a-token-of-the-tests").admits({"type": "http", "headers": shown}) is (
+    assert Authenticator(lambda: "a-token-of-the-tests").accepts({"type": "http", "headers": shown}) is (
         right and values[0].lower().startswith(b"bearer ")
     )
 

@@ -9,9 +9,9 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.mcp_server._addresses import address_of, path_of
-from memoriter.mcp_server._progress import TOTAL, Steps
-from memoriter.mcp_server._tools import rendered, wire_text
+from memoriter.mcp_server._addresses import note_path, note_uri
+from memoriter.mcp_server._progress import TOTAL, ProgressScale
+from memoriter.mcp_server._tools import to_result, wire_text
 from memoriter.sync import Progress
 from memoriter.workspace import neutral
 
@@ -23,21 +23,21 @@ STAGES = st.lists(st.sampled_from(["download", "read"]), max_size=3)
 def test_progress_grows_with_every_message_and_stays_within_the_whole(
     stages: list[Stage], counts: list[tuple[int, int]]
 ) -> None:
-    steps = Steps()
+    steps = ProgressScale()
     told = [
         step[0]
         for stage in [*stages, "embed"]
         for done, total in counts
-        if (step := steps.take(Progress(stage, done, total))) is not None
+        if (step := steps.update(Progress(stage, done, total))) is not None
     ]
     assert all(before < after for before, after in pairwise(told))
     assert all(0 < step <= TOTAL for step in told)
 
 
 def test_a_run_ends_at_the_whole_and_ten_thousand_files_are_a_hundred_messages_at_most() -> None:
-    steps = Steps()
-    read = [steps.take(Progress("read", done, 10_000)) for done in range(1, 10_001)]
-    embedded = [steps.take(Progress("embed", done, 10_000)) for done in range(1, 10_001)]
+    steps = ProgressScale()
+    read = [steps.update(Progress("read", done, 10_000)) for done in range(1, 10_001)]
+    embedded = [steps.update(Progress("embed", done, 10_000)) for done in range(1, 10_001)]
     told = [step for step in (*read, *embedded) if step is not None]
     assert len(told) <= 101
     assert told[-1] == (TOTAL, "Computing vectors: 10000 of 10000")
@@ -50,7 +50,7 @@ ANY = st.text(st.characters(exclude_categories=()))
 @given(ANY)
 def test_whatever_a_note_or_its_name_holds_goes_over_the_wire(text: str) -> None:
     assert wire_text(text).encode().decode() == wire_text(text)
-    result = rendered({"text": text})
+    result = to_result({"text": text})
     assert json.loads(result.content[0].text) == {"text": wire_text(text)}
     assert result.structured_content == {"text": neutral(wire_text(text))}
     assert result.model_dump_json()
@@ -58,7 +58,7 @@ def test_whatever_a_note_or_its_name_holds_goes_over_the_wire(text: str) -> None
 
 @given(ANY.filter(bool))
 def test_an_address_of_a_note_leads_back_to_its_path(path: str) -> None:
-    address = address_of(path)
+    address = note_uri(path)
     assert address.isascii()
     assert " " not in address
-    assert path_of(address) == path
+    assert note_path(address) == path

@@ -117,7 +117,7 @@ def proven(connection: socket, secret: str, pid: int) -> bytes:
     challenge = whole(connection).decode()
     (asked,) = re.findall(r"memoriter-nonce: ([0-9a-f]{64})", challenge)
     exchange = Exchange(pid, address_of(*connection.getsockname()[:2]), asked, "1" * 64)
-    answer = f"{exchange.answered} {exchange.server_proof(secret)}".encode()
+    answer = f"{exchange.server_nonce} {exchange.server_proof(secret)}".encode()
     connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(answer), answer))
     return whole(connection)
 

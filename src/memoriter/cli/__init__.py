@@ -1,4 +1,4 @@
-"""The command line: thin commands over `Memory`, and the only room that prints."""
+"""The command line: thin commands over `Memory`. No other room prints."""
 
 from memoriter.cli._main import main
 

@@ -1,4 +1,4 @@
-"""The answer to a search, as lines for people."""
+"""Text output of a search result."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TRY = "Try other words, a name or a date; `memoriter status` says what is indexe
 
 
 def answer_lines(result: SearchResult, query: str, *, marked: bool, narrowed: bool) -> list[Line]:
-    """The hits with their places, and how sure the answer is.
+    """Return the lines for the hits with their citations, and for the confidence of the result.
 
     Args:
-        result: the answer.
-        query: what was asked.
-        marked: whether the query's words are marked in the text.
-        narrowed: whether options left something out of the search.
+        result: the result of the search.
+        query: the text of the query.
+        marked: whether to highlight the query's words in the text.
+        narrowed: whether options restricted the search.
     """
     mark = _marker(query) if marked else None
     lines = [line for number, hit in enumerate(result.hits, 1) for line in _hit_lines(number, hit, mark)]
@@ -37,7 +37,7 @@ def _hit_lines(number: int, hit: Hit, mark: re.Pattern[str] | None) -> Iterator[
     yield tuple(title)
     rows = [row.rstrip() for row in hit.snippet.strip("\n").splitlines() if row.strip()]
     for row in rows[:SNIPPET_LINES]:
-        yield ((INDENT, ""), *_marked(row, mark))
+        yield ((INDENT, ""), *_highlight(row, mark))
     if len(rows) > SNIPPET_LINES:
         yield ((f"{INDENT}…", "dim"),)
     if hit.explanation is not None:
@@ -47,7 +47,7 @@ def _hit_lines(number: int, hit: Hit, mark: re.Pattern[str] | None) -> Iterator[
 
 
 def explanation_rows(explanation: Explanation) -> list[str]:
-    """How a hit came by its score."""
+    """Return the lines that explain the score of a hit."""
     cosine = "no vector" if explanation.cosine is None else f"cosine {explanation.cosine:.3f}"
     vector = "-" if explanation.vector is None else f"{explanation.vector:.3f}"
     meaning = f"meaning {vector} ({cosine})"
@@ -56,9 +56,9 @@ def explanation_rows(explanation: Explanation) -> list[str]:
         f"saturation {explanation.saturation:.3f}, neighbours {explanation.neighbours:.3f})"
     )
     score = f"blend {explanation.raw:.3f}, calibrated {explanation.calibrated:.3f}, decay {explanation.decay:.3f}"
-    legs = " and ".join(explanation.legs) or "no leg"
+    retrievers = " and ".join(explanation.legs) or "no leg"
     terms = ", ".join(explanation.terms) or "none"
-    return [f"{meaning}; {words}", f"{score}; found by {legs}; terms: {terms}"]
+    return [f"{meaning}; {words}", f"{score}; found by {retrievers}; terms: {terms}"]
 
 
 def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
@@ -71,7 +71,7 @@ def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
             lines = [((f"{count}, related, but none may answer.", "yellow"),), ((TRY, ""),)]
         case "none":
             nearest = " These are the nearest." if result.hits else ""
-            lines = [((f"No note answers this.{nearest}", "yellow"),), *_why(result)]
+            lines = [((f"No note answers this.{nearest}", "yellow"),), *_empty_result_lines(result)]
     if result.outcome != "match" and narrowed and not result.reasons:
         lines.append((("Or search everywhere: leave out --since, --until, --on, --source, --path, --min-score.", ""),))
     if result.truncated_by is not None:
@@ -79,8 +79,8 @@ def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
     return lines
 
 
-def _why(result: SearchResult) -> Iterator[Line]:
-    """Why nothing was found, and what helps."""
+def _empty_result_lines(result: SearchResult) -> Iterator[Line]:
+    """Yield the lines that explain an empty result, with remedies."""
     for reason in result.reasons:
         yield ((f"{reason.message} {reason.remedy}", ""),)
     if not result.reasons:
@@ -88,7 +88,10 @@ def _why(result: SearchResult) -> Iterator[Line]:
 
 
 def _marker(query: str) -> re.Pattern[str] | None:
-    """Finds the beginnings of words that a question's terms are stems of, and terms without spaces between words."""
+    """Return a pattern for words that begin with a term of the query, and for terms of scripts without spaces.
+
+    The result is None if the query has no term of more than one character.
+    """
     from memoriter.search import query_terms
 
     terms = sorted({term for term in query_terms(query) if len(term) > 1}, key=len, reverse=True)
@@ -98,10 +101,10 @@ def _marker(query: str) -> re.Pattern[str] | None:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
-def _marked(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:
+def _highlight(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:
     position = 0
-    for found in mark.finditer(row) if mark else ():
-        yield row[position : found.start()], ""
-        yield found[0], "bold yellow"
-        position = found.end()
+    for match in mark.finditer(row) if mark else ():
+        yield row[position : match.start()], ""
+        yield match[0], "bold yellow"
+        position = match.end()
     yield row[position:], ""

@@ -47,52 +47,54 @@ def command(*, model: str | None, base_url: str | None, context: int | None, sho
     """
     if not model:
         raise click.UsageError("Name a model: --model NAME, such as anthropic/claude-sonnet-4-5.")
-    asked = GlobalOptions.now()
-    screen = asked.screen
-    memory = asked.memory()
+    options = GlobalOptions.current()
+    screen = options.screen
+    memory = options.open_memory()
     try:
-        asked.told(memory)
-        seen = list["MemoryEvent"]()
-        with _opened(memory, model, base_url, context, _told(screen, seen, shown=show_memory)) as chat:
+        options.show_egress_notice(memory)
+        events = list["MemoryEvent"]()
+        with _new_chat(memory, model, base_url, context, _event_handler(screen, events, show=show_memory)) as chat:
             for text in _messages(screen):
-                _turn(chat, text, screen, seen)
+                _send_message(chat, text, screen, events)
     finally:
         memory.close()
 
 
-def _opened(
+def _new_chat(
     memory: Memory,
     model: str,
     base_url: str | None,
     context: int | None,
-    told: Callable[[MemoryEvent | Diagnostic], None],
+    on_event: Callable[[MemoryEvent | Diagnostic], None],
 ) -> Chat:
     from memoriter.app import new_session, read_environment, sessions_of
     from memoriter.chat import Chat, endpoint_of
 
-    around = read_environment()
-    endpoint = endpoint_of(model, base_url, memory.configuration.settings.models.providers, around.environ)
-    folder = sessions_of(around, memory.agent)
-    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, told=told)
+    env = read_environment()
+    endpoint = endpoint_of(model, base_url, memory.configuration.settings.models.providers, env.environ)
+    folder = sessions_of(env, memory.agent)
+    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, told=on_event)
 
 
-def _told(screen: Screen, seen: list[MemoryEvent], *, shown: bool) -> Callable[[MemoryEvent | Diagnostic], None]:
-    def tell(what: MemoryEvent | Diagnostic) -> None:
-        if isinstance(what, Diagnostic):
-            screen.reasons([what])
+def _event_handler(
+    screen: Screen, events: list[MemoryEvent], *, show: bool
+) -> Callable[[MemoryEvent | Diagnostic], None]:
+    def handle(event: MemoryEvent | Diagnostic) -> None:
+        if isinstance(event, Diagnostic):
+            screen.show_diagnostics([event])
             return
-        seen.append(what)
-        if shown:
-            screen.note(((f"{what.kind:<9} ", "cyan"), (what.text, "dim")))
+        events.append(event)
+        if show:
+            screen.note(((f"{event.kind:<9} ", "cyan"), (event.text, "dim")))
 
-    return tell
+    return handle
 
 
-def _turn(chat: Chat, text: str, screen: Screen, seen: list[MemoryEvent]) -> None:
-    """One message and its answer; a failure is told, and the conversation goes on."""
+def _send_message(chat: Chat, text: str, screen: Screen, events: list[MemoryEvent]) -> None:
+    """Send one message and print the reply; a failure is printed too, and the conversation continues."""
     from memoriter.errors import ModelFailed
 
-    seen.clear()
+    events.clear()
     try:
         reply = chat.say(text)
     except ModelFailed as error:
@@ -101,34 +103,34 @@ def _turn(chat: Chat, text: str, screen: Screen, seen: list[MemoryEvent]) -> Non
 
             screen.json_line(error_json(error.code, error.message, error.remedy))
         else:
-            Screen().note((("! ", "yellow"), (f"{error.message} {error.remedy}", "")))  # even where it is to be quiet
+            Screen().note((("! ", "yellow"), (f"{error.message} {error.remedy}", "")))  # also with --quiet
     except KeyboardInterrupt:
         if not sys.stdin.isatty():
             raise
         screen.note((("Stopped.", "dim"),))
     else:
         if screen.as_json:
-            screen.json_line({"reply": reply, "memory": [{"kind": each.kind, "text": each.text} for each in seen]})
+            screen.json_line({"reply": reply, "memory": [{"kind": event.kind, "text": event.text} for event in events]})
         else:
             screen.text(reply)
         sys.stdout.flush()
 
 
 def _messages(screen: Screen) -> Iterator[str]:
-    """What a person types, or the lines of a pipe; empty ones are none."""
-    for line in _typed(screen) if sys.stdin.isatty() else _piped():
+    """Yield the lines that a person types, or those of a pipe, without empty ones."""
+    for line in _typed_lines(screen) if sys.stdin.isatty() else _piped_lines():
         if text := line.replace("\0", "\ufffd").strip():
             yield text
 
 
-def _piped() -> Iterator[str]:
+def _piped_lines() -> Iterator[str]:
     for line in sys.stdin.buffer:
         yield line.decode("utf-8", "replace")
 
 
-def _typed(screen: Screen) -> Iterator[str]:
+def _typed_lines(screen: Screen) -> Iterator[str]:
     with suppress(ImportError):
-        import_module("readline")  # lines can be edited and called back
+        import_module("readline")  # adds line editing and history
     screen.note((("Ctrl-D ends the chat, Ctrl-C stops a turn.", "dim"),))
     while True:
         try:

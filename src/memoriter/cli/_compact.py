@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.tools import compact_json
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def command(*, unused: bool, damaged: bool) -> None:
     Vectors of text that was deleted or changed are kept for a while, within memorySearch.cache, because computing them
     again takes longest if the text comes back. Searches work meanwhile. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    with asked.memory() as memory:
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
         report = memory.compact(unused=unused, damaged=damaged)
     if screen.as_json:
         screen.json(compact_json(report))
@@ -42,9 +42,9 @@ def command(*, unused: bool, damaged: bool) -> None:
 def _lines(report: CompactReport) -> Iterator[Line]:
     sizes = f"{_megabytes(report.bytes_before)} before, {_megabytes(report.bytes_after)} now"
     yield ((sizes, "bold"), (f"; {report.seconds:.1f} s.", ""))
-    yield ((f"{counted(report.vectors, 'unused vector')} dropped.", ""),)
+    yield ((f"{pluralize(report.vectors, 'unused vector')} dropped.", ""),)
     if report.unused:
-        yield ((f"{counted(report.unused, 'unused vector')} kept; --unused drops them.", "dim"),)
+        yield ((f"{pluralize(report.unused, 'unused vector')} kept; --unused drops them.", "dim"),)
     if report.damaged:
         count = f"{len(report.damaged)} damaged files ({_megabytes(report.damaged_bytes)})"
         fate = "removed." if report.damaged_removed else "kept; --damaged removes them."

@@ -34,7 +34,7 @@ def command(context: click.Context) -> None:
     The file is JSON5 with OpenClaw's keys; an openclaw.json can be given with --config as it is.
     """
     if context.invoked_subcommand is None:
-        GlobalOptions.now().screen.text(context.get_help())
+        GlobalOptions.current().screen.text(context.get_help())
 
 
 @command.command(cls=Command, name="show")
@@ -49,8 +49,8 @@ def show(part: str, *, changed: bool) -> None:
 
     Keys and passwords are masked. Next: memoriter config check.
     """
-    screen = GlobalOptions.now().screen
-    _, configuration, _ = _settled()
+    screen = GlobalOptions.current().screen
+    _, configuration, _ = _settle()
     rows = [
         (key, _plain(value), origin)
         for key, value, origin in configuration.rows()
@@ -78,9 +78,9 @@ def check() -> None:
 
     Exit code 1 if there are any. Next: memoriter config show.
     """
-    screen = GlobalOptions.now().screen
+    screen = GlobalOptions.current().screen
     try:
-        _, configuration, _ = _settled()
+        _, configuration, _ = _settle()
     except ConfigError as error:
         if screen.as_json:
             screen.json({"ok": False, **error_json(error.code, error.message, error.remedy)})
@@ -109,10 +109,10 @@ def path() -> None:
 
     With --json also the folders that are in use. Next: memoriter config show.
     """
-    screen = GlobalOptions.now().screen
-    around = _around()
-    place, configuration, agent = _settled(around)
-    file = configuration.path or around.home / FILE
+    screen = GlobalOptions.current().screen
+    env = _environment()
+    place, configuration, agent = _settle(env)
+    file = configuration.path or env.home / FILE
     if not screen.as_json:
         screen.text(str(file))
         return
@@ -121,7 +121,7 @@ def path() -> None:
             "config": str(file),
             "exists": file.is_file(),
             "project": str(configuration.project_path) if configuration.project_path else None,
-            "home": str(around.home),
+            "home": str(env.home),
             "workspace": str(place.workspace),
             "workspaceReason": place.reason,
             "agent": agent,
@@ -129,17 +129,17 @@ def path() -> None:
     )
 
 
-def _around() -> Environment:
+def _environment() -> Environment:
     from memoriter.app import read_environment
 
     return read_environment()
 
 
-def _settled(around: Environment | None = None) -> tuple[Place, Configuration, str]:
+def _settle(env: Environment | None = None) -> tuple[Place, Configuration, str]:
     from memoriter.app import settle
 
-    asked = GlobalOptions.now()
-    return settle(around or _around(), asked.workspace, asked.config, asked.agent)
+    options = GlobalOptions.current()
+    return settle(env or _environment(), options.workspace, options.config, options.agent)
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
+    """Return a value in a form that JSON can hold."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):

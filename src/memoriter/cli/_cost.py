@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.tools import cost_json
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def command(*, days: int) -> None:
     """
     from memoriter.app import ledger_of, read_environment, settle
 
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    around = read_environment()
-    _, configuration, agent = settle(around, asked.workspace, asked.config, asked.agent)
-    budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(around)
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    env = read_environment()
+    _, configuration, agent = settle(env, options.workspace, options.config, options.agent)
+    budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(env)
     try:
         rows, today = ledger.rows(days=days), ledger.today()
     finally:
@@ -44,24 +44,24 @@ def command(*, days: int) -> None:
         screen.json(cost_json(rows, today, budget))
         return
     screen.show(list(_lines(rows, days)))
-    limits = " and ".join(_limits(budget)) or "no limit"
+    limits = " and ".join(_limit_texts(budget)) or "no limit"
     screen.note(((f"Today {today.tokens:,} tokens, ${today.dollars:.4f}; a day may take {limits}.", "dim"),))
 
 
 def _lines(rows: Sequence[Spending], days: int) -> Iterator[Line]:
     if not rows:
-        yield ((f"Nothing was spent at a service in {counted(days, 'day')}.", ""),)
+        yield ((f"Nothing was spent at a service in {pluralize(days, 'day')}.", ""),)
         return
     for row in rows:
         price = f"${row.dollars:.4f}" + (f" and {row.unpriced:,} tokens without a price" if row.unpriced else "")
-        took = f"  {counted(row.tokens, 'token')} in {counted(row.calls, 'call')}, {price}"
+        took = f"  {pluralize(row.tokens, 'token')} in {pluralize(row.calls, 'call')}, {price}"
         yield ((f"{row.day}  ", "dim"), (f"{row.provider} {row.model}", "bold"), (took, ""))
     total, unpriced = sum(row.dollars for row in rows), sum(row.unpriced for row in rows)
     more = f", and {unpriced:,} tokens whose price is not known" if unpriced else ""
     yield ((f"${total:.4f} in all{more}.", "bold"),)
 
 
-def _limits(budget: DayBudget) -> Iterator[str]:
+def _limit_texts(budget: DayBudget) -> Iterator[str]:
     if budget.dollars_per_day:
         yield f"${budget.dollars_per_day:g}"
     if budget.tokens_per_day:

@@ -1,4 +1,4 @@
-"""Days as people write them: 2026-02-10, today, yesterday, 7d."""
+"""Parsing of days on the command line: 2026-02-10, today, yesterday, 7d."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
 _AGO = re.compile(r"(\d{1,5})d")
 
 
-def day_of(text: str, today: date) -> date | None:
-    """The day that is meant, None if it cannot be read.
+def parse_day(text: str, today: date) -> date | None:
+    """Return the day that a text names, or None if it cannot be parsed.
 
-    >>> day_of("7d", date(2026, 2, 10))
+    >>> parse_day("7d", date(2026, 2, 10))
     datetime.date(2026, 2, 3)
     """
     word = text.strip().lower()
@@ -30,17 +30,17 @@ def day_of(text: str, today: date) -> date | None:
 
 
 def read_day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
-    """A day given on the command line, as of the local day. Raises click's usage error."""
+    """Parse a day from the command line, relative to the local day. Raises click's usage error."""
     if value is None:
         return None
-    found = day_of(value, local_day())
-    if found is None:
+    day = parse_day(value, local_day())
+    if day is None:
         raise click.BadParameter(f"{value!r} is no day. Write {FORMS}.", context, parameter)
-    return found
+    return day
 
 
 def local_day() -> date:
-    """The day it is here."""
+    """Return the current day in the local time zone."""
     from memoriter.app import read_environment
 
     return datetime.fromtimestamp(read_environment().wall(), tz=UTC).astimezone().date()

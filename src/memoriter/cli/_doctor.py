@@ -30,11 +30,11 @@ def command() -> None:
     """
     from memoriter.cli._checks import examine
 
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    findings = list(examine(asked))
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    findings = list(examine(options))
     broken = sum(finding.state == "broken" for finding in findings)
     if screen.as_json:
-        screen.json({"ok": not broken, "findings": [finding.as_json() for finding in findings]})
+        screen.json({"ok": not broken, "findings": [finding.to_json() for finding in findings]})
     else:
         screen.show([line for finding in findings for line in _lines(finding)])
         screen.note((((f"{broken} broken." if broken else "Nothing is broken."), "bold red" if broken else "green"),))

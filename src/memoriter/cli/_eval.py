@@ -65,10 +65,10 @@ def command(
 def _ask(questions: Path, unanswerable: Path | None) -> None:
     from memoriter.evals import QuestionsReport, ask, load_questions
 
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     files = [load_questions(questions), load_questions(unanswerable) if unanswerable else ()]
-    with asked.memory() as memory, screen.progress() as progress:
-        answerable, others = (ask(asked.told(memory), part, progress=progress) for part in files)
+    with options.open_memory() as memory, screen.progress() as progress:
+        answerable, others = (ask(options.show_egress_notice(memory), part, progress=progress) for part in files)
     report = QuestionsReport(answerable, others)
     if screen.as_json:
         screen.json(report.values())
@@ -84,14 +84,14 @@ def _measure(
     from memoriter.app import read_environment
     from memoriter.evals import EvalRun, VectorStore, dataset_files, load_dataset, values
 
-    screen, around = GlobalOptions.now().screen, read_environment()
-    store = VectorStore(provider, cache or around.home / "eval", around.home / "models")
+    screen, env = GlobalOptions.current().screen, read_environment()
+    store = VectorStore(provider, cache or env.home / "eval", env.home / "models")
     results: list[DatasetResult] = []
     for name, file in dataset_files(folder, names).items():
         dataset = load_dataset(file).cut(limit)
         screen.note(((f"{name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
         with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
-            results.append(EvalRun(store, Path(scratch), around.wall, progress).measure(dataset))
+            results.append(EvalRun(store, Path(scratch), env.wall, progress).measure(dataset))
         if not screen.as_json:
             _show(screen, results[-1], by_type=by_type)
     if screen.as_json:

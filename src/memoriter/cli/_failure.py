@@ -1,4 +1,4 @@
-"""What a person is told when something goes wrong."""
+"""Error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 @dataclass(frozen=True, slots=True)
 class CommandFailure:
-    """A failure in words."""
+    """The message, remedy and exit code of a failure."""
 
     code: str
     message: str
@@ -21,16 +21,16 @@ class CommandFailure:
     exit_code: int
 
 
-def failure_of(error: Exception) -> CommandFailure:
-    """The words for an error, and the exit code: 2 if the request must change, else 1; 130 for Ctrl-C."""
+def describe_failure(error: Exception) -> CommandFailure:
+    """Return the message and exit code of an error: 2 if the request must change, 130 for Ctrl-C, else 1."""
     match error:
         case click.UsageError():
             place = error.ctx.command_path if error.ctx else "memoriter"
             return CommandFailure("usage", error.format_message(), f"See: {place} --help", USAGE)
         case click.ClickException():
             return CommandFailure("failed", error.format_message(), "", FAILED)
-        case click.Abort(__cause__=EOFError() as cause):  # click turns an EOFError from anywhere into an Abort
-            return failure_of(cause)
+        case click.Abort(__cause__=EOFError() as cause):  # click turns every EOFError into an Abort
+            return describe_failure(cause)
         case click.Abort():
             return CommandFailure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)
         case MemoriterError():
@@ -38,8 +38,8 @@ def failure_of(error: Exception) -> CommandFailure:
                 error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED
             )
         case OSError():
-            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            return CommandFailure("system", what, "Look at the path, its permissions and the free space.", FAILED)
+            message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            return CommandFailure("system", message, "Look at the path, its permissions and the free space.", FAILED)
         case _:
             return CommandFailure(
                 "internal",

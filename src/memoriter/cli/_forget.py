@@ -9,7 +9,7 @@ import click
 
 from memoriter.cli._failure import DONE, FAILED
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.errors import UsageError
 from memoriter.tools import forget_plan_json, forgotten_json
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic
 
 SHOWN_LINES = 6
-"""Of one passage."""
+"""Maximum lines that are shown of a passage."""
 
 
 @click.command(cls=Command, name="forget")
@@ -49,40 +49,40 @@ def command(
     It shows what will go and asks. The receipt says what went, and where the text may still be: the history of git,
     copies, services. A note that somebody changes meanwhile is left alone. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    with asked.memory() as memory:
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
         plan = memory.plan_forget(path, match=match, session=session)
         if dry_run or plan.empty:
-            _shown(plan, screen)
+            _show_plan(plan, screen)
             return
         if not yes:
-            _agreed(plan, screen)
+            _confirm(plan, screen)
         receipt = memory.forget(plan)
     if screen.as_json:
         screen.json(forgotten_json(receipt))
     else:
-        screen.show(list(_receipt(receipt)))
+        screen.show(list(_receipt_lines(receipt)))
     context.exit(FAILED if receipt.left else DONE)
 
 
-def _shown(plan: ForgetPlan, screen: Screen) -> None:
+def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
     if screen.as_json:
         screen.json(forget_plan_json(plan))
         return
-    lines = list(_plan(plan))
+    lines = list(_plan_lines(plan))
     screen.show(lines or [(("Nothing holds it: no note, no transcript and no index of this memory.", ""),)])
-    screen.show(list(_reasons("Not reached:", plan.unreached)))
+    screen.show(list(_diagnostic_lines("Not reached:", plan.unreached)))
 
 
-def _agreed(plan: ForgetPlan, screen: Screen) -> None:
-    """Show the plan and ask. Raises UsageError where nobody can answer."""
+def _confirm(plan: ForgetPlan, screen: Screen) -> None:
+    """Show the plan and ask for confirmation. Raises UsageError if no person can answer."""
     if screen.as_json or not sys.stdin.isatty():
         raise UsageError("Nobody is there to be asked.", remedy="Add --yes to remove it, or --dry-run to look first.")
-    screen.show(list(_plan(plan)))
+    screen.show(list(_plan_lines(plan)))
     click.confirm("Remove this for good?", abort=True, err=True)
 
 
-def _plan(plan: ForgetPlan) -> Iterator[Line]:
+def _plan_lines(plan: ForgetPlan) -> Iterator[Line]:
     for removal in plan.notes:
         if removal.whole:
             yield ((removal.path, "bold"), (" (the whole file)", ""))
@@ -104,26 +104,26 @@ def _plan(plan: ForgetPlan) -> Iterator[Line]:
         yield (("An earlier forgetting was interrupted; it is finished too.", ""),)
 
 
-def _receipt(receipt: Forgotten) -> Iterator[Line]:
+def _receipt_lines(receipt: Forgotten) -> Iterator[Line]:
     for removal in receipt.notes:
         count = sum(passage.end_line - passage.start_line + 1 for passage in removal.passages)
-        what = "the file" if removal.whole else f"{count} {'line' if count == 1 else 'lines'}"
-        yield (("Gone: ", "green"), (f"{what} of {removal.path}", ""))
+        target = "the file" if removal.whole else f"{count} {'line' if count == 1 else 'lines'}"
+        yield (("Gone: ", "green"), (f"{target} of {removal.path}", ""))
     for file in receipt.transcripts:
         yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
     if receipt.plan.kept:
-        yield (("Gone: ", "green"), (f"it from {counted(len(receipt.plan.kept), 'file')} kept for sessions", ""))
+        yield (("Gone: ", "green"), (f"it from {pluralize(len(receipt.plan.kept), 'file')} kept for sessions", ""))
     if receipt.index is not None:
         yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
         if receipt.index.vectors:
-            yield ((f"      {counted(receipt.index.vectors, 'vector')} of text that no note holds", "dim"),)
+            yield ((f"      {pluralize(receipt.index.vectors, 'vector')} of text that no note holds", "dim"),)
         if receipt.index.damaged:
             yield ((f"      damaged indexes that were set aside: {len(receipt.index.damaged)} files", "dim"),)
-    yield from _reasons("Left:", receipt.left)
-    yield from _reasons("Not reached:", receipt.plan.unreached)
+    yield from _diagnostic_lines("Left:", receipt.left)
+    yield from _diagnostic_lines("Not reached:", receipt.plan.unreached)
 
 
-def _reasons(title: str, reasons: Sequence[Diagnostic]) -> Iterator[Line]:
+def _diagnostic_lines(title: str, reasons: Sequence[Diagnostic]) -> Iterator[Line]:
     if reasons:
         yield ((title, "yellow"),)
     for reason in reasons:

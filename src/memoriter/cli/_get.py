@@ -23,8 +23,8 @@ def command(path: str, start: int | None, lines: int | None) -> None:
     Only the memory's Markdown files can be read, at most 100,000 characters at once. A note that does not exist yet
     is empty, which is no failure. Next: memoriter search, memoriter remember.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    with asked.memory() as memory:
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
         try:
             excerpt = memory.read(path, start=start, lines=lines)
         except PathRefused as error:
@@ -37,6 +37,6 @@ def command(path: str, start: int | None, lines: int | None) -> None:
         return
     screen.text(excerpt.text)
     if excerpt.reason is not None:
-        screen.reasons([excerpt.reason])
+        screen.show_diagnostics([excerpt.reason])
     if excerpt.truncated:
         screen.note((("There is more: go on with --from and --lines.", "yellow"),))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._failure import failure_of
+from memoriter.cli._failure import describe_failure
 from memoriter.cli._options import STANDING, Command, GlobalOptions
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 EVENTS = {"session-start", "user-prompt", "stop", "pre-compact"}
 REPEATABLE = {"session-start", "user-prompt"}
-"""What may be done again where a server has begun and ended in the middle: the others capture and flush."""
+"""Events that may be repeated if a server died in the middle; the others capture and flush."""
 UNANSWERED = "The server took this hook and did not answer; it is not repeated, so that nothing is done twice."
 LONGEST_INPUT = 16 * 1024 * 1024
 UNATTENDED = "sdk"
-"""How Claude Code's `CLAUDE_CODE_ENTRYPOINT` begins where a program has called it, not a person."""
+"""Start of `CLAUDE_CODE_ENTRYPOINT` if a program, not a person, started Claude Code."""
 
 
 @click.command(cls=Command, name="hook", context_settings={"ignore_unknown_options": True})
@@ -43,11 +43,11 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
     It speaks as Claude Code's and Codex's hooks do. Whatever goes wrong is one line on stderr and never stops the
     agent: the exit code is 0, so that no prompt is refused. Next: memoriter install claude-code.
     """
-    screen = GlobalOptions.now().screen
+    screen = GlobalOptions.current().screen
     try:
         answer = _answer(" ".join(event), shared=shared)
-    except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
-        failure = failure_of(error)
+    except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
+        failure = describe_failure(error)
         screen.note(((_line([f"{failure.message} {failure.remedy}"]), ""),))
         return
     if answer.output is not None:
@@ -59,36 +59,36 @@ def command(event: tuple[str, ...], *, shared: bool) -> None:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     output: Any
-    """For the coding agent; None: nothing."""
+    """Output for the coding agent; None: no output."""
     lines: tuple[str, ...]
-    """For a person."""
+    """Diagnostics for a person."""
 
 
 def _answer(event: str, *, shared: bool) -> _Answer:
-    """From a server of this memory, if there is one; else by ourselves, unless the server may have done it."""
+    """Answer by a server of this memory if there is one, else in this process, unless the server may have acted."""
     from memoriter.environment import read_environment
 
-    asked, typed = GlobalOptions.now(), sys.stdin.buffer.read(LONGEST_INPUT)
-    if asked.workspace is None and (folder := _folder(typed)):
-        os.chdir(folder)  # where the agent works, wherever it runs its hooks
-    around = read_environment()
-    attended = not around.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
-    return _handed_over(asked, around, event, typed, shared=shared, attended=attended) or _own(
-        asked, event, typed, shared=shared, attended=attended
+    options, payload = GlobalOptions.current(), sys.stdin.buffer.read(LONGEST_INPUT)
+    if options.workspace is None and (folder := _working_folder(payload)):
+        os.chdir(folder)  # the agent may run its hooks in another folder than its own
+    env = read_environment()
+    attended = not env.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith(UNATTENDED)
+    return _delegate(options, env, event, payload, shared=shared, attended=attended) or _answer_here(
+        options, event, payload, shared=shared, attended=attended
     )
 
 
-def _handed_over(
-    asked: GlobalOptions, around: Environment, event: str, typed: bytes, *, shared: bool, attended: bool
+def _delegate(
+    options: GlobalOptions, env: Environment, event: str, payload: bytes, *, shared: bool, attended: bool
 ) -> _Answer | None:
     from memoriter.discovery import HookCall, Unanswered, delegate, folder_of, resolve_target
 
-    if event not in EVENTS or not (folder := folder_of(around.home)).is_dir():
+    if event not in EVENTS or not (folder := folder_of(env.home)).is_dir():
         return None
-    meant = resolve_target(asked.workspace, asked.config, asked.agent, around)
-    call = HookCall(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", typed)
+    target = resolve_target(options.workspace, options.config, options.agent, env)
+    call = HookCall(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", payload)
     try:
-        reply = delegate(meant, folder, call)
+        reply = delegate(target, folder, call)
     except Unanswered:
         return None if event in REPEATABLE else _Answer(None, (UNANSWERED,))
     if reply is None:
@@ -96,32 +96,32 @@ def _handed_over(
     return _Answer(json.loads(reply.body) if reply.body else None, reply.reasons)
 
 
-def _own(asked: GlobalOptions, event: str, typed: bytes, *, shared: bool, attended: bool) -> _Answer:
+def _answer_here(options: GlobalOptions, event: str, payload: bytes, *, shared: bool, attended: bool) -> _Answer:
     from memoriter.agent import answer_hook, read_hook
 
-    given = read_hook(event, typed.decode("utf-8", "replace"))
-    memory = asked.opened()
+    hook = read_hook(event, payload.decode("utf-8", "replace"))
+    memory = options.open_silently()
     try:
-        session = memory.session(given.session, audience="shared" if shared else "private")
-        if given.event == "user-prompt":
-            asked.told(memory)
-        answer = answer_hook(given, session, interactive=attended)
-        if given.event == "session-start":
-            memory.session_started(given.session)
+        session = memory.session(hook.session, audience="shared" if shared else "private")
+        if hook.event == "user-prompt":
+            options.show_egress_notice(memory)
+        answer = answer_hook(hook, session, interactive=attended)
+        if hook.event == "session-start":
+            memory.session_started(hook.session)
         reasons = (*(notice for notice in memory.notices if notice.code not in STANDING), *answer.reasons)
         return _Answer(answer.output, tuple(f"{reason.message} {reason.remedy}" for reason in reasons))
     finally:
-        with suppress(Exception):  # a recall that is late may still be at the index; the answer is not lost for it
+        with suppress(Exception):  # a late recall may still use the index; that must not lose the answer
             memory.close()
 
 
-def _folder(typed: bytes) -> str | None:
-    """The folder that the agent works in, if the input names one that is there."""
+def _working_folder(payload: bytes) -> str | None:
+    """Return the working folder of the agent if the input names an existing one, else None."""
     try:
-        told: Any = json.loads(typed.decode("utf-8", "replace"))
+        document: Any = json.loads(payload.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    folder = cast("dict[str, Any]", told).get("cwd") if isinstance(told, dict) else None
+    folder = cast("dict[str, Any]", document).get("cwd") if isinstance(document, dict) else None
     try:
         return folder if isinstance(folder, str) and folder and Path(folder).is_dir() else None
     except ValueError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.tools import estimate_json, sync_json
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
     Searching does this by itself; run it to have all vectors at once, or after changing settings. It may be
     interrupted at any time and goes on where it was. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    with asked.memory() as memory:
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
         if dry_run:
             estimate = memory.estimate()
             if screen.as_json:
@@ -39,22 +39,22 @@ def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
                 screen.show(_estimate_lines(estimate))
             return
         with screen.progress() as progress:
-            report = asked.told(memory).sync(force=force, vectors=vectors, progress=progress)
+            report = options.show_egress_notice(memory).sync(force=force, vectors=vectors, progress=progress)
     if screen.as_json:
         screen.json(sync_json(report))
         return
     screen.show(_report_lines(report))
-    screen.reasons(report.reasons)
+    screen.show_diagnostics(report.reasons)
 
 
 def _report_lines(report: SyncReport) -> list[Line]:
     return [
         (
-            (f"{counted(report.files, 'file')}, {counted(report.chunks, 'chunk')}", "bold"),
+            (f"{pluralize(report.files, 'file')}, {pluralize(report.chunks, 'chunk')}", "bold"),
             (f": {report.added} added, {report.changed} changed, {report.removed} removed.", ""),
         ),
         (
-            (f"{counted(report.embedded, 'vector')} computed, {report.cached} known, {report.pending} pending, ", ""),
+            (f"{pluralize(report.embedded, 'vector')} computed, {report.cached} known, {report.pending} pending, ", ""),
             (f"{report.failed} failed", "red" if report.failed else ""),
             (f"; {report.seconds:.1f} s.", ""),
         ),
@@ -66,20 +66,20 @@ def _price(estimate: Estimate) -> str:
         return "nothing to pay"
     if estimate.price is None:
         return "their price is not known here"
-    seen = f", by the prices of {estimate.price_seen}" if estimate.price_seen else ""
-    return f"about ${estimate.price:.4f}{seen}" if estimate.price else "free"
+    as_of = f", by the prices of {estimate.price_seen}" if estimate.price_seen else ""
+    return f"about ${estimate.price:.4f}{as_of}" if estimate.price else "free"
 
 
 def _estimate_lines(estimate: Estimate) -> list[Line]:
     price = _price(estimate)
     return [
         (
-            (counted(estimate.files, "file"), "bold"),
+            (pluralize(estimate.files, "file"), "bold"),
             (f": {estimate.added} to add, {estimate.changed} to update, {estimate.removed} to remove.", ""),
         ),
         (
-            (f"{counted(estimate.chunks, 'chunk')} to index, about ", ""),
-            (f"{counted(estimate.tokens, 'token')} to embed: {price}.", ""),
+            (f"{pluralize(estimate.chunks, 'chunk')} to index, about ", ""),
+            (f"{pluralize(estimate.tokens, 'token')} to embed: {price}.", ""),
         ),
-        ((f"Left out: {counted(len(estimate.skipped), 'path')}; memoriter status lists them.", "dim"),),
+        ((f"Left out: {pluralize(len(estimate.skipped), 'path')}; memoriter status lists them.", "dim"),),
     ]

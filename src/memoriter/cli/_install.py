@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._mcp import HOST, PORT, usable_token
+from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
@@ -63,76 +63,80 @@ def command(
     from memoriter.app import read_environment
     from memoriter.integrations import HttpServer, Launch, Machine, apply, changes
 
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    around = read_environment()
-    machine = Machine(around.user_home, around.cwd, around.environ, sys.platform)
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    env = read_environment()
+    machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)
     remote = None
     if http and not remove:
-        remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(around, screen, made=not dry_run))
-    launch = Launch(_program(), _options(asked), _passed_on(around.environ), remote)
+        remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(env, screen, create=not dry_run))
+    launch = Launch(_program(), _options(options), _variables(env.environ), remote)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
     outcomes = apply(planned, dry_run=dry_run)
     if screen.as_json:
         screen.json({"client": client, "dryRun": dry_run, "files": [_json(outcome) for outcome in outcomes]})
         return
     for outcome in outcomes:
-        screen.show(list(_lines(outcome, around.user_home, dry_run=dry_run)))
+        screen.show(list(_lines(outcome, env.user_home, dry_run=dry_run)))
     if http and scope == "project" and not remove:
-        told = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
-        screen.note(((told, ""),))
+        notice = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
+        screen.note(((notice, ""),))
     if not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes):
         screen.note(((f"Start {CLIENTS[client]} anew to make it so.", ""),))
 
 
 def _program() -> tuple[str, ...]:
-    """How this very program is started: its own file, or the Python that runs it."""
-    own = Path(sys.argv[0])
-    beside = Path(sys.executable).with_name("memoriter.exe" if sys.platform == "win32" else "memoriter")
-    if own.stem == "memoriter" and own.is_file():
-        return (str(own.absolute()),)
-    return (str(beside),) if beside.is_file() else (sys.executable, "-m", "memoriter")
+    """Return the command that starts this program: its own file, or the Python that runs it."""
+    script = Path(sys.argv[0])
+    executable = Path(sys.executable).with_name("memoriter.exe" if sys.platform == "win32" else "memoriter")
+    if script.stem == "memoriter" and script.is_file():
+        return (str(script.absolute()),)
+    return (str(executable),) if executable.is_file() else (sys.executable, "-m", "memoriter")
 
 
-def _token(around: Environment, screen: Screen, *, made: bool) -> str:
-    """The token of the servers; one is made if there is none, unless nothing is to be written."""
-    there = made or (around.home / "token").exists() or around.environ.get("MEMORITER_TOKEN", "").strip()
-    return usable_token(around, screen, None).value if there else "not-made-yet"
+def _token(env: Environment, screen: Screen, *, create: bool) -> str:
+    """Return the token of the servers; create one if there is none and `create`, else return a placeholder."""
+    available = create or (env.home / "token").exists() or env.environ.get("MEMORITER_TOKEN", "").strip()
+    return load_token(env, screen, None).value if available else "not-made-yet"
 
 
-def _options(asked: GlobalOptions) -> tuple[str, ...]:
-    """What was given for this run holds for every run of the client."""
-    given = {"--workspace": _absolute(asked.workspace), "--config": _absolute(asked.config), "--agent": asked.agent}
-    return tuple(word for option, value in given.items() if value for word in (option, value))
+def _options(options: GlobalOptions) -> tuple[str, ...]:
+    """Return the global options of this run, which apply to every run of the client."""
+    values = {
+        "--workspace": _absolute(options.workspace),
+        "--config": _absolute(options.config),
+        "--agent": options.agent,
+    }
+    return tuple(word for option, value in values.items() if value for word in (option, value))
 
 
 def _absolute(path: str | None) -> str | None:
     return str(Path(path).expanduser().absolute()) if path else None
 
 
-def _passed_on(environ: Mapping[str, str]) -> dict[str, str]:
-    """Clients do not hand the whole environment on."""
+def _variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables to set for the program, because clients do not pass on their whole environment."""
     home = environ.get("MEMORITER_HOME", "").strip()
     return {"MEMORITER_HOME": str(Path(home).expanduser().absolute())} if home else {}
 
 
 def _json(outcome: Outcome) -> dict[str, str | bool | None]:
     backup = str(outcome.backup) if outcome.backup else None
-    told = {"file": str(outcome.file), "outcome": outcome.kind, "diff": outcome.diff, "backup": backup}
-    return told | ({"holdsToken": True} if outcome.holds_token else {})
+    value = {"file": str(outcome.file), "outcome": outcome.kind, "diff": outcome.diff, "backup": backup}
+    return value | ({"holdsToken": True} if outcome.holds_token else {})
 
 
 def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line]:
     from memoriter.integrations import shown
 
-    where = shown(outcome.file, user_home)
+    file = shown(outcome.file, user_home)
     if outcome.kind == "unchanged":
-        yield ((f"{where} is as it should be.", ""),)
+        yield ((f"{file} is as it should be.", ""),)
     elif dry_run:
-        yield ((f"{where} would be {outcome.kind}:", "bold"),)
+        yield ((f"{file} would be {outcome.kind}:", "bold"),)
         for line in outcome.diff.splitlines()[2:]:
             yield ((line, STYLES.get(line[:1], "dim")),)
     else:
-        kept = f" As it was before: {outcome.backup.name}" if outcome.backup else ""
-        yield ((f"{where} was {outcome.kind}.", ""), (kept, "dim"))
+        backup = f" As it was before: {outcome.backup.name}" if outcome.backup else ""
+        yield ((f"{file} was {outcome.kind}.", ""), (backup, "dim"))
     if outcome.holds_token and not dry_run:
         yield (("It holds the token of the server, so only you can read it; do not pass it on.", "yellow"),)

@@ -1,4 +1,4 @@
-"""`memoriter`: finds the command, and sees to it that every failure is told in words."""
+"""The program `memoriter`, which runs a command and reports every failure as a message."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._failure import DONE, failure_of
+from memoriter.cli._failure import DONE, describe_failure
 from memoriter.cli._options import GlobalOptions
-from memoriter.cli._table import LateGroup
+from memoriter.cli._table import LazyGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ SECTIONS = {
 }
 
 
-class Program(LateGroup):
+class Program(LazyGroup):
     """The whole command line."""
 
     def main(
@@ -34,14 +34,14 @@ class Program(LateGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run, and leave with an exit code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
-        given: dict[str, Any] = {}
+        """Run the program and exit with a code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
+        parsed: dict[str, Any] = {}
         name, run = prog_name or "memoriter", cast("Callable[..., Any]", super().main)
         try:
-            code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": given})
-        except Exception as error:  # noqa: BLE001 - a person gets words, never a trace that was not asked for
-            failure = failure_of(error)
-            GlobalOptions.read(given, sys.argv[1:] if args is None else args).screen.failed(failure, error)
+            code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": parsed})
+        except Exception as error:  # noqa: BLE001 - a person gets a message, and a trace only with -v
+            failure = describe_failure(error)
+            GlobalOptions.read(parsed, sys.argv[1:] if args is None else args).screen.show_failure(failure, error)
             code = failure.exit_code
         code = code if isinstance(code, int) else DONE
         if not standalone_mode:
@@ -68,7 +68,7 @@ def main(context: click.Context) -> None:
     The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
     time. To begin, run a search in a folder of notes, or remember something.
     """
-    asked = GlobalOptions.now()
-    asked.screen.begin()
+    options = GlobalOptions.current()
+    options.screen.configure_logging()
     if context.invoked_subcommand is None:
-        asked.screen.text(context.get_help())
+        options.screen.text(context.get_help())

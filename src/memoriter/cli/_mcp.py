@@ -43,9 +43,9 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
         raise click.UsageError("--host, --port, --allow-host and --token-file go with --http.")
     from memoriter.environment import read_environment
 
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    token = usable_token(read_environment(), screen, token_file) if http else None
-    memory = asked.told(asked.memory(spare=False))
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    token = load_token(read_environment(), screen, token_file) if http else None
+    memory = options.show_egress_notice(options.open_memory(spare=False))
     if token is not None:
         _serve(memory, screen, token, address=(host, port), names=allow_host)
         return
@@ -56,13 +56,13 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     serve_stdio(memory)
 
 
-def usable_token(around: Environment, screen: Screen, file: str | None) -> Token:
-    """Return the token that clients of a server have to send, and show what is new about it. Raises ConfigError."""
+def load_token(env: Environment, screen: Screen, file: str | None) -> Token:
+    """Return the token that clients must send, and show its notice if there is one. Raises ConfigError."""
     from memoriter.discovery import token_for
 
-    token = token_for(around.home, around.environ, Path(file) if file else None)
-    if token.told:
-        screen.note(((token.told, "yellow"),))
+    token = token_for(env.home, env.environ, Path(file) if file else None)
+    if token.notice:
+        screen.note(((token.notice, "yellow"),))
     return token
 
 
@@ -71,8 +71,8 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
     from memoriter.mcp_server import listen, serve_http
 
     host, listening = address[0], listen(*address)
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{listening.getsockname()[1]}/mcp"
+    host_in_url = f"[{host}]" if ":" in host else host
+    url = f"http://{host_in_url}:{listening.getsockname()[1]}/mcp"
 
     def ready() -> None:
         if host not in THIS_MACHINE:
@@ -80,5 +80,5 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
         screen.show([((f"Serving {url}", ""),)])
         sys.stdout.flush()
 
-    hosts = (*((shown,) if host not in THIS_MACHINE else ()), *names)
+    hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
     serve_http(memory, listening, token=LiveToken(token), hosts=hosts, ready=ready)

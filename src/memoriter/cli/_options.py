@@ -1,4 +1,4 @@
-"""The options that every command takes, before or after its name, and what was given for them."""
+"""The global options, which every command takes before or after its name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
 
 STANDING = {"home_open"}
-"""Notices about what cannot be changed: `status` and `doctor` alone repeat them."""
+"""Codes of notices about permanent conditions; only `status` and `doctor` show them."""
 GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalOptions:
-    """What the global options say."""
+    """The values of the global options."""
 
     workspace: str | None = None
     config: str | None = None
@@ -32,29 +32,42 @@ class GlobalOptions:
     verbose: bool = False
 
     @classmethod
-    def now(cls) -> GlobalOptions:
-        """As given for the command that is running."""
-        return cls.read(given_in(click.get_current_context()), ())
+    def current(cls) -> GlobalOptions:
+        """Return the options of the running command."""
+        return cls.read(parsed_options(click.get_current_context()), ())
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
-        """As given, if the words could be parsed; else as far as the words themselves show it."""
-        seen = set(words[: words.index("--")] if "--" in words else words)
-        found: dict[str, Any] = {"json": "--json" in seen, "verbose": bool({"-v", "--verbose"} & seen)}
-        return cls(**(found | dict(given)))
+    def read(cls, parsed: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
+        """Return the parsed options, completed by the flags in the unparsed words if parsing failed.
+
+        Args:
+            parsed: the parsed options, which take precedence.
+            words: the arguments of the program; those after `--` do not count.
+        """
+        flags = set(words[: words.index("--")] if "--" in words else words)
+        fallback: dict[str, Any] = {"json": "--json" in flags, "verbose": bool({"-v", "--verbose"} & flags)}
+        return cls(**(fallback | dict(parsed)))
 
     @property
     def screen(self) -> Screen:
         return Screen(as_json=self.json, quiet=self.quiet, verbose=self.verbose)
 
-    def memory(self, *, spare: bool = True) -> Memory:
-        """The memory that is meant, after its notices were printed. Raises ConfigError and WorkspaceNotFound."""
-        memory = self.opened(spare=spare)
-        self.screen.reasons([notice for notice in memory.notices if notice.code not in STANDING])
+    def open_memory(self, *, spare: bool = True) -> Memory:
+        """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
+        memory = self.open_silently(spare=spare)
+        self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in STANDING])
         return memory
 
-    def opened(self, *, spare: bool = True) -> Memory:
-        """The memory that is meant, with few threads for a process that ends soon. Raises as `memory` does."""
+    def open_silently(self, *, spare: bool = True) -> Memory:
+        """Open the selected memory without notices.
+
+        Args:
+            spare: whether to use few threads, as suits a process that ends soon.
+
+        Raises:
+            ConfigError: the configuration is invalid.
+            WorkspaceNotFound: the workspace does not exist.
+        """
         from memoriter.app import spare_threads
         from memoriter.memory import Memory
 
@@ -62,31 +75,31 @@ class GlobalOptions:
             spare_threads()
         return Memory.open(self.workspace, config=self.config, agent=self.agent)
 
-    def told(self, memory: Memory) -> Memory:
-        """The same memory, after a person was told that its notes leave the machine, if they are about to."""
-        if not self.quiet and (place := memory.egress_notice()):
-            stay = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
-            self.screen.note(((f"Text of your notes is now sent to {place}. {stay}", "yellow"),))
+    def show_egress_notice(self, memory: Memory) -> Memory:
+        """Print a notice if text of the notes is about to leave the machine, and return the same memory."""
+        if not self.quiet and (destination := memory.egress_notice()):
+            remedy = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
+            self.screen.note(((f"Text of your notes is now sent to {destination}. {remedy}", "yellow"),))
         return memory
 
 
-def given_in(context: click.Context) -> dict[str, Any]:
-    """What the global options said so far; one for the whole command line."""
+def parsed_options(context: click.Context) -> dict[str, Any]:
+    """Return the dictionary of global options parsed so far, shared by the whole command line."""
     return cast("dict[str, Any]", context.ensure_object(dict))
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """The last one wins; an option that is not given takes nothing back."""
+def _store(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Store the value of an option; the last one wins, and an absent option changes nothing."""
     if value and parameter.name:
-        given_in(context)[parameter.name] = value
+        parsed_options(context)[parameter.name] = value
     return value
 
 
 def global_options(*, hidden: bool) -> list[click.Parameter]:
-    """The options, for one command."""
+    """Return the global options for one command."""
 
     def option(*names: str, **settings: Any) -> click.Option:
-        return click.Option(names, expose_value=False, is_eager=True, callback=_keep, hidden=hidden, **settings)
+        return click.Option(names, expose_value=False, is_eager=True, callback=_store, hidden=hidden, **settings)
 
     return [
         option("-w", "--workspace", metavar="DIR", help="The folder of notes. Default: around the current folder."),
@@ -99,13 +112,13 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
 
 
 def with_examples(text: str | None) -> str | None:
-    """The help with its indented paragraphs kept line for line."""
+    """Mark the indented paragraphs of a help text so that click keeps their lines."""
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(f"\b\n{part}" if part.startswith(" ") else part for part in paragraphs) or None
 
 
 class Command(click.Command):
-    """A command that takes the global options."""
+    """A command with the global options."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         settings.setdefault("epilog", GLOBAL_HELP)
@@ -115,7 +128,7 @@ class Command(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A command with commands of its own, that takes the global options."""
+    """A group of subcommands with the global options."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         settings.setdefault("epilog", GLOBAL_HELP)

@@ -30,13 +30,13 @@ def command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
     Nothing that is there is changed, and several programs may write at once. The next search finds it.
     Next: memoriter search.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
-    with asked.memory() as memory:
+    with options.open_memory() as memory:
         remembered = memory.remember(entry, to=to)
-        written = appended_json(remembered, workspace=memory.place.workspace)
+        entry_json = appended_json(remembered, workspace=memory.place.workspace)
     if screen.as_json:
-        screen.json(written)
+        screen.json(entry_json)
         return
-    screen.show([(("Kept in ", ""), (written["citation"], "bold"))])
-    screen.reasons(remembered.reasons)
+    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"))])
+    screen.show_diagnostics(remembered.reasons)

@@ -1,4 +1,4 @@
-"""The screen: everything that is printed goes through here, plain into a pipe and painted on a terminal."""
+"""All output of the program: plain text into a pipe, styled text on a terminal."""
 
 from __future__ import annotations
 
@@ -20,77 +20,77 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic
 
 Span = tuple[str, str]
-"""A text and its style, in rich's words; plain: an empty style."""
+"""A text and its style in rich's notation; an empty style is plain."""
 Line = tuple[Span, ...]
 
 WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 file`, `2,000 files`."""
+def pluralize(number: int, noun: str) -> str:
+    """Return a count with its noun: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class Screen:
-    """Where one command speaks: answers on stdout, everything else on stderr."""
+    """The output of one command: answers on stdout, everything else on stderr."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
         self.as_json = as_json
         self.quiet = quiet
         self.verbose = verbose
 
-    def begin(self) -> None:
-        """Let the library speak on stderr, if it was asked for."""
+    def configure_logging(self) -> None:
+        """Log to stderr if `verbose`."""
         if self.verbose:
             import logging
 
             class Tame(logging.Formatter):
                 def format(self, record: logging.LogRecord) -> str:
-                    return _for(sys.stderr, super().format(record))
+                    return _safe_for(sys.stderr, super().format(record))
 
             handler = logging.StreamHandler(sys.stderr)
             handler.setFormatter(Tame("%(name)s: %(message)s"))
             logging.basicConfig(level=logging.INFO, handlers=[handler])
 
     def json(self, value: Any) -> None:
-        """A value as JSON on stdout."""
+        """Print a value as JSON on stdout."""
         _echo(_json(value, sys.stdout, indent=2), sys.stdout)
 
     def json_line(self, value: Any) -> None:
-        """A value as one line of JSON on stdout, of several."""
+        """Print a value on stdout as one line of a JSON Lines stream."""
         _echo(_json(value, sys.stdout, indent=None), sys.stdout)
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Lines of an answer on stdout."""
+        """Print lines of an answer on stdout."""
         _print(lines, sys.stdout)
 
     def text(self, text: str) -> None:
-        """A text on stdout as it is; a terminal gets it without control characters."""
+        """Print a text on stdout unchanged, except that a terminal gets it without control characters."""
         if text:
-            _echo(_for(sys.stdout, text), sys.stdout, newline=not text.endswith("\n"))
+            _echo(_safe_for(sys.stdout, text), sys.stdout, newline=not text.endswith("\n"))
 
     def note(self, *lines: Line) -> None:
-        """A remark on stderr, unless it is to be quiet."""
+        """Print lines on stderr, unless `quiet`."""
         if not self.quiet:
             _print(lines, sys.stderr)
 
     def detail(self, text: str) -> None:
-        """A remark for those who want to know more."""
+        """Print a detail on stderr if `verbose`."""
         if self.verbose:
             _print([((text, "dim"),)], sys.stderr)
 
-    def reasons(self, reasons: Sequence[Diagnostic]) -> None:
-        """What a person should know about the state of the memory."""
+    def show_diagnostics(self, reasons: Sequence[Diagnostic]) -> None:
+        """Print diagnostics with their remedies on stderr, unless `quiet`."""
         for reason in reasons:
             remedy: list[Line] = [(("  " + reason.remedy, ""),)] if reason.remedy else []
             self.note((("! ", "yellow"), (reason.message, "")), *remedy)
 
-    def failed(self, failure: CommandFailure, error: Exception) -> None:
-        """The failure: as JSON on stdout, or in words on stderr; with -v the trace as well."""
+    def show_failure(self, failure: CommandFailure, error: Exception) -> None:
+        """Print a failure as JSON on stdout or as text on stderr, and the trace on stderr if `verbose`."""
         if self.verbose:
             import traceback
 
-            _echo(_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
+            _echo(_safe_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
         if self.as_json:
             self.json(error_json(failure.code, failure.message, failure.remedy))
             return
@@ -99,7 +99,7 @@ class Screen:
 
     @contextmanager
     def progress(self, first: Callable[[Progress], str] | None = None) -> Generator[Callable[[Progress], None]]:
-        """A bar on a terminal while there is something to wait for; `first` makes a line that goes before it."""
+        """Show a progress bar on a terminal while work is reported; `first` returns a line to print before it."""
         bar = _Bar(painted=sys.stderr.isatty() and not self.quiet and not self.as_json)
         started = False
 
@@ -117,7 +117,7 @@ class Screen:
 
 
 class _Bar:
-    """A progress bar that appears with its first step."""
+    """A progress bar, which appears with its first step."""
 
     def __init__(self, *, painted: bool) -> None:
         self._painted = painted
@@ -152,30 +152,30 @@ def _print(lines: Sequence[Line], stream: TextIO) -> None:
 
 
 def _paint(lines: Sequence[Line], stream: TextIO) -> None:
-    """On a terminal; rich keeps to NO_COLOR and to what the terminal can do."""
+    """Print on a terminal; rich respects NO_COLOR and the capabilities of the terminal."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(file=stream, highlight=False)
     for line in lines:
-        parts = [(_tame(text), style) for text, style in line]
+        parts = [(_sanitize(text), style) for text, style in line]
         console.print(Text.assemble(*parts), soft_wrap=True)
 
 
-def _for(stream: TextIO, text: str) -> str:
-    """The text as it is for a pipe, and as a terminal may have it."""
-    return _tame(text) if stream.isatty() else text
+def _safe_for(stream: TextIO, text: str) -> str:
+    """Return the text unchanged for a pipe, and safe for a terminal."""
+    return _sanitize(text) if stream.isatty() else text
 
 
-def _tame(text: str) -> str:
-    """The text without what could move the cursor, repaint the screen or reverse a line: a note may hold anything."""
+def _sanitize(text: str) -> str:
+    """Replace characters that could move the cursor, repaint the screen or reverse a line: a note is untrusted."""
     from memoriter.workspace import TERMINAL
 
     return TERMINAL.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def _json(value: Any, stream: TextIO, *, indent: int | None) -> str:
-    """JSON that says the same everywhere; for a terminal, characters that could drive it are escaped."""
+    """Return JSON that parses to the same value everywhere; for a terminal, control characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if not _encodable(text, stream):
         return json.dumps(value, indent=indent)
@@ -183,8 +183,8 @@ def _json(value: Any, stream: TextIO, *, indent: int | None) -> str:
         return text
     from memoriter.workspace import TERMINAL
 
-    # Outside of its strings JSON has none of these characters, but the line feeds that indent it, which stay.
-    return TERMINAL.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    # JSON has none of these characters outside strings; the pattern does not match the line feeds of its indentation.
+    return TERMINAL.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def _encodable(text: str, stream: TextIO) -> bool:
@@ -199,4 +199,4 @@ def _echo(text: str, stream: TextIO, *, newline: bool = True) -> None:
     if not _encodable(text, stream):
         encoding = stream.encoding or "utf-8"
         text = text.encode(encoding, "replace").decode(encoding)
-    click.echo(text, file=stream, nl=newline, color=True)  # or it would take notes apart that hold escape sequences
+    click.echo(text, file=stream, nl=newline, color=True)  # otherwise click strips escape sequences from notes

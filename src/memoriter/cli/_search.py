@@ -58,12 +58,12 @@ def command(
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
     finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    since, until = _days(since, until, on)
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    since, until = _date_range(since, until, on)
     text = " ".join(query)
-    with asked.memory() as memory:
-        with screen.progress(_first) as progress:
-            result = asked.told(memory).search(
+    with options.open_memory() as memory:
+        with screen.progress(_first_line) as progress:
+            result = options.show_egress_notice(memory).search(
                 text,
                 max_results=max_results,
                 min_score=min_score,
@@ -75,17 +75,17 @@ def command(
                 deadline_ms=deadline_ms,
                 progress=progress,
             )
-        screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_by(result)}")
+        screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_provenance(result)}")
         mode = memory.configuration.settings.memory.citations
     if screen.as_json:
         screen.json(result_json(result, citations=citations_on(mode)))
         return
     narrowed = bool(min_score or source or since or until or path)
     screen.show(answer_lines(result, text, marked=sys.stdout.isatty(), narrowed=narrowed))
-    screen.reasons(result.health.reasons)
+    screen.show_diagnostics(result.health.reasons)
 
 
-def _days(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:
+def _date_range(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:
     if on is not None and (since or until):
         raise click.UsageError("--on is one day: it does not go with --since or --until.", click.get_current_context())
     first, last = on or since, on or until
@@ -94,7 +94,7 @@ def _days(since: date | None, until: date | None, on: date | None) -> tuple[date
     return first, last
 
 
-def _first(progress: Progress) -> str:
+def _first_line(progress: Progress) -> str:
     if progress.stage == "download":
         return f"Downloading the model first, {progress.total / 1e6:,.0f} MB."
     if progress.stage == "embed":
@@ -103,5 +103,5 @@ def _first(progress: Progress) -> str:
     return f"Indexing {notes} first."
 
 
-def _by(result: SearchResult) -> str:
+def _provenance(result: SearchResult) -> str:
     return f"{result.mode} search, {result.provider} {result.model}, generation {result.health.generation}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, usable_token
+from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, load_token
 from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoriter.sync import WatchEvent
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
-"""Addresses that mean all of this machine's, and the one by which it reaches itself."""
+"""Wildcard addresses, with the loopback address that reaches each of them from this machine."""
 
 
 @click.command(cls=Command, name="serve")
@@ -47,47 +47,47 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
     """
     from memoriter.environment import read_environment
 
-    asked, around = GlobalOptions.now(), read_environment()
-    token = usable_token(around, asked.screen, token_file)
-    memory = asked.told(asked.memory(spare=False))
+    options, env = GlobalOptions.current(), read_environment()
+    token = load_token(env, options.screen, token_file)
+    memory = options.show_egress_notice(options.open_memory(spare=False))
     from memoriter.mcp_server import listen
 
     listening = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    names = (*((shown,) if host not in THIS_MACHINE else ()), *allow_host)
-    watched = memory.settings.sync.watch and not no_watch
-    _Desk(asked, around, memory, listening, host, names, watched, token).open()
+    host_in_url = f"[{host}]" if ":" in host else host
+    names = (*((host_in_url,) if host not in THIS_MACHINE else ()), *allow_host)
+    watch = memory.settings.sync.watch and not no_watch
+    _ServerRun(options, env, memory, listening, host, names, watch, token).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
-    """One server with all that it was told."""
+class _ServerRun:
+    """One server with its options."""
 
-    asked: GlobalOptions
-    around: Environment
+    options: GlobalOptions
+    env: Environment
     memory: Memory
     listening: socket.socket
     host: str
     names: tuple[str, ...]
-    watched: bool
+    watch: bool
     token: Token
 
     @property
     def screen(self) -> Screen:
-        return self.asked.screen
+        return self.options.screen
 
-    def open(self) -> None:
-        """Serve until the process is told to end."""
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
 
-        folder = folder_of(self.around.home)
+        folder = folder_of(self.env.home)
         server = self.announcement()
-        # Another name than the one listened on is how a client on this machine gets here.
-        reached = server.url.removeprefix("http://").rpartition(":")[0]
-        hosts = (*self.names, reached)
+        # A client on this machine may use another host name than the one that the server listens on.
+        host = server.url.removeprefix("http://").rpartition(":")[0]
+        hosts = (*self.names, host)
         app = serve_app(self.memory, token=LiveToken(self.token), secret=server.secret, tickets=folder, hosts=hosts)
-        with self.memory.watching(self.hear) if self.watched else nullcontext() as watching:
+        with self.memory.watching(self.show_event) if self.watch else nullcontext() as watching:
 
             def ending() -> None:
                 self.memory.stop()
@@ -98,15 +98,15 @@ class _Desk:
                 serve(
                     app,
                     self.listening,
-                    ready=lambda: self.begin(folder, server),
+                    ready=lambda: self.announce_ready(folder, server),
                     ending=ending,
                     last=lambda: unregister(folder, server),
                 )
             finally:
                 unregister(folder, server)
 
-    def begin(self, folder: Path, server: Announcement) -> None:
-        """Tell everybody that requests are answered now."""
+    def announce_ready(self, folder: Path, server: Announcement) -> None:
+        """Announce the server and print its URL, once it answers requests."""
         from memoriter.discovery import announce
 
         if self.host not in THIS_MACHINE:
@@ -114,47 +114,47 @@ class _Desk:
         try:
             announce(folder, server)
         except OSError as error:
-            told = f"Hooks will not find this server, since {folder} cannot be written: {error.strerror}."
-            self.screen.note(((told, "yellow"),))
-        if self.asked.json:
-            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watched})
+            notice = f"Hooks will not find this server, since {folder} cannot be written: {error.strerror}."
+            self.screen.note(((notice, "yellow"),))
+        if self.options.json:
+            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch})
         else:
             self.screen.show([((f"Serving {server.url}/mcp", ""),)])
         sys.stdout.flush()
 
-    def hear(self, event: WatchEvent) -> None:
-        """Tell a person what went wrong while watching; what went well needs no words here."""
+    def show_event(self, event: WatchEvent) -> None:
+        """Print problems of the watcher and their recovery; other events are not shown here."""
         from memoriter.cli._watch import watch_lines
 
         if event.kind in {"trouble", "missing", "recovered"}:
             self.screen.note(*watch_lines(event))
 
     def announcement(self) -> Announcement:
-        """What others are told of this server."""
+        """Return the announcement of this server."""
         import secrets
 
         from memoriter.config import find_workspace
         from memoriter.discovery import Announcement, settings_digest
 
-        memory, around = self.memory, self.around
-        place = os.path.realpath(memory.place.workspace)
-        unnamed = find_workspace(
+        memory, env = self.memory, self.env
+        workspace = os.path.realpath(memory.place.workspace)
+        fallback = find_workspace(
             None,
-            environ={name: value for name, value in around.environ.items() if name != "MEMORITER_WORKSPACE"},
-            cwd=Path(around.cwd.anchor),
+            environ={name: value for name, value in env.environ.items() if name != "MEMORITER_WORKSPACE"},
+            cwd=Path(env.cwd.anchor),
             configured=memory.configuration.workspace_for(memory.agent),
-            home=around.home,
+            home=env.home,
         )
         address = EVERYWHERE.get(self.host, self.host)
-        shown = f"[{address}]" if ":" in address else address
+        host_in_url = f"[{address}]" if ":" in address else address
         return Announcement(
-            url=f"http://{shown}:{self.listening.getsockname()[1]}",
+            url=f"http://{host_in_url}:{self.listening.getsockname()[1]}",
             secret=secrets.token_urlsafe(32),
             pid=os.getpid(),
-            started=around.wall(),
-            workspace=place,
-            usual=os.path.realpath(unnamed.workspace) == place,
+            started=env.wall(),
+            workspace=workspace,
+            usual=os.path.realpath(fallback.workspace) == workspace,
             agent=memory.agent,
             default_agent=memory.agent == memory.configuration.default_agent,
-            settings=settings_digest(self.asked.config, place, around),
+            settings=settings_digest(self.options.config, workspace, env),
         )

@@ -10,7 +10,7 @@ import click
 
 from memoriter.cli._failure import FAILED
 from memoriter.cli._options import STANDING, Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.tools import status_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memoriter.types import Status
 
 LISTED = 10
-"""Left-out paths that are shown without -v."""
+"""Maximum skipped paths that are shown without -v."""
 
 
 @click.command(cls=Command, name="status")
@@ -36,44 +36,46 @@ def command(*, deep: bool) -> None:
     that is left out. --deep draws eight passages by lot and searches for each by its rarest words; exit code 1 if one
     is not found. Next: memoriter doctor, if something is wrong.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
-    states = [_status(agent, deep=deep) for agent in _agents(asked)]
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    states = [_status(agent, deep=deep) for agent in _selected_agents(options)]
     if screen.as_json:
         screen.json([status_json(state) for state in states])
     else:
         for number, state in enumerate(states):
             screen.show([*([()] if number else []), *_lines(state, everything=screen.verbose)])
             standing = [notice for notice in state.notices if notice.code in STANDING]
-            screen.reasons([*standing, *state.health.reasons])
+            screen.show_diagnostics([*standing, *state.health.reasons])
     if any(not canary.found for state in states for canary in state.canaries):
         click.get_current_context().exit(FAILED)
 
 
-def _status(asked: GlobalOptions, *, deep: bool) -> Status:
-    with asked.memory() as memory:
-        return (asked.told(memory) if deep else memory).status(deep=deep)
+def _status(options: GlobalOptions, *, deep: bool) -> Status:
+    with options.open_memory() as memory:
+        return (options.show_egress_notice(memory) if deep else memory).status(deep=deep)
 
 
-def _agents(asked: GlobalOptions) -> list[GlobalOptions]:
-    """One for each agent that is meant."""
-    if asked.agent or asked.workspace:
-        return [asked]
+def _selected_agents(options: GlobalOptions) -> list[GlobalOptions]:
+    """Return the options for each selected agent."""
+    if options.agent or options.workspace:
+        return [options]
     from memoriter.app import read_environment, settle
 
-    _, configuration, chosen = settle(read_environment(), None, asked.config, None)
-    listed = [agent.id for agent in configuration.settings.agents.list]
-    return [replace(asked, agent=agent) for agent in listed or [chosen]]
+    _, configuration, chosen = settle(read_environment(), None, options.config, None)
+    agent_ids = [agent.id for agent in configuration.settings.agents.list]
+    return [replace(options, agent=agent) for agent in agent_ids or [chosen]]
 
 
 def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
-    for name, value in _rows(state):
+    for name, value in status_rows(state):
         yield ((f"{name:<10}", "dim"), (value, ""))
-    legs = ", ".join(f"{leg} {'works' if serves else 'is off'}" for leg, serves in state.health.legs.items())
-    good = state.health.ok
+    retrievers = ", ".join(
+        f"{retriever} {'works' if serves else 'is off'}" for retriever, serves in state.health.legs.items()
+    )
+    is_healthy = state.health.ok
     yield (
         ("health    ", "dim"),
-        ("good" if good else "not all is well", "green" if good else "yellow"),
-        (f": {legs}", ""),
+        ("good" if is_healthy else "not all is well", "green" if is_healthy else "yellow"),
+        (f": {retrievers}", ""),
     )
     for canary in state.canaries:
         word, style = ("found", "green") if canary.found else ("NOT FOUND", "bold red")
@@ -82,7 +84,7 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
     yield from _skipped_lines(state, everything=everything)
 
 
-def _rows(state: Status) -> Iterator[tuple[str, str]]:
+def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
     why = f"; {state.index_reason}" if state.index_reason else ""
@@ -91,7 +93,7 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
     stale = f"; {state.stale} not indexed as they are now" if state.stale else ""
     for kind, (files, chunks) in counts.items():
         name = {"memory": "notes", "sessions": "sessions"}[kind]
-        yield name, f"{counted(files, 'file')}, {counted(chunks, 'chunk')}{stale}"
+        yield name, f"{pluralize(files, 'file')}, {pluralize(chunks, 'chunk')}{stale}"
         stale = ""
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
@@ -109,9 +111,9 @@ def _rows(state: Status) -> Iterator[tuple[str, str]]:
 
 def _skipped_lines(state: Status, *, everything: bool) -> Iterator[Line]:
     if state.skipped:
-        yield (("left out  ", "dim"), (counted(len(state.skipped), "path"), ""))
-    shown = state.skipped if everything else state.skipped[:LISTED]
-    for skipped in shown:
+        yield (("left out  ", "dim"), (pluralize(len(state.skipped), "path"), ""))
+    visible = state.skipped if everything else state.skipped[:LISTED]
+    for skipped in visible:
         yield ((f"  {skipped.path}", ""), (f"  {skipped.message}", "dim"))
-    if len(shown) < len(state.skipped):
-        yield ((f"  … and {len(state.skipped) - len(shown)} more: -v lists all", "dim"),)
+    if len(visible) < len(state.skipped):
+        yield ((f"  … and {len(state.skipped) - len(visible)} more: -v lists all", "dim"),)

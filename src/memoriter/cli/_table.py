@@ -1,4 +1,4 @@
-"""Groups of commands whose files are imported only when they are needed."""
+"""A group of commands that imports each command on first use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class LateGroup(click.Group):
-    """The command `why-not` is `command` in `memoriter.cli._why_not`; the sections are those of the help."""
+class LazyGroup(click.Group):
+    """A group whose command `why-not` is `command` in `memoriter.cli._why_not`; `sections` are those of the help."""
 
     def __init__(self, *arguments: Any, sections: Mapping[str, Sequence[str]], **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -37,18 +37,18 @@ class LateGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
-            ctx.fail(unknown(name, self.list_commands(ctx)))
+            ctx.fail(unknown_command_message(name, self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in self.sections.items():
-            found = [(name, command) for name in names if (command := self.get_command(ctx, name))]
-            width = formatter.width - 6 - max((len(name) for name, _ in found), default=0)
+            commands = [(name, command) for name in names if (command := self.get_command(ctx, name))]
+            width = formatter.width - 6 - max((len(name) for name, _ in commands), default=0)
             with formatter.section(title):
-                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in found])
+                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
 
 
-def unknown(name: str, known: Sequence[str]) -> str:
-    """That there is no such command, and which one may be meant."""
-    near = difflib.get_close_matches(name, known, n=2)
-    return f"There is no command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else "")
+def unknown_command_message(name: str, names: Sequence[str]) -> str:
+    """Return the message for an unknown command, with similar names."""
+    similar = difflib.get_close_matches(name, names, n=2)
+    return f"There is no command {name!r}." + (f" Did you mean {' or '.join(similar)}?" if similar else "")

@@ -25,12 +25,12 @@ def command(*, renew: bool) -> None:
     from memoriter.environment import read_environment
     from memoriter.errors import UsageError
 
-    screen, around = GlobalOptions.now().screen, read_environment()
-    if renew and around.environ.get("MEMORITER_TOKEN", "").strip():
+    screen, env = GlobalOptions.current().screen, read_environment()
+    if renew and env.environ.get("MEMORITER_TOKEN", "").strip():
         raise UsageError("The token comes from MEMORITER_TOKEN.", remedy="Change that variable, or unset it first.")
-    token = renewed_token(around.home) if renew else token_for(around.home, around.environ)
-    if token.told:
-        screen.note(((token.told, "yellow"),))
+    token = renewed_token(env.home) if renew else token_for(env.home, env.environ)
+    if token.notice:
+        screen.note(((token.notice, "yellow"),))
     if screen.as_json:
         screen.json({"token": token.value, "file": str(token.file) if token.file else None})
     else:

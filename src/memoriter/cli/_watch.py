@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import counted
+from memoriter.cli._render import pluralize
 from memoriter.tools import watch_json
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.types import SyncReport
 
 LOOK_SECONDS = 0.1
-"""How soon a signal ends it."""
+"""Seconds within which a signal stops the command."""
 STYLES = {"indexed": "green", "trouble": "yellow", "missing": "yellow", "polling": "yellow", "waiting": "yellow"}
 
 
@@ -39,13 +39,13 @@ def command() -> None:
     waits, and takes over when that one ends. Where the system cannot tell of changes it looks at the notes every few
     seconds, and says so. Next: memoriter status.
     """
-    asked, screen = GlobalOptions.now(), GlobalOptions.now().screen
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     stop = threading.Event()
-    # In a thread of its own, so that a signal ends it whatever a service keeps it waiting for.
+    # The watcher runs in its own thread, so that a signal ends the command even while a service hangs.
     with (
-        asked.memory() as memory,
+        options.open_memory() as memory,
         _stopped_by_signals(stop),
-        asked.told(memory).watching(lambda event: _tell(screen, event)) as watching,
+        options.show_egress_notice(memory).watching(lambda event: _show_event(screen, event)) as watching,
     ):
         while not stop.is_set() and not watching.ended(wait=LOOK_SECONDS):
             pass
@@ -53,23 +53,23 @@ def command() -> None:
 
 @contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Generator[None]:
-    """Let the first SIGINT or SIGTERM end the work well, and a second one at once."""
+    """Stop the work gracefully at the first SIGINT or SIGTERM, and at once at the second."""
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-def _tell(screen: Screen, event: WatchEvent) -> None:
+def _show_event(screen: Screen, event: WatchEvent) -> None:
     if screen.as_json:
         screen.json_line(watch_json(event))
     elif not screen.quiet or event.kind in {"trouble", "missing"}:
@@ -77,30 +77,30 @@ def _tell(screen: Screen, event: WatchEvent) -> None:
 
 
 def watch_lines(event: WatchEvent) -> Generator[Line]:
-    """One line for each thing that happened, and one for its remedy."""
+    """Yield one line for an event, and one for its remedy if there is one."""
     at = datetime.fromtimestamp(event.at, tz=UTC).astimezone().strftime("%H:%M:%S")
-    yield ((f"{at}  ", "dim"), (_words(event), STYLES.get(event.kind, "")))
+    yield ((f"{at}  ", "dim"), (_event_text(event), STYLES.get(event.kind, "")))
     if event.reason is not None and event.reason.remedy:
         yield ((f"          {event.reason.remedy}", ""),)
 
 
-def _words(event: WatchEvent) -> str:
+def _event_text(event: WatchEvent) -> str:
     if event.report is not None:
-        return _report_words(event.report)
+        return _report_text(event.report)
     if event.reason is not None:
         return event.reason.message
     match event.kind:
         case "watching":
-            return f"Watching {counted(event.folders, 'folder')}."
+            return f"Watching {pluralize(event.folders, 'folder')}."
         case "recovered":
             return "All is well again."
         case _:
             return "Stopped."
 
 
-def _report_words(report: SyncReport) -> str:
+def _report_text(report: SyncReport) -> str:
     files = f"{report.added} added, {report.changed} changed, {report.removed} removed"
-    vectors = f"{counted(report.embedded, 'vector')} computed, {report.cached} known"
-    left = f", {counted(report.unread, 'file')} left for the next run" if report.unread else ""
+    vectors = f"{pluralize(report.embedded, 'vector')} computed, {report.cached} known"
+    unread = f", {pluralize(report.unread, 'file')} left for the next run" if report.unread else ""
     pending = f", {report.pending} pending" if report.pending else ""
-    return f"{files}; {vectors}{pending}{left} ({report.seconds:.2f} s)."
+    return f"{files}; {vectors}{pending}{unread} ({report.seconds:.2f} s)."

@@ -1,4 +1,4 @@
-"""The settings: OpenClaw's keys and defaults, read from JSON5, each with the place it comes from."""
+"""The settings: OpenClaw's keys and defaults, read from JSON5, each with its origin."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -126,7 +126,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load when it is first asked for: who only wants to know where things are needs none of the settings."""
+    """Import a name on first use: a caller that only needs paths does not import the settings."""
     late = {
         "_check": "as_file",
         "_configuration": "Configuration",

@@ -1,4 +1,4 @@
-"""Judging what was written: types and unknown keys by pydantic, ranges by what the settings say of themselves."""
+"""Validation of settings: pydantic checks types and unknown keys, and the `Doc` of each setting gives its range."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memoriter.config._resolve import ELSEWHERE
 from memoriter.config._schema import Settings
-from memoriter.config._section import about, dotted, inner, is_list, is_table, leaves, named
+from memoriter.config._section import doc_of, dotted, fields_by_key, inner_section, is_list, is_table, leaves
 from memoriter.providers import AUTO, BY_NAME, NONE
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class Problem(NamedTuple):
     message: str
 
 
-class Refused(Exception):
-    """What was written does not fit the settings."""
+class InvalidSettings(Exception):
+    """The configuration does not fit the schema."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__(problems)
@@ -53,8 +53,8 @@ def adapter() -> TypeAdapter[Settings]:
     return TypeAdapter(Settings)
 
 
-def settings(tree: Tree) -> Settings:
-    """The typed settings; values may still be out of range.
+def parse_settings(tree: Tree) -> Settings:
+    """Return the typed settings; values may still be out of range.
 
     Raises:
         Refused: A key is unknown or a value has the wrong type.
@@ -64,35 +64,36 @@ def settings(tree: Tree) -> Settings:
     try:
         return adapter().validate_json(json.dumps(tree))
     except ValidationError as caught:
-        raise Refused(
-            [described(cast("Mapping[str, Any]", error)) for error in caught.errors(include_url=False)]
+        raise InvalidSettings(
+            [to_problem(cast("Mapping[str, Any]", error)) for error in caught.errors(include_url=False)]
         ) from None
     except (RecursionError, TypeError, ValueError) as caught:
-        raise Refused([Problem((), f"the file holds something that is not a setting: {caught}")]) from None
+        raise InvalidSettings([Problem((), f"the file holds something that is not a setting: {caught}")]) from None
 
 
-def as_file(given: Settings) -> Tree:
-    """The settings as a file would hold them, without those that are unset."""
-    return adapter().dump_python(given, mode="json", by_alias=True, exclude_none=True)
+def as_file(values: Settings) -> Tree:
+    """Return the settings in the form of a file, without those that are unset."""
+    return adapter().dump_python(values, mode="json", by_alias=True, exclude_none=True)
 
 
-def described(error: Mapping[str, Any]) -> Problem:
+def to_problem(error: Mapping[str, Any]) -> Problem:
     key: Key = error["loc"]
     kind: str = error["type"]
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
-        return Problem(key, unknown(key))
+        return Problem(key, unknown_key_message(key))
     if kind == "literal_error":
         return Problem(
-            key, f"{dotted(key)} must be {error['ctx']['expected']}, not {given(error['input'], plain=True)}"
+            key, f"{dotted(key)} must be {error['ctx']['expected']}, not {display_value(error['input'], plain=True)}"
         )
-    name, wanted = dotted(key) or "the file", EXPECTED.get(kind)
+    name, expected = dotted(key) or "the file", EXPECTED.get(kind)
     return Problem(
-        key, f"{name} must be {wanted}, not {given(error['input'])}" if wanted else f"{name}: {error['msg']}"
+        key,
+        f"{name} must be {expected}, not {display_value(error['input'])}" if expected else f"{name}: {error['msg']}",
     )
 
 
-def given(value: object, *, plain: bool = False) -> str:
-    """A value in a message. Text is left out unless it is `plain`: it may be a key that went to the wrong place."""
+def display_value(value: object, *, plain: bool = False) -> str:
+    """Return a value for a message. Text is hidden unless `plain`, because it may be a misplaced API key."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -102,56 +103,60 @@ def given(value: object, *, plain: bool = False) -> str:
     return "a list" if isinstance(value, list) else "a section"
 
 
-def unknown(key: Key) -> str:
+def unknown_key_message(key: Key) -> str:
     section = section_at(key[:-1])
-    near = get_close_matches(str(key[-1]), [*named(section)] if section else [], n=1, cutoff=0.5)
-    return f"{dotted(key)} is not a setting" + (f"; did you mean {near[0]!r}?" if near else "")
+    similar = get_close_matches(str(key[-1]), [*fields_by_key(section)] if section else [], n=1, cutoff=0.5)
+    return f"{dotted(key)} is not a setting" + (f"; did you mean {similar[0]!r}?" if similar else "")
 
 
 def section_at(key: Key) -> type[Section] | None:
-    """The section that a key names, in lists and tables too."""
+    """Return the section at a key, also within lists and tables, or None if there is none."""
     section: type[Section] = Settings
     steps = list(key)
     while steps:
-        item = named(section).get(str(steps.pop(0)))
-        below = inner(item.type) if item else None
-        if item is None or below is None:
+        item = fields_by_key(section).get(str(steps.pop(0)))
+        child = inner_section(item.type) if item else None
+        if item is None or child is None:
             return None
-        section = below
+        section = child
         if steps and (is_list(item.type) or is_table(item.type)):
             steps.pop(0)
     return section
 
 
-def out_of_range(found: Settings) -> Iterator[Problem]:
-    """Numbers outside of their ranges, providers and modes that do not exist."""
-    for key, item, value in leaves(found):
-        if isinstance(value, int | float) and not within(value, about(item)):
-            yield Problem(key, f"{dotted(key)} must be {allowed(about(item))}, not {given(value)}")
+def range_problems(values: Settings) -> Iterator[Problem]:
+    """Yield numbers out of range, and unknown providers and search modes."""
+    for key, item, value in leaves(values):
+        if isinstance(value, int | float) and not is_within(value, doc_of(item)):
+            yield Problem(key, f"{dotted(key)} must be {range_text(doc_of(item))}, not {display_value(value)}")
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
-            yield from unknown_provider(key, value, found.models.providers)
+            yield from provider_problems(key, value, values.models.providers)
         if key[-1] == "searchMode" and isinstance(value, str) and value not in {"search", "vsearch", "query"}:
-            yield Problem(key, f"{dotted(key)} must be 'search', 'vsearch' or 'query', not {given(value, plain=True)}")
+            yield Problem(
+                key, f"{dotted(key)} must be 'search', 'vsearch' or 'query', not {display_value(value, plain=True)}"
+            )
 
 
-def within(value: float, text: Doc) -> bool:
-    return (text.low is None or value >= text.low) and (text.high is None or value <= text.high)
+def is_within(value: float, doc: Doc) -> bool:
+    return (doc.low is None or value >= doc.low) and (doc.high is None or value <= doc.high)
 
 
-def allowed(text: Doc) -> str:
-    """The range in words."""
-    if text.low is None:
-        return f"at most {text.high:g}" if text.high is not None else ""
-    return f"{text.low:g} or more" if text.high is None else f"from {text.low:g} to {text.high:g}"
+def range_text(doc: Doc) -> str:
+    """Return the allowed range in words."""
+    if doc.low is None:
+        return f"at most {doc.high:g}" if doc.high is not None else ""
+    return f"{doc.low:g} or more" if doc.high is None else f"from {doc.low:g} to {doc.high:g}"
 
 
-def unknown_provider(key: Key, value: str, own: Mapping[str, object]) -> Iterator[Problem]:
+def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Iterator[Problem]:
     built_in = (AUTO, *BY_NAME, NONE)
-    names = [*built_in, *ELSEWHERE, *own]
+    names = [*built_in, *ELSEWHERE, *custom]
     if value in names and (value, key[-1]) != ("auto", "fallback"):
         return
-    near = get_close_matches(value, names, n=1, cutoff=0.5)
+    similar = get_close_matches(value, names, n=1, cutoff=0.5)
     hint = (
-        f"; did you mean {near[0]!r}?" if near and near[0] != value else f"; there are {', '.join([*built_in, *own])}"
+        f"; did you mean {similar[0]!r}?"
+        if similar and similar[0] != value
+        else f"; there are {', '.join([*built_in, *custom])}"
     )
-    yield Problem(key, f"{dotted(key)} {given(value, plain=True)} is no provider{hint}")
+    yield Problem(key, f"{dotted(key)} {display_value(value, plain=True)} is no provider{hint}")

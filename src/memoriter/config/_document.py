@@ -1,4 +1,4 @@
-"""One source of settings: a file, or values given by the caller."""
+"""A source of settings: a file, or values from the caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.config._json5 import parse, position
 from memoriter.config._schema import Settings
-from memoriter.config._tree import canonical, locate, ours, table
+from memoriter.config._tree import canonicalize, locate, split_foreign, table
 from memoriter.errors import ConfigError
 from memoriter.plain_file import read_plain
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from memoriter.config._tree import Tree
 
 LONGEST = {"project": 1 << 16}
-"""Bytes of a workspace's own file, which may come from a stranger: the reader of JSON5 is slow."""
+"""Maximum bytes of a workspace's own file, which is untrusted: the JSON5 parser is slow."""
 
 LONGEST_OF_ALL = 1 << 20
-"""Bytes of any configuration file."""
+"""Maximum bytes of any configuration file."""
 
 OriginKind = Literal["default", "file", "project", "environment", "flag"]
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was written."""
+    """The place where a value is written."""
 
     kind: OriginKind
     path: Path | None = None
     line: int | None = None
-    """From 1; the line of the key."""
+    """Line of the key, from 1."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.path and self.line else str(self.path or self.kind)
@@ -51,25 +51,25 @@ class ConfigDocument:
     def line(self, offset: int | None) -> int | None:
         return None if offset is None or not self.text else position(self.text, offset)[0]
 
-    def place(self, key: Key) -> str:
-        """`file:line:column` of a key, as far as it is known."""
+    def location(self, key: Key) -> str:
+        """Return `file:line:column` of a key, as far as known."""
         _, offset = locate(self.tree, key)
-        where = str(self.path or f"given by {self.kind}")
+        file = str(self.path or f"given by {self.kind}")
         if offset is None or not self.text:
-            return where
+            return file
         line, column = position(self.text, offset)
-        return f"{where}:{line}:{column}"
+        return f"{file}:{line}:{column}"
 
 
-def document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:
-    """The settings of ours in a value that was read."""
+def make_document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:
+    """Return the document of a parsed value, with only memoriter's own keys. Raises ConfigError."""
     if not isinstance(raw, dict):
         raise ConfigError(f"{path or kind}:1:1: a configuration is an object in braces")
-    tree, ignored = ours(canonical(table(raw)), Settings)
+    tree, ignored = split_foreign(canonicalize(table(raw)), Settings)
     return ConfigDocument(kind, tree, path, text, tuple(ignored))
 
 
-def read(kind: OriginKind, path: Path) -> ConfigDocument:
+def read_document(kind: OriginKind, path: Path) -> ConfigDocument:
     """Read a configuration file.
 
     Raises:
@@ -77,7 +77,7 @@ def read(kind: OriginKind, path: Path) -> ConfigDocument:
     """
     longest = LONGEST.get(kind, LONGEST_OF_ALL)
     try:
-        # The user's own file may be a link to where somebody keeps all of theirs; a stranger's may lead anywhere.
+        # The user's own file may be a symbolic link; a link in an untrusted workspace could point anywhere.
         content = read_plain(path, longest, follow=kind != "project")
     except OSError as caught:
         if caught.errno == errno.EFBIG:
@@ -87,4 +87,4 @@ def read(kind: OriginKind, path: Path) -> ConfigDocument:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as caught:
         raise ConfigError(f"{path} is not UTF-8 text: byte {caught.start} does not belong to any character") from caught
-    return document(kind, parse(text, str(path)), path=path, text=text)
+    return make_document(kind, parse(text, str(path)), path=path, text=text)

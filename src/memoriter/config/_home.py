@@ -1,4 +1,4 @@
-"""Memoriter's own folder: whose it must be, and that nobody but its owner can read it."""
+"""Ownership and permissions of memoriter's home: it must belong to the user, and only the user may read it."""
 
 from __future__ import annotations
 
@@ -21,61 +21,61 @@ if TYPE_CHECKING:
     from memoriter.permissions import Owners
 
 STATE = ("memory", "agents", "models", "serve")
-"""The folders of a home in which everything is memoriter's."""
-CACHE = ("memoriter", "index")
+"""The folders of a home in which every file is memoriter's."""
+CACHE_NAMES = ("memoriter", "index")
 """The names of the folders in the user's cache that hold indexes."""
 NAMES_A_KEY = (b"apiKey", b"api_key", b"headers")
-"""What a configuration with a key in it holds."""
-MINE = "Set MEMORITER_HOME to a folder of your own, or have the owner of these files changed (chown)."
+"""Words that occur in a configuration with a secret key."""
+REMEDY = "Set MEMORITER_HOME to a folder of your own, or have the owner of these files changed (chown)."
 
 
 def check_home(home: Path, owners: Owners) -> None:
-    """Refuse a home in which another user has planted state or settings.
+    """Refuse a home in which another user may have placed state or settings.
 
     Raises:
         ConfigError: The home, its configuration file or one of its folders belongs to another user.
     """
     for path in (home, home / FILE, *(home / name for name in STATE)):
         if complaint := owners.complaint(path):
-            raise ConfigError(f"{str(path)!r} is not used: {complaint}.", remedy=MINE)
+            raise ConfigError(f"{str(path)!r} is not used: {complaint}.", remedy=REMEDY)
 
 
 def notices_of(
     place: Place, configuration: Configuration, *, home: Path, user_home: Path, index: Collection[Path]
 ) -> tuple[Diagnostic, ...]:
-    """Take what is memoriter's away from other users, and return what a person should know.
+    """Make memoriter's files private, and return all diagnostics about untrusted or exposed files.
 
     Args:
         place: The workspace in use.
         configuration: The settings in force, which name other workspaces.
         home: Memoriter's home.
         user_home: The user's own home.
-        index: The files of the index, wherever they are.
+        index: The files of the index, which may be outside the home.
     """
     agents = [agent.id for agent in configuration.settings.agents.list] or [configuration.default_agent]
-    written = filter(None, map(configuration.workspace_for, agents))
-    keep = {place.workspace, *(home / in_home(each, user_home) for each in written)}
-    exposure = close_home(home, user_home=user_home, keep=keep, index=index)
-    return (*place.refused, *configuration.refused, *_exposure_reasons(exposure))
+    workspaces = filter(None, map(configuration.workspace_for, agents))
+    excluded = {place.workspace, *(home / in_home(each, user_home) for each in workspaces)}
+    exposure = close_home(home, user_home=user_home, keep=excluded, index=index)
+    return (*place.refused, *configuration.refused, *_exposure_diagnostics(exposure))
 
 
 def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), index: Collection[Path] = ()) -> Exposure:
-    """Take what is memoriter's away from other users where an older version left it open to them.
+    """Remove other users' access to memoriter's files, which an older version may have left open.
 
-    Where nothing is open this costs six `lstat`, and one for each file of the index.
+    If nothing is open, this costs six `lstat` calls, and one for each file of the index.
 
     Args:
         home: Memoriter's home.
         user_home: The user's own home, which is never changed.
-        keep: Workspaces, whose notes keep the permissions that their owner gave them.
-        index: The files of the index, wherever they are.
+        keep: Workspaces, whose notes keep their permissions.
+        index: The files of the index, which may be outside the home.
 
     Returns:
-        The files that others could read, and the files and folders that are open still.
+        The files that other users could read, and the files and folders that are still open.
     """
     exposure, file = Exposure(), home / FILE
-    shut = [folder for folder in {home, *(path.parent for path in index)} if not is_loose(folder)]
-    if is_loose(home) and _is_own(home, user_home):
+    closed = [folder for folder in {home, *(path.parent for path in index)} if not is_loose(folder)]
+    if is_loose(home) and _is_dedicated(home, user_home):
         exposure.close(home)
     for folder in (home / name for name in STATE):
         if is_loose(folder) and folder not in keep:
@@ -86,9 +86,9 @@ def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), inde
             exposure.mended = [path for path in exposure.mended if path != file]
     for path in (*_cache_folders(index), *index):
         exposure.close(path)
-    # Nobody could read what is in a folder that was closed, and that others could list a folder says little.
-    exposure.mended = [path for path in exposure.mended if not (path.is_dir() or _is_within(path, shut))]
-    exposure.open = [path for path in exposure.open if not _is_within(path, shut)]
+    # Files in a closed folder could not be read, and a folder that others could only list is not worth a diagnostic.
+    exposure.mended = [path for path in exposure.mended if not (path.is_dir() or _is_within(path, closed))]
+    exposure.open = [path for path in exposure.open if not _is_within(path, closed)]
     return exposure
 
 
@@ -97,32 +97,33 @@ def _is_within(path: Path, folders: Collection[Path]) -> bool:
 
 
 def _cache_folders(index: Collection[Path]) -> Iterator[Path]:
-    """The folders of the local cache, if the index of a home on a network is kept there."""
+    """Yield the folders of the local cache, if it holds the index of a home on a network file system."""
     for folder in {path.parent for path in index}:
-        if (folder.parent.name, folder.name) == CACHE:
+        if (folder.parent.name, folder.name) == CACHE_NAMES:
             yield from (folder.parent, folder)
 
 
-def _exposure_reasons(exposure: Exposure) -> list[Diagnostic]:
-    """What a person should know of files that others could read."""
-    reasons: list[Diagnostic] = []
+def _exposure_diagnostics(exposure: Exposure) -> list[Diagnostic]:
+    """Return the diagnostics for files that other users could or can read."""
+    diagnostics: list[Diagnostic] = []
     if count := len(exposure.mended):
         files = f"{str(exposure.mended[0])!r}" + (f" and {count - 1} more files of memoriter" if count > 1 else "")
         message = f"Other users of this machine could read {files}; now only you can."
         remedy = "If others use this machine, replace the keys and passwords that your notes and settings hold."
-        reasons.append(Diagnostic("home_was_open", message, remedy))
+        diagnostics.append(Diagnostic("home_was_open", message, remedy))
     if exposure.open:
         others = f" and {len(exposure.open) - 1} more" if len(exposure.open) > 1 else ""
         message = f"Other users of this machine may read {str(exposure.open[0])!r}{others}, and that cannot be changed."
         remedy = "Set MEMORITER_HOME to a folder of your own, on a file system that keeps permissions."
-        reasons.append(Diagnostic("home_open", message, remedy))
-    return reasons
+        diagnostics.append(Diagnostic("home_open", message, remedy))
+    return diagnostics
 
 
 def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> None:
-    """Close a folder of state; notes in a folder that is also a workspace's `memory/` are left alone.
+    """Make a folder of state private, except notes in a folder that is also a workspace's `memory/`.
 
-    So are announcements of servers: one that others could write is not believed, and must not come to look private.
+    Announcements of servers are left alone too: one that others could write is not trusted, and closing it would make
+    it look private.
     """
     if folder.name == "serve":
         exposure.close_tree(folder, keep=keep, but=lambda name: name.endswith(".json"))
@@ -130,30 +131,32 @@ def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> No
     if folder.name != "memory":
         exposure.close_tree(folder, keep=keep)
         return
-    notes = any(name.lower().endswith(".md") for name in _names(folder))
+    notes = any(name.lower().endswith(".md") for name in _list_names(folder))
     if not notes:
         exposure.close_tree(folder, keep=keep)
         return
-    for name in _names(folder):
+    for name in _list_names(folder):
         path = folder / name
         if path.is_file() and not name.lower().endswith(".md"):
             exposure.close(path)
 
 
-def _is_own(home: Path, user_home: Path) -> bool:
-    """Whether the folder is memoriter's alone, by its name or by what is in it."""
+def _is_dedicated(home: Path, user_home: Path) -> bool:
+    """Return whether only memoriter uses the folder, judged by its name or its content."""
     try:
-        found = os.lstat(home)
+        status = os.lstat(home)
     except OSError:
         return False
-    shared = bool(found.st_mode & stat.S_ISVTX)
-    if shared or not stat.S_ISDIR(found.st_mode) or home in {user_home, Path(home.anchor)}:
+    shared = bool(status.st_mode & stat.S_ISVTX)
+    if shared or not stat.S_ISDIR(status.st_mode) or home in {user_home, Path(home.anchor)}:
         return False
-    ours = {FILE, *STATE}
-    return home.name == HOME_NAME or all(name in ours or name.startswith("workspace") for name in _names(home))
+    own_names = {FILE, *STATE}
+    return home.name == HOME_NAME or all(
+        name in own_names or name.startswith("workspace") for name in _list_names(home)
+    )
 
 
-def _names(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> list[str]:
     with suppress(OSError):
         return os.listdir(folder)  # noqa: PTH208 (names are all that is needed)
     return []

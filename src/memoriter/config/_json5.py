@@ -1,4 +1,4 @@
-"""JSON5 with positions: each key of each object knows where it stands in the text."""
+"""A JSON5 parser that keeps the position of each key in the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memoriter.errors import ConfigError
 
 
 class Name(str):
-    """A key of an object, with its offset in the text in characters. Equal to the plain string."""
+    """A key of an object, with its offset in the text in characters. It equals the plain string."""
 
     __slots__ = ("offset",)
 
@@ -22,72 +22,72 @@ class Name(str):
 
 
 def position(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset, both from 1."""
+    """Return the line and column of an offset, both from 1."""
     before = text[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
 def parse(text: str, file: str) -> Any:
-    """The value that a text stands for. The keys of its objects are `Name`s. An empty text is an empty object.
+    """Parse a text. The keys of its objects are `Name`s; an empty text is an empty object.
 
     Raises:
         ConfigError: The text is not JSON5; the message starts with `file:line:column`.
     """
     if not text.strip():
         return {}
-    parser: Any = positioned(text)
+    parser: Any = positioning_parser(text)
     try:
         tree, error, offset = parser.parse(global_vars={"_strict": False, "_consume_trailing": True})
         if not error:
-            return value(tree)
+            return to_python(tree)
     except RecursionError as caught:
         raise ConfigError(f"{file}: the objects are nested too deeply") from caught
     except ValueError as caught:
         raise ConfigError(f"{file}: {caught}") from caught
     line, column = position(text, offset)
-    found = repr(text[offset]) if offset < len(text) else "the end of the file"
-    raise ConfigError(f"{file}:{line}:{column}: this is not JSON5: {found} is not expected here")
+    unexpected = repr(text[offset]) if offset < len(text) else "the end of the file"
+    raise ConfigError(f"{file}:{line}:{column}: this is not JSON5: {unexpected} is not expected here")
 
 
-def positioned(text: str) -> Any:
-    """json5's own parser, which puts the offset of each key beside the key."""
+def positioning_parser(text: str) -> Any:
+    """Return json5's own parser, changed to keep the offset of each key."""
     from json5 import lib
 
     parser: Any = cast("Any", lib).Parser(text, "")
-    # json5 has no public way to learn where a key stands; these two names come from its grammar.
+    # json5 has no public access to the position of a key; `_member_` and `pos` come from its generated grammar.
     member = parser._member_
 
-    def remember() -> None:
+    def member_with_offset() -> None:
         start: int = parser.pos
         member()
         if not parser.failed:
             key, below = parser.val
             parser.val = [Name(key, start), below]
 
-    parser._member_ = remember
+    parser._member_ = member_with_offset
     return parser
 
 
-def value(tree: Any) -> Any:
-    """The Python value of a node of json5's syntax tree."""
+def to_python(tree: Any) -> Any:
+    """Return the Python value of a node of json5's syntax tree."""
     match tree:
         case "None":
             return None
         case "True" | "False":
             return tree == "True"
         case ["object", members]:
-            return {key: value(below) for key, below in members}
+            return {key: to_python(below) for key, below in members}
         case ["array", items]:
-            return [value(item) for item in items]
+            return [to_python(item) for item in items]
         case ["number", text]:
-            return number(text)
+            return parse_number(text)
         case [_, text]:
             return text
         case _:
             raise ValueError(f"{tree!r} is not a value")
 
 
-def number(text: str) -> int | float:
+def parse_number(text: str) -> int | float:
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
     if digits in {"Infinity", "NaN"}:

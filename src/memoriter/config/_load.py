@@ -1,4 +1,4 @@
-"""Reading the configuration: the defaults, the user's file, the workspace's file, what the caller gives."""
+"""Loading of the configuration: defaults, the user's file, the workspace's file, and values from the caller."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memoriter.config._check import Refused, out_of_range, settings
+from memoriter.config._check import InvalidSettings, parse_settings, range_problems
 from memoriter.config._configuration import Configuration
-from memoriter.config._document import document, read
+from memoriter.config._document import make_document, read_document
 from memoriter.config._places import PROJECT_FILE, chosen_file
-from memoriter.config._project import forbidden
-from memoriter.config._tree import merged, table, without
+from memoriter.config._project import find_forbidden
+from memoriter.config._tree import merge, remove_key, table
 from memoriter.errors import ConfigError
 from memoriter.permissions import owners_of
 from memoriter.types import Diagnostic
@@ -27,47 +27,47 @@ if TYPE_CHECKING:
 
 
 def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: Path | None = None) -> Configuration:
-    """The configuration of this machine and workspace.
+    """Return the configuration of this machine and workspace.
 
     Args:
-        path: The file; None: `MEMORITER_CONFIG`, or `memoriter.json5` in `home` if it is there, else only defaults.
+        path: The file; None: `MEMORITER_CONFIG`, or `memoriter.json5` in `home` if it exists, else only defaults.
         home: Memoriter's home.
         environ: The environment.
-        project: The workspace, for its own `.memoriter.json5`, which is not obeyed if it belongs to another user.
+        project: The workspace, for its own `.memoriter.json5`, which is ignored if it belongs to another user.
 
     Raises:
-        ConfigError: A file is missing, cannot be read, or holds something that is not allowed; all mistakes of a file
-            are in one message.
+        ConfigError: A file is missing, unreadable or invalid; one message lists all mistakes of a file.
     """
     chosen = chosen_file(path, home, environ)
-    own = project / PROJECT_FILE if project else None
-    own = own if own and os.path.lexists(own) else None  # what is there and is no file is an error, not silence
+    project_file = project / PROJECT_FILE if project else None
+    # `lexists`, because an entry that is not a file must be an error and not be ignored.
+    project_file = project_file if project_file and os.path.lexists(project_file) else None
     refused: tuple[Diagnostic, ...] = ()
-    if own and project and (complaint := owners_of(environ, root=True).complaint(own)):
-        own, refused = None, (not_obeyed(own, complaint),)
-    if chosen is None and own is None:
+    if project_file and project and (complaint := owners_of(environ, root=True).complaint(project_file)):
+        project_file, refused = None, (ignored_settings_diagnostic(project_file, complaint),)
+    if chosen is None and project_file is None:
         return Configuration(refused=refused)
     documents: list[ConfigDocument] = []
     if chosen:
-        documents.append(checked(read("file", chosen)))
-    if own and project:
-        documents.append(checked(read("project", own), workspace=project))
-    return replace(combined(documents), path=chosen, project_path=own, refused=refused)
+        documents.append(validate(read_document("file", chosen)))
+    if project_file and project:
+        documents.append(validate(read_document("project", project_file), workspace=project))
+    return replace(combine(documents), path=chosen, project_path=project_file, refused=refused)
 
 
-def not_obeyed(file: Path, complaint: str) -> Diagnostic:
-    """What a person is told of a workspace's settings that do not count."""
+def ignored_settings_diagnostic(file: Path, complaint: str) -> Diagnostic:
+    """Return the diagnostic for a workspace's settings that are ignored."""
     message = f"The settings of {str(file)!r} are not obeyed: {complaint}."
     return Diagnostic("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
 
 
 def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:
-    """The configuration with values that win over all files.
+    """Return the configuration with values that override all files.
 
     Args:
-        configuration: What was loaded.
-        values: Dotted keys as in a file, such as `agents.defaults.memorySearch.provider`.
-        kind: Where the values come from.
+        configuration: The loaded configuration.
+        values: Values by dotted key as in a file, such as `agents.defaults.memorySearch.provider`.
+        kind: The origin of the values.
 
     Raises:
         ConfigError: A key or a value is not allowed.
@@ -76,57 +76,59 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     for key, value in values.items():
         for step in reversed(key.split(".")):
             value = {step: value}  # noqa: PLW2901 - wraps the value from the innermost key outwards
-        tree = merged(tree, value)
+        tree = merge(tree, value)
     custom: Tree = {name: {} for name in configuration.settings.models.providers}
-    given = document(kind, tree)
-    checked(document(kind, merged({"models": {"providers": custom}}, tree)) if custom else given)
-    result = combined([*configuration.documents, given])
-    kept = configuration
-    return replace(result, path=kept.path, project_path=kept.project_path, refused=kept.refused)
+    overrides = make_document(kind, tree)
+    validate(make_document(kind, merge({"models": {"providers": custom}}, tree)) if custom else overrides)
+    result = combine([*configuration.documents, overrides])
+    base = configuration
+    return replace(result, path=base.path, project_path=base.project_path, refused=base.refused)
 
 
-def checked(given: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
-    """The document, if nothing in it is wrong."""
-    problems = dict.fromkeys(f"{given.place(problem.key)}: {problem.message}" for problem in wrong(given, workspace))
+def validate(source: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
+    """Return the document unchanged if it is valid. Raises ConfigError with all mistakes."""
+    problems = dict.fromkeys(
+        f"{source.location(problem.key)}: {problem.message}" for problem in find_problems(source, workspace)
+    )
     if problems:
         raise ConfigError("\n".join(problems), remedy="correct the file; `memoriter config check` looks at it again")
-    return given
+    return source
 
 
-def wrong(given: ConfigDocument, workspace: Path | None) -> Iterator[Problem]:
+def find_problems(source: ConfigDocument, workspace: Path | None) -> Iterator[Problem]:
     if workspace is not None:
-        yield from forbidden(given, workspace)
-    tree = given.tree
+        yield from find_forbidden(source, workspace)
+    tree = source.tree
     try:
-        settings(tree)
-    except Refused as refused:
-        yield from refused.problems
-        for problem in refused.problems:
-            tree = without(tree, problem.key)
-    with suppress(Refused):  # what is left may still be judged, so that all mistakes are in one message
-        yield from out_of_range(settings(tree))
+        parse_settings(tree)
+    except InvalidSettings as error:
+        yield from error.problems
+        for problem in error.problems:
+            tree = remove_key(tree, problem.key)
+    with suppress(InvalidSettings):  # the rest is still checked, so that one message lists all mistakes
+        yield from range_problems(parse_settings(tree))
 
 
-def combined(documents: Sequence[ConfigDocument]) -> Configuration:
-    """The settings of all documents, the last one first in rank. Each must have been checked."""
+def combine(documents: Sequence[ConfigDocument]) -> Configuration:
+    """Merge the settings of valid documents, in ascending order of precedence. Raises ConfigError."""
     tree: Tree = {}
-    for given in documents:
-        tree = merged(tree, given.tree)
+    for source in documents:
+        tree = merge(tree, source.tree)
     try:
-        found = settings(with_agents(tree))
-    except Refused as refused:
-        raise ConfigError("\n".join(problem.message for problem in refused.problems)) from refused
-    ignored = tuple(name for given in documents for name in given.ignored)
-    return Configuration(settings=found, ignored=ignored, documents=tuple(documents))
+        values = parse_settings(merge_agent_defaults(tree))
+    except InvalidSettings as error:
+        raise ConfigError("\n".join(problem.message for problem in error.problems)) from error
+    ignored = tuple(name for source in documents for name in source.ignored)
+    return Configuration(settings=values, ignored=ignored, documents=tuple(documents))
 
 
-def with_agents(tree: Tree) -> Tree:
-    """Every agent's search settings laid over the defaults."""
+def merge_agent_defaults(tree: Tree) -> Tree:
+    """Merge every agent's search settings over the defaults."""
     agents = table(tree.get("agents"))
     base = table(table(agents.get("defaults")).get("memorySearch"))
-    listed: list[Tree] = agents.get("list", [])
-    full = [
-        {**agent, "memorySearch": merged(base, agent["memorySearch"])} if "memorySearch" in agent else agent
-        for agent in listed
+    agent_list: list[Tree] = agents.get("list", [])
+    merged_agents = [
+        {**agent, "memorySearch": merge(base, agent["memorySearch"])} if "memorySearch" in agent else agent
+        for agent in agent_list
     ]
-    return {**tree, "agents": {**agents, "list": full}} if listed else tree
+    return {**tree, "agents": {**agents, "list": merged_agents}} if agent_list else tree

@@ -1,4 +1,4 @@
-"""Which folder is the home, which one the workspace, which file the index."""
+"""Lookup of the home, the workspace, the configuration file and the index file."""
 
 from __future__ import annotations
 
@@ -22,43 +22,45 @@ HOME_NAME = ".memoriter"
 FILE = "memoriter.json5"
 PROJECT_FILE = ".memoriter.json5"
 DEFAULT_AGENT = "main"
-SIGNS = ("MEMORY.md", "memory", PROJECT_FILE)
-"""What makes a folder a workspace that is found."""
+MARKERS = ("MEMORY.md", "memory", PROJECT_FILE)
+"""Files and folders that mark a folder as a workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A workspace, and why it is this one."""
+    """A workspace, with the reason why it was selected."""
 
     workspace: Path
-    """Absolute; it may not exist yet."""
+    """Absolute path, which may not exist yet."""
     reason: str
-    """For people: `-w`, `MEMORITER_WORKSPACE`, `found MEMORY.md above the current folder`, `configured`, `default`."""
+    """Reason for people: `-w`, `MEMORITER_WORKSPACE`, `found MEMORY.md above the current folder`, `configured`,
+    `default`.
+    """
     refused: tuple[Diagnostic, ...] = ()
-    """Folders that would have been the workspace if they could be trusted."""
+    """Diagnostics for folders that would have been the workspace if they were trusted."""
 
 
 def home_of(environ: Mapping[str, str], user_home: Path) -> Path:
-    """The folder of memoriter's own files: `MEMORITER_HOME`, or `.memoriter` in the user's home."""
-    given = environ.get("MEMORITER_HOME", "").strip()
-    return in_home(given, user_home).absolute() if given else user_home / HOME_NAME
+    """Return the folder of memoriter's own files: `MEMORITER_HOME`, or `.memoriter` in the user's home."""
+    value = environ.get("MEMORITER_HOME", "").strip()
+    return in_home(value, user_home).absolute() if value else user_home / HOME_NAME
 
 
 def in_home(path: str, user_home: Path) -> Path:
-    """The path with a leading `~` replaced."""
+    """Return the path with a leading `~` replaced by the user's home."""
     if path == "~":
         return user_home
     return user_home / path[2:] if path.startswith(("~/", "~\\")) else Path(path)
 
 
 def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Path | None:
-    """The configuration file in force: the one given, `MEMORITER_CONFIG`, or the usual one; None: there is none.
+    """Return the configuration file in force: `path`, `MEMORITER_CONFIG`, or the usual one; None if there is none.
 
     Raises:
-        ConfigError: The file that is named is not there, or the usual one belongs to another user.
+        ConfigError: The named file does not exist, or the usual one belongs to another user.
     """
-    named = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
-    if named is None:
+    chosen = path or (Path(environ["MEMORITER_CONFIG"]) if environ.get("MEMORITER_CONFIG", "").strip() else None)
+    if chosen is None:
         usual = home / FILE
         if complaint := owners_of(environ, root=True).complaint(usual):
             raise ConfigError(
@@ -66,19 +68,19 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
                 remedy="Remove it, or name it with --config FILE if you trust it.",
             )
         return usual if os.path.lexists(usual) else None
-    named = in_home(str(named), user_home_of(environ, home))
-    if not named.is_file():
+    chosen = in_home(str(chosen), user_home_of(environ, home))
+    if not chosen.is_file():
         source = "" if path else " (named by MEMORITER_CONFIG)"
         raise ConfigError(
-            f"there is no configuration file {str(named)!r}{source}", remedy="give the path of a JSON5 file"
+            f"there is no configuration file {str(chosen)!r}{source}", remedy="give the path of a JSON5 file"
         )
-    return named
+    return chosen
 
 
 def user_home_of(environ: Mapping[str, str], home: Path) -> Path:
-    """The user's home as the environment says; else the folder above memoriter's home."""
-    given = environ.get("HOME") or environ.get("USERPROFILE")
-    return Path(given) if given else home.parent
+    """Return the user's home from the environment, else the parent folder of memoriter's home."""
+    value = environ.get("HOME") or environ.get("USERPROFILE")
+    return Path(value) if value else home.parent
 
 
 def find_workspace(
@@ -90,59 +92,62 @@ def find_workspace(
     home: Path,
     owners: Owners | None = None,
 ) -> Place:
-    """The folder whose notes are meant.
+    """Return the workspace.
 
-    The first that is given wins: the flag, the environment, a folder with memory around `cwd`, the configuration, the
-    default. A folder that is named counts whoever owns it; one that is only found around `cwd` must be the user's own.
+    In order of precedence: the flag, the environment, `cwd` or the nearest folder above it with memory, the
+    configuration, the default. A named folder may have any owner; a folder that is only found must belong to the user.
 
     Args:
-        flag: What the caller asks for, relative to `cwd`.
+        flag: The workspace of the caller, relative to `cwd`.
         environ: The environment.
         cwd: The current folder, absolute.
         configured: The workspace of the configuration, if it has one.
         home: Memoriter's home.
-        owners: Whose folders may be found; None: those of this process' user.
+        owners: The users whose folders may be found; None: the user of this process.
     """
     user_home = user_home_of(environ, home)
     if flag is not None:
         return Place(cwd / in_home(str(flag), user_home), "-w")
-    if named := environ.get("MEMORITER_WORKSPACE", "").strip():
-        return Place(cwd / in_home(named, user_home), "MEMORITER_WORKSPACE")
+    if variable := environ.get("MEMORITER_WORKSPACE", "").strip():
+        return Place(cwd / in_home(variable, user_home), "MEMORITER_WORKSPACE")
     owners, refused = owners or owners_of(environ), list[Diagnostic]()
-    for folder in upwards(cwd, user_home):
-        if not (sign := sign_of_memory(folder)):
+    for folder in candidate_folders(cwd, user_home):
+        if not (marker := find_marker(folder)):
             continue
-        if found := distrusted(folder, owners):
-            refused.append(refusal_of(folder, *found))
+        if distrusted := distrust_reason(folder, owners):
+            refused.append(refusal_diagnostic(folder, *distrusted))
             continue
-        where = "in the current folder" if folder == cwd else "above the current folder"
-        return Place(folder, f"found {sign} {where}", tuple(refused))
+        relation = "in the current folder" if folder == cwd else "above the current folder"
+        return Place(folder, f"found {marker} {relation}", tuple(refused))
     if configured:
         return Place(home / in_home(configured, user_home), "configured", tuple(refused))
     return Place(home / "workspace", "default", tuple(refused))
 
 
-def distrusted(folder: Path, owners: Owners) -> tuple[Path, str] | None:
-    """What keeps a folder that looks like a workspace from being taken for one, and why; None where nothing does.
+def distrust_reason(folder: Path, owners: Owners) -> tuple[Path, str] | None:
+    """Return the path that makes a workspace untrusted and the reason, or None if the folder is trusted.
 
-    Where everybody may create files, as in `/tmp`, somebody else can put notes beside the user's own at any time.
+    In a folder where every user may create files, such as `/tmp`, another user can add notes at any time.
     """
-    for path in (folder, *(folder / name for name in SIGNS)):
+    for path in (folder, *(folder / name for name in MARKERS)):
         if complaint := owners.complaint(path):
             return path, complaint
     return (folder, "every user of this machine can put files there") if owners.open_to_all(folder) else None
 
 
-def refusal_of(folder: Path, path: Path, complaint: str) -> Diagnostic:
-    """What a person is told of a folder that was passed over."""
+def refusal_diagnostic(folder: Path, path: Path, complaint: str) -> Diagnostic:
+    """Return the diagnostic for a folder that is not trusted."""
     from shlex import quote
 
     message = f"{str(path)!r} is not used: {complaint}."
     return Diagnostic("workspace_refused", message, f"If you trust it, name the folder: -w {quote(str(folder))}")
 
 
-def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:
-    """The current folder and those above it, up to the repository's root or the user's home; never the disk's root."""
+def candidate_folders(cwd: Path, user_home: Path) -> Iterator[Path]:
+    """Yield the current folder and its parents, up to the repository's root or the user's home.
+
+    The root folder of the disk is never included.
+    """
     for folder in (cwd, *cwd.parents):
         if folder == folder.parent:
             return
@@ -151,7 +156,7 @@ def upwards(cwd: Path, user_home: Path) -> Iterator[Path]:
             return
 
 
-def sign_of_memory(folder: Path) -> str | None:
+def find_marker(folder: Path) -> str | None:
     if (folder / "MEMORY.md").is_file():
         return "MEMORY.md"
     if (folder / "memory").is_dir():
@@ -160,7 +165,7 @@ def sign_of_memory(folder: Path) -> str | None:
 
 
 def agent_name(agent_id: str) -> str:
-    """The agent's id as it is written in file names: lower case, `[a-z0-9_-]`, at most 64 characters."""
+    """Return the agent's id in the form for file names: lower case, `[a-z0-9_-]`, at most 64 characters."""
     cleaned = re.sub(r"[^a-z0-9_-]+", "-", agent_id.strip().lower()).strip("-")[:64]
     return cleaned or DEFAULT_AGENT
 
@@ -168,20 +173,22 @@ def agent_name(agent_id: str) -> str:
 def index_path(
     search: MemorySearch, agent_id: str, *, workspace: Path, own_workspace: Path, home: Path, user_home: Path
 ) -> Path:
-    """The index file for an agent and a workspace. Two workspaces never have the same one.
+    """Return the index file for an agent and a workspace. Two workspaces never share one.
 
     Args:
-        search: The agent's settings; `store.path` decides first.
+        search: The agent's settings; `store.path` takes precedence.
         agent_id: The agent.
         workspace: The workspace in use.
-        own_workspace: The agent's configured or default workspace: its index has the plain name.
+        own_workspace: The agent's configured or default workspace, whose index has the plain name.
         home: Memoriter's home.
         user_home: The user's home, for `~`.
     """
     name = agent_name(agent_id)
-    written = search.store.path or ""
+    template = search.store.path or ""
     path = (
-        home / in_home(written.replace("{agentId}", name), user_home) if written else home / "memory" / f"{name}.sqlite"
+        home / in_home(template.replace("{agentId}", name), user_home)
+        if template
+        else home / "memory" / f"{name}.sqlite"
     )
     real = workspace.resolve()
     if real == own_workspace.resolve():

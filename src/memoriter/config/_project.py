@@ -1,4 +1,4 @@
-"""What a workspace's own configuration file may say. It came with the folder, perhaps from a stranger."""
+"""Restrictions on a workspace's own configuration file, which is untrusted because it came with the folder."""
 
 from __future__ import annotations
 
@@ -24,49 +24,49 @@ ALLOWED: tuple[Key, ...] = (
     (*SEARCH, "sources"),
     ("memory", "citations"),
 )
-"""Keys that change what is found, and nothing outside of the folder. `extraPaths` is allowed inside of it."""
+"""Keys that affect only searches in the folder. `extraPaths` is allowed too, within the folder."""
 
 
-def forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem]:
-    """What the file says and may not say."""
-    for key, value in written(project.tree):
+def find_forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem]:
+    """Yield the settings that the file must not contain."""
+    for key, value in leaf_values(project.tree):
         if key == (*SEARCH, "extraPaths"):
-            yield from outside(key, value, workspace)
+            yield from find_outside_paths(key, value, workspace)
         elif not any(key[: len(allowed)] == allowed for allowed in ALLOWED):
-            yield Problem(key, f"{dotted(key)} {reason(project.path)}")
+            yield Problem(key, f"{dotted(key)} {refusal_text(project.path)}")
     for name in project.ignored:
-        yield Problem(tuple(name.split(".")), f"{name} {reason(project.path)}")
+        yield Problem(tuple(name.split(".")), f"{name} {refusal_text(project.path)}")
 
 
-def reason(path: Path | None) -> str:
+def refusal_text(path: Path | None) -> str:
     return (
         f"may not be set by {path}: a file that comes with a folder must not choose services, keys, commands or paths; "
         "set it in your own configuration file"
     )
 
 
-def written(tree: Tree, at: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """Each value of a tree that is not an object, and each empty object."""
+def leaf_values(tree: Tree, at: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Yield each value of a tree that is not an object, and each empty object, with its key."""
     for key, value in tree.items():
         if isinstance(value, dict) and value:
-            yield from written(table(value), (*at, key))
+            yield from leaf_values(table(value), (*at, key))
         else:
             yield (*at, key), value
 
 
-def outside(key: Key, paths: Any, workspace: Path) -> Iterator[Problem]:
-    """Extra paths that leave the workspace, also by way of a symbolic link."""
+def find_outside_paths(key: Key, paths: Any, workspace: Path) -> Iterator[Problem]:
+    """Yield extra paths outside the workspace, also those behind a symbolic link."""
     root = workspace.resolve()
     for entry in cast("list[Any]", paths) if isinstance(paths, list) else []:
         path = table(entry).get("path")
-        if isinstance(path, str) and not stays(path, root):
+        if isinstance(path, str) and not is_inside(path, root):
             yield Problem(
                 key,
                 f"{dotted(key)}: {path[:80]!r} leaves the workspace, and this file may only name paths inside of it",
             )
 
 
-def stays(path: str, root: Path) -> bool:
+def is_inside(path: str, root: Path) -> bool:
     try:
         return not path.startswith("~") and (root / path).resolve().is_relative_to(root)
     except (OSError, ValueError, RuntimeError):

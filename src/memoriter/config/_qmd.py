@@ -1,4 +1,4 @@
-"""`memory.qmd`: the settings of the QMD back end, as they are written."""
+"""`memory.qmd`: the settings of the QMD backend, as written."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -19,7 +19,7 @@ class QmdPath(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdSessions(Section):
-    """Transcripts given to QMD."""
+    """Export of transcripts to QMD."""
 
     enabled: Annotated[bool, Doc("Give transcripts to QMD as well")] = False
     export_dir: Annotated[str | None, Doc("Folder for the exported transcripts")] = None
@@ -30,7 +30,7 @@ class QmdSessions(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdUpdate(Section):
-    """When QMD looks for changes."""
+    """Schedule and timeouts of QMD's updates."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"startup", "startupDelayMs"})
 
@@ -46,7 +46,7 @@ class QmdUpdate(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdLimits(Section):
-    """How much QMD may return."""
+    """Limits of a QMD search."""
 
     max_results: Annotated[float | None, Doc("Hits in an answer; unset: 6")] = None
     max_snippet_chars: Annotated[float | None, Doc("Characters of a hit; unset: 700")] = None
@@ -56,7 +56,7 @@ class QmdLimits(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdMatch(Section):
-    """Which conversations a rule is about."""
+    """The conversations to which a rule applies."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -68,7 +68,7 @@ class QmdMatch(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdRule(Section):
-    """What is allowed in some conversations."""
+    """A rule that allows or denies QMD in some conversations."""
 
     action: Annotated[Action, Doc("What happens to a session that matches")] = "deny"
     match: Annotated[QmdMatch, Doc("Which sessions; nothing given matches all")] = QmdMatch()
@@ -76,7 +76,7 @@ class QmdRule(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdScope(Section):
-    """Where QMD may be searched from."""
+    """The conversations in which QMD may be searched."""
 
     default: Annotated[Action | None, Doc("What happens to a session that no rule matches")] = None
     rules: Annotated[tuple[QmdRule, ...], Doc("The first rule that matches decides")] = ()
@@ -84,7 +84,7 @@ class QmdScope(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QmdMcporter(Section):
-    """Running QMD through mcporter."""
+    """Settings for running QMD through mcporter."""
 
     enabled: Annotated[bool, Doc("Ask QMD through mcporter")] = False
     server_name: Annotated[str | None, Doc("Name of the server there; unset: `qmd`")] = None

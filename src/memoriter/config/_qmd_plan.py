@@ -1,4 +1,4 @@
-"""What the QMD back end works with: its settings with defaults and limits filled in, and its collections."""
+"""The plan of the QMD backend: its settings with defaults and limits applied, and its collections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class QmdSchedule:
-    """When QMD updates, and how long it may take: all in milliseconds. An interval of 0 is never."""
+    """The intervals and timeouts of QMD, in milliseconds. An interval of 0 means never."""
 
     interval_ms: int
     debounce_ms: int
@@ -62,7 +62,7 @@ class QmdPlanLimits:
 
 @dataclass(frozen=True, slots=True)
 class QmdPlan:
-    """Everything the QMD back end needs to know for one agent."""
+    """The complete settings of the QMD backend for one agent."""
 
     command: str
     search_mode: SearchMode
@@ -79,30 +79,30 @@ class QmdPlan:
     scope: QmdScope
 
 
-def plan_qmd(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> QmdPlan:
-    """Fill in OpenClaw's defaults and limits."""
-    mode = given.search_mode if given.search_mode in {"search", "vsearch", "query"} else "search"
-    sessions = given.sessions
+def plan_qmd(settings: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> QmdPlan:
+    """Return the plan for an agent, with OpenClaw's defaults and limits applied."""
+    mode = settings.search_mode if settings.search_mode in {"search", "vsearch", "query"} else "search"
+    sessions = settings.sessions
     export = (sessions.export_dir or "").strip()
     return QmdPlan(
-        command=program(given.command),
+        command=program_name(settings.command),
         search_mode=cast("SearchMode", mode),
-        collections=tuple(collections(given, agent_id, workspace=workspace, user_home=user_home)),
-        include_default_memory=given.include_default_memory,
+        collections=tuple(plan_collections(settings, agent_id, workspace=workspace, user_home=user_home)),
+        include_default_memory=settings.include_default_memory,
         sessions_enabled=sessions.enabled,
-        export_dir=resolved(export, workspace, user_home) if export else None,
-        retention_days=positive(sessions.retention_days, 0) or None,
-        schedule=schedule(given.update),
-        limits=qmd_limits(given.limits),
-        mcporter=given.mcporter.enabled,
-        server_name=(given.mcporter.server_name or "").strip() or "qmd",
-        start_daemon=given.mcporter.start_daemon,
-        scope=given.scope or DIRECT_ONLY,
+        export_dir=resolve_path(export, workspace, user_home) if export else None,
+        retention_days=positive_or_default(sessions.retention_days, 0) or None,
+        schedule=plan_schedule(settings.update),
+        limits=qmd_limits(settings.limits),
+        mcporter=settings.mcporter.enabled,
+        server_name=(settings.mcporter.server_name or "").strip() or "qmd",
+        start_daemon=settings.mcporter.start_daemon,
+        scope=settings.scope or DIRECT_ONLY,
     )
 
 
-def program(command: str | None) -> str:
-    """The first word of a shell command: arguments are not taken from the configuration."""
+def program_name(command: str | None) -> str:
+    """Return the first word of a shell command, or `qmd`; arguments in the configuration are ignored."""
     text = (command or "").strip()
     try:
         words = shlex.split(text)
@@ -111,75 +111,75 @@ def program(command: str | None) -> str:
     return words[0] if words and words[0] else "qmd"
 
 
-def schedule(given: QmdUpdate) -> QmdSchedule:
-    debounce = given.debounce_ms
+def plan_schedule(settings: QmdUpdate) -> QmdSchedule:
+    debounce = settings.debounce_ms
     return QmdSchedule(
-        interval_ms=duration(given.interval, 5 * MINUTE),
+        interval_ms=parse_duration(settings.interval, 5 * MINUTE),
         debounce_ms=math.floor(debounce) if debounce is not None and debounce >= 0 else 15_000,
-        on_boot=given.on_boot,
-        wait_for_boot_sync=given.wait_for_boot_sync,
-        embed_interval_ms=duration(given.embed_interval, 60 * MINUTE),
-        command_timeout_ms=positive(given.command_timeout_ms, 30_000),
-        update_timeout_ms=positive(given.update_timeout_ms, 120_000),
-        embed_timeout_ms=positive(given.embed_timeout_ms, 120_000),
+        on_boot=settings.on_boot,
+        wait_for_boot_sync=settings.wait_for_boot_sync,
+        embed_interval_ms=parse_duration(settings.embed_interval, 60 * MINUTE),
+        command_timeout_ms=positive_or_default(settings.command_timeout_ms, 30_000),
+        update_timeout_ms=positive_or_default(settings.update_timeout_ms, 120_000),
+        embed_timeout_ms=positive_or_default(settings.embed_timeout_ms, 120_000),
     )
 
 
-def qmd_limits(given: QmdLimits) -> QmdPlanLimits:
-    """How much may be returned; what is not given, zero and less mean the default."""
+def qmd_limits(limits: QmdLimits) -> QmdPlanLimits:
+    """Return the limits of a search; an unset value, zero or less means the default."""
     return QmdPlanLimits(
-        max_results=positive(given.max_results, 6),
-        max_snippet_chars=positive(given.max_snippet_chars, 700),
-        max_injected_chars=positive(given.max_injected_chars, 4000),
-        timeout_ms=positive(given.timeout_ms, 4000),
+        max_results=positive_or_default(limits.max_results, 6),
+        max_snippet_chars=positive_or_default(limits.max_snippet_chars, 700),
+        max_injected_chars=positive_or_default(limits.max_injected_chars, 4000),
+        timeout_ms=positive_or_default(limits.timeout_ms, 4000),
     )
 
 
-def positive(value: float | None, default: int) -> int:
-    """Rounded down; not given, zero and less mean the default."""
+def positive_or_default(value: float | None, default: int) -> int:
+    """Return the value rounded down; an unset value, zero or less means the default."""
     return math.floor(value) if value is not None and value > 0 else default
 
 
-def duration(text: str | None, default: int) -> int:
-    """Milliseconds of `90s`, `5m`, `1.5h`; a bare number is minutes; anything else is the default."""
+def parse_duration(text: str | None, default: int) -> int:
+    """Return the milliseconds of `90s`, `5m` or `1.5h`; a bare number is minutes, and any other text the default."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", (text or "").strip().lower())
     if not parts:
         return default
     return math.floor(float(parts[1]) * UNITS[parts[2] or "m"] + 0.5)
 
 
-def collections(given: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> Iterator[Collection]:
-    """The notes of the workspace, then the folders of the settings; no two of the same name."""
+def plan_collections(settings: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> Iterator[Collection]:
+    """Yield the collections of the workspace's notes, then those of the settings, with unique names."""
     taken: set[str] = set()
-    agent = plain(agent_id)
+    agent = normalize_name(agent_id)
 
-    def named(base: str) -> str:
-        name = unused(plain(f"{base}-{agent}"), taken)
+    def unique_name(base: str) -> str:
+        name = unused_name(normalize_name(f"{base}-{agent}"), taken)
         taken.add(name)
         return name
 
-    if given.include_default_memory:
-        yield Collection(named("memory-root"), workspace, "MEMORY.md", "memory")
-        yield Collection(named("memory-alt"), workspace, "memory.md", "memory")
-        yield Collection(named("memory-dir"), workspace / "memory", "**/*.md", "memory")
-    for number, entry in enumerate(given.paths, start=1):
+    if settings.include_default_memory:
+        yield Collection(unique_name("memory-root"), workspace, "MEMORY.md", "memory")
+        yield Collection(unique_name("memory-alt"), workspace, "memory.md", "memory")
+        yield Collection(unique_name("memory-dir"), workspace / "memory", "**/*.md", "memory")
+    for number, entry in enumerate(settings.paths, start=1):
         if entry.path.strip():
-            name = named((entry.name or "").strip() or f"custom-{number}")
-            folder = resolved(entry.path.strip(), workspace, user_home)
+            name = unique_name((entry.name or "").strip() or f"custom-{number}")
+            folder = resolve_path(entry.path.strip(), workspace, user_home)
             yield Collection(name, folder, (entry.pattern or "").strip() or "**/*.md", "custom")
 
 
-def unused(name: str, taken: set[str]) -> str:
+def unused_name(name: str, taken: set[str]) -> str:
     candidate, number = name, 2
     while candidate in taken:
         candidate, number = f"{name}-{number}", number + 1
     return candidate
 
 
-def plain(name: str) -> str:
-    """Lower case, `[a-z0-9-]`."""
+def normalize_name(name: str) -> str:
+    """Return the name in lower case with only `[a-z0-9-]`."""
     return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-") or "collection"
 
 
-def resolved(path: str, workspace: Path, user_home: Path) -> Path:
+def resolve_path(path: str, workspace: Path, user_home: Path) -> Path:
     return Path(os.path.normpath(workspace / in_home(path, user_home)))

@@ -1,4 +1,4 @@
-"""The settings as a table, for the documentation."""
+"""The table of all settings for the documentation."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from dataclasses import MISSING
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
-from memoriter.config._check import allowed
+from memoriter.config._check import range_text
 from memoriter.config._schema import Settings
-from memoriter.config._section import Section, about, inner, is_list, is_table, named, plain
+from memoriter.config._section import Section, bare_type, doc_of, fields_by_key, inner_section, is_list, is_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from dataclasses import Field
 
-WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+TYPE_NAMES = {bool: "true or false", int: "whole number", float: "number", str: "text"}
 
 
 class SettingRow(NamedTuple):
-    """One setting, in words."""
+    """One row of the table of settings."""
 
     key: str
-    """Dotted, as in a file: `[]` stands for an item of a list, `<id>` for a name of your own."""
+    """Dotted key as in a file: `[]` stands for an item of a list, `<id>` for a name that the user chooses."""
     type: str
     default: Any
     description: str
 
 
 def reference(section: type[Section] = Settings, at: str = "") -> Iterator[SettingRow]:
-    """Every setting, in the order of the files."""
-    for name, item in named(section).items():
+    """Yield every setting, in the order of the schema."""
+    for name, item in fields_by_key(section).items():
         key = f"{at}.{name}" if at else name
-        below = inner(item.type)
-        if below is None or is_same_again(key):
+        below = inner_section(item.type)
+        if below is None or is_repeated(key):
             yield SettingRow(key, type_name(item), default(item), description(item))
         elif is_list(item.type):
             yield from reference(below, f"{key}[]")
@@ -40,15 +40,15 @@ def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Setti
             yield from reference(below, f"{key}.<id>" if is_table(item.type) else key)
 
 
-def is_same_again(key: str) -> bool:
-    """Is this a second place for settings that are listed already?"""
+def is_repeated(key: str) -> bool:
+    """Return whether the settings at this key are already listed at another key."""
     return key == "agents.list[].memorySearch"
 
 
 def description(item: Field[Any]) -> str:
-    text = about(item)
-    limits = allowed(text) or text.limits
-    return f"{text.text} ({limits})" if limits else text.text
+    doc = doc_of(item)
+    limits = range_text(doc) or doc.limits
+    return f"{doc.text} ({limits})" if limits else doc.text
 
 
 def default(item: Field[Any]) -> Any:
@@ -56,18 +56,18 @@ def default(item: Field[Any]) -> Any:
 
 
 def type_name(item: Field[Any]) -> str:
-    return in_words(item.type)
+    return describe_type(item.type)
 
 
-def in_words(annotation: Any) -> str:
+def describe_type(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return " | ".join(f'"{choice}"' for choice in get_args(annotation))
     if isinstance(annotation, type):
-        return WORDS.get(annotation, "section")
+        return TYPE_NAMES.get(annotation, "section")
     if hasattr(annotation, "__metadata__"):
-        return in_words(plain(annotation))
+        return describe_type(bare_type(annotation))
     if is_list(annotation):
-        return f"list of {in_words(get_args(annotation)[0])}"
+        return f"list of {describe_type(get_args(annotation)[0])}"
     if is_table(annotation):
-        return f"table of {in_words(get_args(annotation)[1])}"
-    return " | ".join(in_words(choice) for choice in get_args(annotation) if choice is not NoneType)
+        return f"table of {describe_type(get_args(annotation)[1])}"
+    return " | ".join(describe_type(choice) for choice in get_args(annotation) if choice is not NoneType)

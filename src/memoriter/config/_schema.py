@@ -1,4 +1,4 @@
-"""All settings that we know, as they stand in a file, with their defaults."""
+"""The schema of a configuration file: all supported settings with their defaults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Citations = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFlush(Section):
-    """Writing memories down before a conversation is compacted."""
+    """The memory flush: writing memories down before a conversation is compacted."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -25,7 +25,7 @@ class MemoryFlush(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction(Section):
-    """When a conversation is compacted."""
+    """Compaction of conversations."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -35,7 +35,7 @@ class Compaction(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDefaults(Section):
-    """What holds for every agent that does not say otherwise."""
+    """Defaults for every agent."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -51,7 +51,7 @@ class AgentDefaults(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(Section):
-    """One agent."""
+    """Settings of one agent."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -65,7 +65,7 @@ class AgentSettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agents(Section):
-    """All agents."""
+    """Settings of all agents."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -75,7 +75,7 @@ class Agents(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings(Section):
-    """The memory as a whole: who answers, and with citations or not."""
+    """Settings of the whole memory: its backend and citations."""
 
     backend: Annotated[Literal["builtin", "qmd"], Doc("Who searches: memoriter itself, or QMD")] = "builtin"
     citations: Annotated[Citations, Doc("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = "auto"
@@ -84,7 +84,7 @@ class MemorySettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongTermEmbedding(Section):
-    """The model of the long-term store."""
+    """The embedding model of the long-term store."""
 
     provider: Annotated[str | None, Doc("Provider for long-term memories; unset: as `memorySearch`")] = None
     model: Annotated[str | None, Doc("Embedding model for long-term memories; unset: the provider's default")] = None
@@ -126,7 +126,7 @@ class LongTermEntry(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginEntries(Section):
-    """The plugins that concern memory."""
+    """Entries of the memory plugins."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -135,7 +135,7 @@ class PluginEntries(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginSlots(Section):
-    """Which plugin fills which slot."""
+    """The plugin in each slot."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -144,7 +144,7 @@ class PluginSlots(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginSettings(Section):
-    """Plugins."""
+    """Settings of plugins."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -154,7 +154,7 @@ class PluginSettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProvider(Section):
-    """A provider of models, by its own id."""
+    """A model provider under an id that the user chooses."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -170,7 +170,7 @@ class ModelProvider(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models(Section):
-    """All providers of models."""
+    """All model providers."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
@@ -181,7 +181,7 @@ class Models(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(Section):
-    """The whole configuration. Keys that OpenClaw has beside these are left alone."""
+    """The whole configuration. Further keys of OpenClaw are ignored."""
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 

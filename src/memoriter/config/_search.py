@@ -1,4 +1,4 @@
-"""`memorySearch`: what is indexed, by which model, and how it is searched."""
+"""`memorySearch`: the settings of indexing, embedding and search."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ GIBIBYTE = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraPathSetting(Section):
-    """A file or folder that counts as memory too."""
+    """An extra file or folder of memory."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"name"})
 
@@ -26,14 +26,14 @@ class ExtraPathSetting(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experimental(Section):
-    """Features that are not settled yet."""
+    """Experimental features."""
 
     session_memory: Annotated[bool, Doc("Let `sources` contain `sessions`")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Section):
-    """The provider's batch interface."""
+    """Use of the provider's batch interface."""
 
     enabled: Annotated[bool, Doc("Use the provider's batch interface for large amounts of text")] = False
     wait: Annotated[bool, Doc("Wait until a batch is done before indexing ends")] = True
@@ -44,7 +44,7 @@ class Batch(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayBudget(Section):
-    """The most that is sent to paid services in a day (UTC), by all agents together."""
+    """The limit on use of paid services per day (UTC), for all agents together."""
 
     tokens_per_day: Annotated[Whole, Doc("Tokens; 0 is no limit", low=0)] = 20_000_000
     dollars_per_day: Annotated[float, Doc("US dollars, where prices are known; 0 is no limit", low=0)] = 2.0
@@ -52,7 +52,7 @@ class DayBudget(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSection(Section):
-    """Embedding over the network."""
+    """Embedding by a remote provider."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"nonBatchConcurrency"})
 
@@ -71,7 +71,7 @@ class RemoteSection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local(Section):
-    """Embedding by a model file of your own."""
+    """Embedding by a local model file."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"contextSize"})
 
@@ -84,7 +84,7 @@ class Local(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorStoreSection(Section):
-    """How vectors are stored and compared."""
+    """Storage and comparison of vectors."""
 
     enabled: Annotated[bool, Doc("Let the SQLite extension answer vector queries where it loads")] = True
     extension_path: Annotated[str | None, Doc("The sqlite-vec library to load in place of the bundled one")] = None
@@ -93,7 +93,7 @@ class VectorStoreSection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store(Section):
-    """Where the index is."""
+    """Storage of the index."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"fts"})
 
@@ -104,7 +104,7 @@ class Store(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunking(Section):
-    """How notes are cut into passages."""
+    """Chunking of notes."""
 
     tokens: Annotated[Whole, Doc("Longest passage, in tokens of four characters", limits="raised to 1")] = 400
     overlap: Annotated[Whole, Doc("Tokens repeated where a passage must be cut", limits="kept within 0..tokens-1")] = 80
@@ -116,7 +116,7 @@ class Chunking(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSync(Section):
-    """When transcripts are indexed again."""
+    """The thresholds at which transcripts are indexed again."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"postCompactionForce"})
 
@@ -130,7 +130,7 @@ class SessionSync(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncSection(Section):
-    """When files are looked at."""
+    """The times at which files are checked for changes."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"embeddingBatchTimeoutSeconds"})
 
@@ -144,7 +144,7 @@ class SyncSection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mmr(Section):
-    """Variety among the hits."""
+    """Diversity of hits by maximal marginal relevance (MMR)."""
 
     enabled: Annotated[bool, Doc("Prefer hits that differ from each other")] = False
     lambda_: Annotated[float, Doc("1 is relevance only, 0 is difference only", limits="kept within 0..1")] = 0.7
@@ -152,7 +152,7 @@ class Mmr(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemporalDecay(Section):
-    """How hits fade with age."""
+    """Decay of scores with age."""
 
     enabled: Annotated[bool, Doc("Let dated notes and transcripts count less as they age")] = False
     half_life_days: Annotated[Whole, Doc("Days after which a score is halved", limits="raised to 1")] = 30
@@ -160,7 +160,7 @@ class TemporalDecay(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid(Section):
-    """How both sides of a search are combined."""
+    """Combination of keyword and vector search."""
 
     enabled: Annotated[bool, Doc("Search by words and by meaning; off: by meaning only")] = True
     vector_weight: Annotated[
@@ -186,7 +186,7 @@ class Hybrid(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings(Section):
-    """How questions are answered."""
+    """Settings of queries."""
 
     max_results: Annotated[Whole, Doc("Hits in an answer", low=1)] = 6
     min_score: Annotated[float, Doc("Lowest score of a hit", limits="kept within 0..1")] = 0.35
@@ -199,7 +199,7 @@ class QuerySettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache(Section):
-    """Vectors kept for later."""
+    """Cache of vectors."""
 
     enabled: Annotated[bool, Doc("Keep vectors of text that is no longer in any file")] = True
     max_entries: Annotated[Whole, Doc("Vectors kept; those in use are never dropped", limits="raised to 1")] = 50_000
@@ -208,7 +208,7 @@ class Cache(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearch(Section):
-    """Indexing and searching for one agent. The keys are the same under `agents.list[].memorySearch`."""
+    """Indexing and search for one agent. `agents.list[].memorySearch` has the same keys."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset(
         {

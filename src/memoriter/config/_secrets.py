@@ -1,11 +1,11 @@
-"""Values that are read from the environment, and values that are never shown."""
+"""Expansion of environment variables in values, and masking of secrets."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.config._section import about
+from memoriter.config._section import doc_of
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,44 +15,44 @@ if TYPE_CHECKING:
 MASK = "***"
 REFERENCE = re.compile(r"\$\{([^}]+)\}")
 NO_SECRET = re.compile(r"((bearer|basic|token)\s+)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", re.IGNORECASE)
-"""A reference to the environment and nothing else."""
+"""A reference to an environment variable without any other secret text."""
 
 
 def expand(value: str, environ: Mapping[str, str]) -> str:
-    """Replace each `${NAME}` by the variable's value.
+    """Replace each `${NAME}` by the value of the variable.
 
     Raises:
         ConfigError: A variable is not set, or is empty.
     """
 
     def look_up(match: re.Match[str]) -> str:
-        found = environ.get(match[1])
-        if not found:
+        variable = environ.get(match[1])
+        if not variable:
             raise ConfigError(
                 f"Environment variable {match[1]} is not set",
                 remedy=f"set {match[1]}, or write the value itself into the configuration file",
             )
-        return found
+        return variable
 
     return REFERENCE.sub(look_up, value)
 
 
-def masked(text: str) -> str:
-    """`***`, unless the text only names an environment variable."""
+def mask(text: str) -> str:
+    """Return `***`, unless the text is empty or only names an environment variable."""
     return text if not text or NO_SECRET.fullmatch(text) else MASK
 
 
-def shown(item: Field[Any], value: Any) -> Any:
-    """A value as it may be printed."""
-    if about(item).secret and isinstance(value, str):
-        return masked(value)
-    if about(item).secret and value is not None:
-        return {name: masked(text) for name, text in cast("Mapping[str, str]", value).items()}
-    return without_credentials(value) if about(item).address and isinstance(value, str) else value
+def display_value(item: Field[Any], value: Any) -> Any:
+    """Return a value in a form that may be printed."""
+    if doc_of(item).secret and isinstance(value, str):
+        return mask(value)
+    if doc_of(item).secret and value is not None:
+        return {name: mask(text) for name, text in cast("Mapping[str, str]", value).items()}
+    return strip_credentials(value) if doc_of(item).address and isinstance(value, str) else value
 
 
-def without_credentials(address: str) -> str:
-    """An address without user, password, query and fragment; `***` if it cannot be read as one."""
+def strip_credentials(address: str) -> str:
+    """Return an address without user, password, query and fragment, or `***` if it cannot be parsed."""
     from urllib.parse import urlsplit, urlunsplit
 
     try:

@@ -1,6 +1,6 @@
-"""How a setting is declared: a field of a frozen dataclass whose type carries a line of description and a range.
+"""Declaration of settings: each is a field of a frozen dataclass, annotated with a description and a range.
 
-The modules that declare sections do without postponed annotations: the types of the fields are read at run time.
+Modules that declare sections do not use postponed annotations, because the types of the fields are read at run time.
 """
 
 import math
@@ -9,13 +9,13 @@ from dataclasses import Field, dataclass, fields
 from typing import Annotated, Any, ClassVar, cast, get_args, get_origin
 
 Key = tuple[str | int, ...]
-"""Where a value stands in a file: names as written there, and positions in lists."""
+"""The path of a value in a file: names as written there, and positions in lists."""
 
 OTHER_NAMES = {"lambda_": "lambda", "memory_lancedb": "memory-lancedb"}
 
 
 def file_name(name: str) -> str:
-    """The key in a file for a field of ours: camelCase."""
+    """Return the camelCase key in a file for a field."""
     head, *rest = name.split("_")
     return OTHER_NAMES.get(name) or head + "".join(part.capitalize() for part in rest)
 
@@ -27,7 +27,7 @@ def dotted(key: Key) -> str:
 class Section:
     """A group of settings.
 
-    `elsewhere` names keys that OpenClaw knows here and that have no effect on us; `*` is any.
+    `ignored_keys` names keys of OpenClaw that have no effect on memoriter; `*` stands for any key.
     """
 
     __slots__ = ()
@@ -45,77 +45,77 @@ ANY = frozenset({"*"})
 
 @dataclass(frozen=True, slots=True)
 class TruncatedInt:
-    """Marks a whole number that may be written with a fraction, which is cut off."""
+    """A marker for a whole number that may be written with a fraction; the value is rounded down."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
         from pydantic_core import core_schema
 
-        return core_schema.no_info_before_validator_function(floored, handler(source))
+        return core_schema.no_info_before_validator_function(round_down, handler(source))
 
 
 Whole = Annotated[int, TruncatedInt()]
 
 
-def floored(value: object) -> object:
+def round_down(value: object) -> object:
     return math.floor(value) if isinstance(value, float) and math.isfinite(value) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """What a person should know of a setting."""
+    """The documentation, range and display of a setting."""
 
     text: str
     low: float | None = None
     high: float | None = None
     limits: str = ""
-    """How a value outside of the range is brought into it, where that happens."""
+    """Text about how a value out of range is corrected, if it is."""
     secret: bool = False
-    """Never shown."""
+    """Whether the value is never shown."""
     address: bool = False
-    """Shown without user, password and query."""
+    """Whether the value is a URL, shown without user, password, query and fragment."""
 
 
-def about(item: Field[Any]) -> Doc:
+def doc_of(item: Field[Any]) -> Doc:
     notes = cast("tuple[object, ...]", cast(Any, item.type).__metadata__)
     return next(note for note in notes if isinstance(note, Doc))
 
 
-def plain(annotation: Any) -> Any:
-    """A type without the notes on it."""
+def bare_type(annotation: Any) -> Any:
+    """Return a type without its annotations."""
     return annotation.__origin__ if hasattr(annotation, "__metadata__") else annotation
 
 
-def named(section: type[Section]) -> dict[str, Field[Any]]:
-    """The fields of a section by their keys in a file."""
+def fields_by_key(section: type[Section]) -> dict[str, Field[Any]]:
+    """Return the fields of a section by their keys in a file."""
     return {file_name(item.name): item for item in fields(cast(Any, section))}
 
 
-def inner(annotation: Any) -> type[Section] | None:
-    """The section that a type holds, be it alone, optional, in a list or in a table."""
+def inner_section(annotation: Any) -> type[Section] | None:
+    """Return the section in a type (alone, optional, in a list or in a table), or None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    return next((found for item in get_args(annotation) if (found := inner(item))), None)
+    return next((section for item in get_args(annotation) if (section := inner_section(item))), None)
 
 
 def is_list(annotation: Any) -> bool:
-    return get_origin(plain(annotation)) is tuple
+    return get_origin(bare_type(annotation)) is tuple
 
 
 def is_table(annotation: Any) -> bool:
-    return get_origin(plain(annotation)) is Mapping
+    return get_origin(bare_type(annotation)) is Mapping
 
 
 def leaves(section: Section, at: Key = ()) -> Iterator[tuple[Key, Field[Any], Any]]:
-    """Every single setting below a section: its key, its declaration, its value."""
-    for name, item in named(type(section)).items():
+    """Yield the key, the declaration and the value of every single setting below a section."""
+    for name, item in fields_by_key(type(section)).items():
         value: Any = getattr(section, item.name)
         key = (*at, name)
         if isinstance(value, Section):
             yield from leaves(value, key)
-        elif inner(item.type) and isinstance(value, Mapping):
+        elif inner_section(item.type) and isinstance(value, Mapping):
             for entry, below in cast("Mapping[str, Section]", value).items():
                 yield from leaves(below, (*key, entry))
-        elif inner(item.type) and isinstance(value, tuple) and value:
+        elif inner_section(item.type) and isinstance(value, tuple) and value:
             for index, below in enumerate(cast("tuple[Section, ...]", value)):
                 yield from leaves(below, (*key, index))
         else:

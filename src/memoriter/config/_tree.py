@@ -1,4 +1,4 @@
-"""What was written in a file, as plain dicts and lists: brought into one shape, cut to our keys, merged."""
+"""The content of a file as plain dicts and lists: normalization, removal of foreign keys, and merging."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.config._json5 import Name
-from memoriter.config._section import dotted, inner, is_list, is_table, named
+from memoriter.config._section import dotted, fields_by_key, inner_section, is_list, is_table
 
 if TYPE_CHECKING:
     from memoriter.config._section import Key, Section
@@ -14,86 +14,86 @@ if TYPE_CHECKING:
 Tree = dict[str, Any]
 
 WHOLE = frozenset({"headers", "sessionPaths", "sources"})
-"""Tables and lists that an override replaces as one value."""
+"""Keys of tables and lists that an override replaces as a whole."""
 
 
 def table(value: Any) -> Tree:
     return cast("Tree", value) if isinstance(value, dict) else {}
 
 
-def merged(base: Tree, over: Tree) -> Tree:
-    """`over` wins key by key; `extraPaths` of both count."""
+def merge(base: Tree, over: Tree) -> Tree:
+    """Merge two trees key by key; `over` takes precedence, except that `extraPaths` are joined."""
     result = dict(base)
     for key, value in over.items():
         below = result.get(key)
         if isinstance(below, dict) and isinstance(value, dict) and key not in WHOLE:
-            result[key] = merged(table(below), table(value))
+            result[key] = merge(table(below), table(value))
         elif key == "extraPaths" and isinstance(below, list) and isinstance(value, list):
             result[key] = [*cast("list[Any]", below), *(item for item in cast("list[Any]", value) if item not in below)]
         else:
-            result.pop(key, None)  # the key itself is replaced too: it knows where it stands
+            result.pop(key, None)  # replaces the key too, because it holds its own position
             result[key] = value
     return result
 
 
-def canonical(tree: Tree) -> Tree:
-    """The same settings at the places that they had first: OpenClaw moved some, and writes some in two ways."""
+def canonicalize(tree: Tree) -> Tree:
+    """Move settings to their original keys: OpenClaw has moved some, and accepts two forms of others."""
     tree = dict(tree)
     agents, memory = table(tree.get("agents")), table(tree.get("memory"))
     searches = [tree.pop("memorySearch", None), memory.get("search")]
     if isinstance(memory.get("search"), dict):
         tree["memory"] = {key: value for key, value in memory.items() if key != "search"}
     for search in (table(value) for value in searches if isinstance(value, dict)):
-        agents = merged({"defaults": {"memorySearch": search}}, agents)
+        agents = merge({"defaults": {"memorySearch": search}}, agents)
         tree["agents"] = agents
     if agents:
-        tree["agents"] = canonical_agents(agents)
+        tree["agents"] = canonicalize_agents(agents)
     models = table(tree.get("models"))
     if isinstance(models.get("providers"), dict):
-        providers = {key: with_plain_key(entry) for key, entry in models["providers"].items()}
+        providers = {key: inline_key_reference(entry) for key, entry in models["providers"].items()}
         tree["models"] = {**models, "providers": providers}
     return tree
 
 
-def canonical_agents(agents: Tree) -> Tree:
+def canonicalize_agents(agents: Tree) -> Tree:
     agents = dict(agents)
     entries = agents.pop("entries", None)
-    listed: Any = agents.get("list", [])
-    if isinstance(entries, dict) and isinstance(listed, list):
+    agent_list: Any = agents.get("list", [])
+    if isinstance(entries, dict) and isinstance(agent_list, list):
         more = [{**table(value), "id": str(name)} for name, value in table(entries).items()]
-        agents["list"] = [*cast("list[Any]", listed), *more]
+        agents["list"] = [*cast("list[Any]", agent_list), *more]
     if isinstance(agents.get("list"), list):
-        agents["list"] = [canonical_agent(entry) for entry in agents["list"]]
+        agents["list"] = [canonicalize_agent(entry) for entry in agents["list"]]
     if isinstance(agents.get("defaults"), dict):
-        agents["defaults"] = canonical_agent(agents["defaults"])
+        agents["defaults"] = canonicalize_agent(agents["defaults"])
     return agents
 
 
-def canonical_agent(entry: Any) -> Any:
+def canonicalize_agent(entry: Any) -> Any:
     if not isinstance(entry, dict):
         return entry
     entry = dict(table(entry))
     search = table(entry.get("memory")).get("search")
     if isinstance(search, dict):
-        entry["memorySearch"] = merged(table(search), table(entry.get("memorySearch")))
+        entry["memorySearch"] = merge(table(search), table(entry.get("memorySearch")))
         entry["memory"] = {key: value for key, value in table(entry["memory"]).items() if key != "search"} or None
     if isinstance(entry.get("memorySearch"), dict):
-        entry["memorySearch"] = canonical_search(entry["memorySearch"])
+        entry["memorySearch"] = canonicalize_search(entry["memorySearch"])
     return entry
 
 
-def canonical_search(search: Tree) -> Tree:
+def canonicalize_search(search: Tree) -> Tree:
     search = dict(search)
     if isinstance(search.get("extraPaths"), list):
-        written: list[Any] = [{"path": item} if isinstance(item, str) else item for item in search["extraPaths"]]
-        search["extraPaths"] = [item for item in written if str(table(item).get("path", "?")).strip()]
+        entries: list[Any] = [{"path": item} if isinstance(item, str) else item for item in search["extraPaths"]]
+        search["extraPaths"] = [item for item in entries if str(table(item).get("path", "?")).strip()]
     if isinstance(search.get("remote"), dict):
-        search["remote"] = with_plain_key(search["remote"])
+        search["remote"] = inline_key_reference(search["remote"])
     return search
 
 
-def with_plain_key(entry: Any) -> Any:
-    """OpenClaw may name the place of a key instead of the key: `{source: "env", id: "NAME"}`."""
+def inline_key_reference(entry: Any) -> Any:
+    """Replace OpenClaw's reference to a key, `{source: "env", id: "NAME"}`, by `${NAME}`."""
     reference = table(table(entry).get("apiKey"))
     if "source" not in reference:
         return entry
@@ -102,37 +102,37 @@ def with_plain_key(entry: Any) -> Any:
     return {**rest, "apiKey": f"${{{reference['id']}}}"} if named_variable else rest
 
 
-def ours(tree: Tree, section: type[Section], at: Key = ()) -> tuple[Tree, list[str]]:
-    """The keys that mean something to us, and the dotted names of those that only OpenClaw knows.
+def split_foreign(tree: Tree, section: type[Section], at: Key = ()) -> tuple[Tree, list[str]]:
+    """Split a tree into memoriter's own keys and the dotted names of keys that only OpenClaw uses.
 
-    A key that is almost one of ours stays, so that it is reported. `null` counts as not written.
+    A key that is almost one of memoriter's is kept, so that it is reported. `null` counts as not written.
     """
-    fields = named(section)
-    kept: Tree = {}
+    fields = fields_by_key(section)
+    own: Tree = {}
     foreign: list[str] = []
     for key, value in tree.items():
         if value is None:
             continue
         if key in fields:
-            kept[key], below = descend(value, fields[key].type, (*at, key))
-            foreign += below
+            own[key], foreign_below = split_value(value, fields[key].type, (*at, key))
+            foreign += foreign_below
         elif is_foreign(key, section):
             foreign.append(dotted((*at, key)))
         else:
-            kept[key] = value
-    return kept, foreign
+            own[key] = value
+    return own, foreign
 
 
-def descend(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
-    section = inner(annotation)
+def split_value(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
+    section = inner_section(annotation)
     foreign: list[str] = []
 
     def cut(item: Any, key: Key) -> Any:
         if section is None or not isinstance(item, dict):
             return item
-        kept, below = ours(table(item), section, key)
-        foreign.extend(below)
-        return kept
+        own, foreign_below = split_foreign(table(item), section, key)
+        foreign.extend(foreign_below)
+        return own
 
     if is_list(annotation) and isinstance(value, list):
         return [cut(item, (*at, index)) for index, item in enumerate(cast("list[Any]", value))], foreign
@@ -144,22 +144,22 @@ def descend(value: Any, annotation: Any, at: Key) -> tuple[Any, list[str]]:
 def is_foreign(key: str, section: type[Section]) -> bool:
     if key in section.ignored_keys:
         return True
-    # OpenClaw has `model` and `models`, `reserveTokens` and `reserveTokensFloor`: only the closest names are mistakes.
-    mistaken = get_close_matches(key.casefold(), [name.casefold() for name in named(section)], n=1, cutoff=0.92)
+    # OpenClaw has `model` and `models`, `reserveTokens` and `reserveTokensFloor`: only very similar names are mistakes.
+    mistaken = get_close_matches(key.casefold(), [name.casefold() for name in fields_by_key(section)], n=1, cutoff=0.92)
     return "*" in section.ignored_keys and not mistaken
 
 
 def locate(tree: object, key: Key) -> tuple[bool, int | None]:
-    """Whether a value is written, and the offset of the innermost key on the way to it that has one."""
+    """Return whether a value is written, and the offset of the innermost key on its path that has an offset."""
     offset: int | None = None
     for step in key:
         if isinstance(tree, dict):
             names = table(tree)
-            found = next((name for name in names if name == step), None)
-            if found is None:
+            stored_key = next((name for name in names if name == step), None)
+            if stored_key is None:
                 return False, offset
-            offset = found.offset if isinstance(found, Name) else offset
-            tree = names[found]
+            offset = stored_key.offset if isinstance(stored_key, Name) else offset
+            tree = names[stored_key]
             continue
         items = cast("list[object]", tree) if isinstance(tree, list) else []
         if not isinstance(step, int) or step >= len(items):
@@ -168,10 +168,10 @@ def locate(tree: object, key: Key) -> tuple[bool, int | None]:
     return True, offset
 
 
-def without(tree: Tree, key: Key) -> Tree:
-    """The tree without the value at a key, or without the list that the value stands in."""
+def remove_key(tree: Tree, key: Key) -> Tree:
+    """Return the tree without the value at a key, or without the list that contains the value."""
     if not key or key[0] not in tree:
         return tree
     below = tree[key[0]]
     rest = {name: value for name, value in tree.items() if name != key[0]}
-    return {**rest, key[0]: without(table(below), key[1:])} if len(key) > 1 and isinstance(below, dict) else rest
+    return {**rest, key[0]: remove_key(table(below), key[1:])} if len(key) > 1 and isinstance(below, dict) else rest

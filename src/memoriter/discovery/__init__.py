@@ -1,4 +1,4 @@
-"""How a command finds the server that already has its memory open, and hands its work over; loads next to nothing."""
+"""Discovery of a running server of the same memory, and delegation of work to it; this room imports very little."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what keeps the token of a server when it is first asked for: a hook needs none."""
+    """Import the server token on first use; a hook does not need it."""
     if name in {"LiveToken", "Token", "renewed_token", "token_for"}:
         from memoriter.discovery import _token
 

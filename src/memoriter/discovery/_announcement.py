@@ -1,4 +1,4 @@
-"""The file in which a server says where it is, whom it serves, and the secret by which hooks recognise it."""
+"""The announcement file of a server: its address, its memory, and the secret that authenticates it to hooks."""
 
 from __future__ import annotations
 
@@ -24,92 +24,96 @@ ENDING = ".json"
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A server, as those who look for one see it."""
+    """The public description of a running server."""
 
     url: str
     """`http://HOST:PORT`."""
     secret: str = field(repr=False)
-    """What both sides prove to know; it never leaves this file."""
+    """The shared secret, which server and hook prove to know; it is never sent."""
     pid: int
     started: float
     """Seconds since 1970."""
     workspace: str
-    """Absolute, with links followed."""
+    """Absolute path with symbolic links resolved."""
     usual: bool
-    """Whether it is the workspace of those who name none and stand in none."""
+    """Whether it is the workspace of a command that names none and runs in none."""
     agent: str
     default_agent: bool
-    """Whether it is the agent of those who name none."""
+    """Whether it is the agent of a command that names none."""
     settings: str
-    """`settings_digest` of what it was started with."""
+    """`settings_digest` of the settings at the start of the server."""
 
     @property
     def name(self) -> str:
-        """The file's name: the same for every server of this memory."""
-        whom = f"{self.workspace}\x00{self.agent}\x00{self.settings}"
-        return hashlib.sha256(whom.encode("utf-8", "surrogateescape")).hexdigest()[:16] + ENDING
+        """File name, which is the same for every server of this memory."""
+        identity = f"{self.workspace}\x00{self.agent}\x00{self.settings}"
+        return hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:16] + ENDING
 
 
 def folder_of(home: Path) -> Path:
-    """Where servers announce themselves."""
+    """Return the folder of the announcement files."""
     return home / "serve"
 
 
 def announce(folder: Path, server: Announcement) -> None:
-    """Write the file, for nobody else to read; files of servers that are gone are removed. Raises OSError."""
+    """Write the announcement of a server, readable by this user only, and remove those of servers that have ended.
+
+    Raises:
+        OSError: the folder is not private, or the file cannot be written.
+    """
     make_private_folder(folder)
     if HAS_MODES and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
-        folder.chmod(0o700)  # an earlier version, or somebody's umask, may have made it
+        folder.chmod(0o700)  # an earlier version or the umask may have left it open
     if not is_own_folder(folder):
         raise PermissionError(errno.EPERM, "the folder belongs to another user or is a link")
     remove_old_tickets(folder, server.started)
     for _ in announced(folder):
-        pass  # each that is gone is removed on the way
-    part = folder / f"{server.name}.{server.pid}.part"
-    part.unlink(missing_ok=True)
-    write_new(part, json.dumps(asdict(server)).encode("utf-8"))
-    part.replace(folder / server.name)
+        pass  # this removes announcements of servers that have ended
+    temporary = folder / f"{server.name}.{server.pid}.part"
+    temporary.unlink(missing_ok=True)
+    write_new(temporary, json.dumps(asdict(server)).encode("utf-8"))
+    temporary.replace(folder / server.name)
 
 
 def announced(folder: Path) -> Iterator[Announcement]:
-    """The servers that may still be there; a file that another user may have written is passed over."""
+    """Yield the servers that may still run; skip files that another user may have written."""
     if not is_own_folder(folder):
         return
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(ENDING)]  # noqa: PTH208 - half the time
+        file_names = [name for name in os.listdir(folder) if name.endswith(ENDING)]  # noqa: PTH208 - half the time
     except OSError:
         return
-    for name in names:
-        server = _read(folder / name)
+    for name in file_names:
+        server = _read_announcement(folder / name)
         if server is None:
             continue
-        if _alive(server.pid):
+        if _is_running(server.pid):
             yield server
         else:
             unregister(folder, server)
 
 
 def unregister(folder: Path, server: Announcement) -> None:
-    """Remove the file, unless it is another server's by now."""
-    found = _read(folder / server.name)
-    if found is not None and found.secret == server.secret:
+    """Remove the announcement of a server, unless another server has replaced it."""
+    current = _read_announcement(folder / server.name)
+    if current is not None and current.secret == server.secret:
         with suppress(OSError):
             (folder / server.name).unlink()
 
 
-def _read(file: Path) -> Announcement | None:
+def _read_announcement(file: Path) -> Announcement | None:
     try:
-        found: dict[str, Any] = json.loads(read_private(file))
-        server = Announcement(**found)
+        fields: dict[str, Any] = json.loads(read_private(file))
+        server = Announcement(**fields)
     except (OSError, ValueError, TypeError, RecursionError):
-        return None  # gone, of another version, or not ours alone
-    wanted = (str, str, int, float, str, bool, str, bool, str)
+        return None  # it is missing, from another version, or not private
+    types = (str, str, int, float, str, bool, str, bool, str)
     values = (getattr(server, name) for name in Announcement.__slots__)
-    return server if all(isinstance(value, kind) for value, kind in zip(values, wanted, strict=True)) else None
+    return server if all(isinstance(value, kind) for value, kind in zip(values, types, strict=True)) else None
 
 
-def _alive(pid: int) -> bool:
-    """Whether this user has such a process; True where that cannot be asked without harm."""
+def _is_running(pid: int) -> bool:
+    """Return whether this user has a process with this number, or True if the system offers no safe check."""
     if sys.platform == "win32":
         return True
     if pid <= 0:
@@ -117,7 +121,7 @@ def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (OSError, OverflowError):
-        return False  # it is gone, or its number belongs to another user's process by now
+        return False  # the process has ended, or another user's process has its number now
     try:
         return os.stat(f"/proc/{pid}").st_uid == os.geteuid()  # noqa: PTH116 - root may signal everybody's
     except OSError:

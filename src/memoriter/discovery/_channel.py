@@ -1,6 +1,6 @@
-"""A connection to the server of an announcement, on which nothing private is said before the server has proven itself.
+"""A connection to an announced server, which sends nothing private before the server has proven itself.
 
-The requests are written by hand, since `http.client` takes longer to load than all the rest of this room.
+The requests are written by hand, because `http.client` takes longer to import than all the rest of this room.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from memoriter.discovery._announcement import Announcement
 
 TICKET = "idempotency-key"
-"""The header of a request that names its ticket."""
+"""The request header with the ticket."""
 REASONS = "memoriter-reasons"
-"""The header of an answer with what a person should know: a list of strings in JSON."""
+"""The response header with diagnostics for a person: a JSON list of strings."""
 LONGEST_PROOF = 4_096
-"""Bytes that a server may send before it has proven itself."""
+"""Maximum bytes that are read before the server has proven itself."""
 NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
-"""What comes of reading an answer that is no answer of our server's."""
+"""Exceptions from parsing a response that is not from a memoriter server."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """What to ask of a server."""
+    """A request of a hook to a server."""
 
     path: str
-    """With the query, if there is one."""
+    """Path with the query, if there is one."""
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class HookReply:
-    """What a server answered."""
+    """The response of a server to a hook."""
 
     status: int
     body: bytes
@@ -51,13 +51,13 @@ class HookReply:
 
 
 class Channel:
-    """A connection to a server that has proven that it holds the secret of its announcement."""
+    """A connection to a server that proves that it holds the secret of its announcement."""
 
     def __init__(self, connection: socket.socket, server: Announcement, clock: Callable[[], float]) -> None:
         self._connection = connection
         self._server = server
         self._clock = clock
-        self._until = 0.0
+        self._deadline = 0.0
         self._exchange: Exchange | None = None
 
     def __enter__(self) -> Self:
@@ -68,23 +68,28 @@ class Channel:
     ) -> None:
         self._connection.close()
 
-    def allow(self, seconds: float) -> None:
-        """Let everything from now on take so long together, however slowly it comes in."""
-        self._until = self._clock() + seconds
+    def set_deadline(self, seconds: float) -> None:
+        """Set the deadline for all further steps together, in seconds from now."""
+        self._deadline = self._clock() + seconds
 
     def challenge(self) -> None:
-        """Have the server prove itself. Raises OSError, and `NOT_OURS` where it is another program."""
-        asked = os.urandom(32).hex()
-        self._send(CHALLENGE_PATH, [f"{NONCE}: {asked}"], b"")
-        answered, proof = self._receive(LONGEST_PROOF).body.decode("ascii").split(" ")
+        """Require a proof from the server.
+
+        Raises:
+            OSError: the connection failed, or the deadline has passed.
+            ValueError, IndexError, TypeError, RecursionError: another program answers (`NOT_OURS`).
+        """
+        client_nonce = os.urandom(32).hex()
+        self._send(CHALLENGE_PATH, [f"{NONCE}: {client_nonce}"], b"")
+        server_nonce, proof = self._receive(LONGEST_PROOF).body.decode("ascii").split(" ")
         address = address_of(*self._connection.getpeername()[:2])
-        exchange = Exchange(self._server.pid, address, asked, answered)
+        exchange = Exchange(self._server.pid, address, client_nonce, server_nonce)
         if not same(proof, exchange.server_proof(self._server.secret)):
             raise ValueError("the server does not hold the secret of its announcement")
         self._exchange = exchange
 
     def send(self, call: HookCall, ticket: str) -> None:
-        """Send a request to the server, which has proven itself. Raises OSError."""
+        """Send a request to the server, after `challenge`. Raises OSError."""
         assert self._exchange is not None, "the server has proven itself"
         digest = body_digest(call.body)
         proof = self._exchange.client_proof(self._server.secret, call.path, ticket, digest)
@@ -98,13 +103,13 @@ class Channel:
         self._send(call.path, headers, call.body)
 
     def answers_within(self, seconds: float) -> bool:
-        """Return whether something comes back in that time."""
+        """Return whether the server starts to answer within that many seconds."""
         import select
 
         return bool(select.select([self._connection], [], [], seconds)[0])
 
     def receive(self) -> HookReply:
-        """Return the answer. Raises OSError and `NOT_OURS`."""
+        """Return the response. Raises OSError and `NOT_OURS`."""
         return self._receive(None)
 
     def _send(self, path: str, headers: Sequence[str], body: bytes) -> None:
@@ -114,51 +119,51 @@ class Channel:
             *headers,
             f"Content-Length: {len(body)}",
         ]
-        self._limit()
+        self._apply_deadline()
         self._connection.sendall("\r\n".join([*head, "", ""]).encode("ascii") + body)
 
-    def _receive(self, most: int | None) -> HookReply:
-        """The answer, of which our server tells the length beforehand, if it is no longer than `most` bytes."""
+    def _receive(self, max_bytes: int | None) -> HookReply:
+        """Read a response, whose length a memoriter server always states; one of over `most` bytes is refused."""
         received = b""
         while b"\r\n\r\n" not in received:
-            received += self._more(received, most)
+            received += self._read_part(received, max_bytes)
         head, _, body = received.partition(b"\r\n\r\n")
         status, *lines = head.decode("ascii").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         length = int(headers.get("content-length", "0"))
         while len(body) < length:
-            body += self._more(body, most)
+            body += self._read_part(body, max_bytes)
         reasons = cast("list[object]", json.loads(headers.get(REASONS, "[]")))
         return HookReply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
 
-    def _more(self, received: bytes, most: int | None) -> bytes:
-        if most is not None and len(received) >= most:
+    def _read_part(self, received: bytes, max_bytes: int | None) -> bytes:
+        if max_bytes is not None and len(received) >= max_bytes:
             raise ValueError("the answer is too long")
-        self._limit()
-        part = self._connection.recv(1 << 16 if most is None else most)
+        self._apply_deadline()
+        part = self._connection.recv(1 << 16 if max_bytes is None else max_bytes)
         if not part:
             raise ValueError("the answer ends too early")
         return part
 
-    def _limit(self) -> None:
-        """Give the next step on the connection what is left of the time. Raises TimeoutError."""
-        left = self._until - self._clock()
-        if left <= 0:
+    def _apply_deadline(self) -> None:
+        """Limit the next step on the connection to the time left. Raises TimeoutError."""
+        remaining = self._deadline - self._clock()
+        if remaining <= 0:
             raise TimeoutError
-        self._connection.settimeout(left)
+        self._connection.settimeout(remaining)
 
 
-def reach(server: Announcement, folder: Path, clock: Callable[[], float], seconds: float) -> Channel | None:
-    """Connect with a server, and have it prove that it is the one that has announced itself.
+def connect(server: Announcement, folder: Path, clock: Callable[[], float], seconds: float) -> Channel | None:
+    """Connect to a server, and require its proof that it wrote the announcement.
 
     Args:
-        server: what it has announced.
-        folder: where; the announcement of a server that is gone is removed.
-        clock: seconds that never go back.
-        seconds: how long it may take.
+        server: the announcement of the server.
+        folder: the folder of the announcement, which is removed if the server has ended.
+        clock: monotonic seconds.
+        seconds: the time limit.
 
     Returns:
-        The connection; None where there is no such server. Nothing but a random number has left then.
+        The connection, or None if there is no such server. In that case only a random number was sent.
     """
     import socket
 
@@ -172,7 +177,7 @@ def reach(server: Announcement, folder: Path, clock: Callable[[], float], second
         return None
     channel = Channel(connection, server, clock)
     try:
-        channel.allow(seconds)
+        channel.set_deadline(seconds)
         channel.challenge()
     except (OSError, *NOT_OURS):
         connection.close()

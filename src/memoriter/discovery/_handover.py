@@ -1,12 +1,12 @@
-"""Handing a piece of work to a server, so that it is done once whatever happens to the server."""
+"""Delegation of a piece of work to a server, so that it is done once even if the server fails."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from memoriter.discovery._announcement import announced
-from memoriter.discovery._channel import NOT_OURS, reach
-from memoriter.discovery._claims import is_free, take_ticket, write_ticket
+from memoriter.discovery._channel import NOT_OURS, connect
+from memoriter.discovery._claims import create_ticket, is_available, take_ticket
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,38 +15,38 @@ if TYPE_CHECKING:
     from memoriter.discovery._target import TargetMemory
 
 TAKEN_SECONDS = 1.0
-"""How long a server may take to prove itself, and how long to begin."""
+"""Seconds within which a server must prove itself, and then begin the work."""
 ANSWER_SECONDS = 30.0
-"""How long it may take from there."""
+"""Seconds within which a server that has begun must answer."""
 DONE = {200, 204}
 
 
 class Unanswered(Exception):
-    """A server has taken the work and did not say what became of it."""
+    """A server has taken the work and did not report its result."""
 
 
-def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | None:
-    """Let a server of this memory do the work.
+def delegate(target: TargetMemory, folder: Path, call: HookCall) -> HookReply | None:
+    """Delegate a hook to a server of this memory.
 
     Returns:
-        Its answer; None: nothing was done, and nothing will be.
+        The reply of the server, or None if no server has done the work or will do it.
 
     Raises:
-        Unanswered: it was begun, and nobody knows how it ended.
-        ConfigError: there is no such configuration.
+        Unanswered: a server has begun the work, and its result is unknown.
+        ConfigError: the configuration does not exist.
     """
     for server in announced(folder):
-        if not meant.is_of(server):
+        if not target.matches(server):
             continue
-        channel = reach(server, folder, meant.around.monotonic, TAKEN_SECONDS)
+        channel = connect(server, folder, target.env.monotonic, TAKEN_SECONDS)
         if channel is None:
             continue
         with channel:
             try:
-                ticket = write_ticket(folder)
+                ticket = create_ticket(folder)
             except OSError:
                 return None
-            reply = _asked(channel, folder, call, ticket)
+            reply = _send(channel, folder, call, ticket)
         if reply is not None and reply.status in DONE:
             take_ticket(folder, ticket)
             return reply
@@ -55,13 +55,13 @@ def delegate(meant: TargetMemory, folder: Path, call: HookCall) -> HookReply | N
     return None
 
 
-def _asked(channel: Channel, folder: Path, call: HookCall, ticket: str) -> HookReply | None:
+def _send(channel: Channel, folder: Path, call: HookCall, ticket: str) -> HookReply | None:
     try:
-        channel.allow(TAKEN_SECONDS)
+        channel.set_deadline(TAKEN_SECONDS)
         channel.send(call, ticket)
-        if not channel.answers_within(TAKEN_SECONDS) and is_free(folder, ticket):
+        if not channel.answers_within(TAKEN_SECONDS) and is_available(folder, ticket):
             return None
-        channel.allow(ANSWER_SECONDS)
+        channel.set_deadline(ANSWER_SECONDS)
         return channel.receive()
     except (OSError, *NOT_OURS):
         return None

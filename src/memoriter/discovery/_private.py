@@ -1,4 +1,4 @@
-"""Files that hold a secret: read only where nobody but this user can have written or read them."""
+"""Files with a secret, which are read only if no other user can have read or written them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LONGEST = 1 << 16
-"""Bytes of the largest file that is read."""
+"""Maximum number of bytes that are read."""
 
 
 def read_private(file: Path) -> bytes:
-    """Return the content of a file that belongs to this user and that nobody else can read or write.
+    """Return the content of a file that belongs to this user and that no other user can read or write.
 
     Raises:
-        PermissionError: other users own, read or write the file.
-        OSError: it is no regular file, or it cannot be opened or read.
+        PermissionError: another user owns the file, or other users can read or write it.
+        OSError: it is not a regular file, or it cannot be opened or read.
     """
     with open_plain(file) as opened:
-        if fault := fault_of(os.fstat(opened.fileno())):
+        if fault := privacy_fault(os.fstat(opened.fileno())):
             raise PermissionError(f"{file} {fault}.")
         return opened.read(LONGEST)
 
 
-def fault_of(status: os.stat_result) -> str:
-    """Return what keeps a file from being private, as the rest of a sentence about it; empty if nothing does."""
+def privacy_fault(status: os.stat_result) -> str:
+    """Return why a file is not private, as the predicate of a sentence, or an empty string if it is private."""
     if not stat.S_ISREG(status.st_mode):
         return "is not a regular file"
     if not HAS_MODES:
@@ -41,7 +41,7 @@ def fault_of(status: os.stat_result) -> str:
 
 
 def is_own_folder(folder: Path) -> bool:
-    """Return whether a folder is there, belongs to this user, and only this user can add or remove files."""
+    """Return whether a folder exists, belongs to this user, and only this user can add or remove files."""
     try:
         status = os.lstat(folder)
     except OSError:
@@ -52,7 +52,7 @@ def is_own_folder(folder: Path) -> bool:
 
 
 def write_new(file: Path, content: bytes) -> None:
-    """Create a file that nobody else can read from its first byte on. Raises OSError, also if it is there."""
+    """Create a file that no other user can ever read. Raises OSError, also if the file exists."""
     with open(file, "xb", opener=open_private) as opened:
         opened.write(content)
         opened.flush()

@@ -1,9 +1,10 @@
-"""How a hook and a server prove to each other that both hold the secret of one announcement, without sending it.
+"""Mutual authentication of a hook and a server: both prove that they hold the secret of an announcement.
 
-The hook sends a random number. The server answers with another one and with an HMAC-SHA256 over both, its process
-number and the address of the connection. Only then does the hook send its request, with an HMAC over the same values
-and the request. The address is that of the socket itself, so that a program on another port gains nothing by passing
-messages on to the real server. This is the challenge-response form of ISO/IEC 9798-4, with a label for each direction.
+The secret itself is never sent. The hook sends a nonce (a random number). The server answers with its own nonce and
+an HMAC-SHA256 over both nonces, its process number and the address of the connection. The hook then sends its
+request, with an HMAC over the same values and the request. The address is that of the socket itself, so that a program
+on another port gains nothing by relaying messages to the real server. This is the challenge-response form of
+ISO/IEC 9798-4, with a label for each direction.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CHALLENGE_PATH = "/hook"
-"""Where a server proves itself to whoever asks."""
+"""The path of a challenge, which the server answers with its proof."""
 NONCE = "memoriter-nonce"
-"""The header with the random number of the hook."""
+"""The header with the nonce of the hook."""
 DIGEST = "memoriter-digest"
 """The header with the SHA-256 of the request's body, in hexadecimal."""
 SCHEME = "Memoriter"
@@ -29,23 +30,23 @@ SERVER_LABEL, CLIENT_LABEL = "memoriter-server-1", "memoriter-client-1"
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What both sides know once the random numbers are exchanged."""
+    """The values that both sides know after the exchange of nonces."""
 
     pid: int
     """The process number of the server."""
     address: str
-    """`address_of` the server's end of the connection."""
-    asked: str
-    """The random number of the hook."""
-    answered: str
-    """The random number of the server."""
+    """`address_of` for the server's end of the connection."""
+    client_nonce: str
+    """The nonce of the hook."""
+    server_nonce: str
+    """The nonce of the server."""
 
     def server_proof(self, secret: str) -> str:
-        """Return what the server shows, in hexadecimal."""
+        """Return the proof of the server, in hexadecimal."""
         return _mac(secret, [SERVER_LABEL, *self._parts()])
 
     def client_proof(self, secret: str, target: str, ticket: str, digest: str) -> str:
-        """Return what the hook shows for one request, in hexadecimal.
+        """Return the proof of the hook for one request, in hexadecimal.
 
         Args:
             secret: the secret of the announcement.
@@ -56,11 +57,11 @@ class Exchange:
         return _mac(secret, [CLIENT_LABEL, *self._parts(), target, ticket, digest])
 
     def _parts(self) -> Iterable[str]:
-        return (str(self.pid), self.address, self.asked, self.answered)
+        return (str(self.pid), self.address, self.client_nonce, self.server_nonce)
 
 
 def address_of(host: str, port: int) -> str:
-    """Return one form for the address of a socket, whichever way the system writes it."""
+    """Return the address of a socket in one form, independent of how the system writes it."""
     return f"{host.partition('%')[0].removeprefix('::ffff:')} {port}"
 
 
@@ -70,11 +71,12 @@ def body_digest(body: bytes) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Return whether two texts are equal, in a time that does not depend on where they differ."""
+    """Return whether two texts are equal, in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
 def _mac(secret: str, parts: Iterable[str]) -> str:
     encoded = [part.encode("utf-8", "surrogateescape") for part in parts]
-    message = b"".join(len(part).to_bytes(4, "big") + part for part in encoded)  # no two lists give one message
+    # The length prefixes make the encoding unambiguous: no two lists give the same message.
+    message = b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
     return hmac.new(secret.encode("ascii"), message, hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""The token that a client of the server over HTTP has to send: where it is kept, and how it is made."""
+"""The bearer token of the HTTP server: its creation, storage and validation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memoriter.discovery._private import LONGEST, fault_of, read_private, write_new
+from memoriter.discovery._private import LONGEST, privacy_fault, read_private, write_new
 from memoriter.errors import ConfigError
 from memoriter.permissions import HAS_MODES, make_private_folder
 from memoriter.plain_file import open_plain
@@ -20,49 +20,49 @@ if TYPE_CHECKING:
 
 VARIABLE = "MEMORITER_TOKEN"
 FILE = "token"
-SHAPE = re.compile(rb"[A-Za-z0-9._~+/-]{16,512}=*")
-"""What RFC 6750 allows in a bearer token, and long enough that nobody guesses it."""
-SHAPE_WORDS = "16 to 512 characters out of A-Z a-z 0-9 . _ ~ + / -"
-ELSEWHERE = f"Name a file with --token-file, or set {VARIABLE}."
+TOKEN_PATTERN = re.compile(rb"[A-Za-z0-9._~+/-]{16,512}=*")
+"""A bearer token of RFC 6750, with a length that rules out guessing."""
+FORM_TEXT = "16 to 512 characters out of A-Z a-z 0-9 . _ ~ + / -"
+REMEDY = f"Name a file with --token-file, or set {VARIABLE}."
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, and where it comes from."""
+    """A token with its origin."""
 
     value: str = field(repr=False)
     file: Path | None
-    """None: it comes from the environment."""
-    told: str = ""
-    """What a person should know, such as that the token is a new one."""
-    named: bool = False
-    """Whether a person has named the file, which may then be a link."""
+    """The file of the token; None: the token comes from the environment."""
+    notice: str = ""
+    """Notice for a person, such as that the token is new; empty: none."""
+    user_named: bool = False
+    """Whether the user named the file; it may then be a symbolic link."""
 
     def read(self) -> str:
-        """Return what the file holds now. Raises ConfigError and OSError."""
+        """Read the token from the file again. Raises ConfigError and OSError."""
         assert self.file is not None, "the token has a file"
-        return _named(self.file) if self.named else _content(self.file)
+        return _read_named_token(self.file) if self.user_named else _read_private_token(self.file)
 
 
 class LiveToken:
-    """The token of a server while it runs: what the file holds now, so that a renewed token counts at once."""
+    """The current token of a running server; a renewed token in the file takes effect at once."""
 
     def __init__(self, token: Token) -> None:
-        """Begin with a token that was just read."""
+        """Start with a token that was just read."""
         self._token = token
-        self._mark = self._look()
+        self._stamp = self._file_stamp()
 
     def __call__(self) -> str:
-        """Return the token. A file that is gone, or holds none any more, changes nothing."""
-        mark = self._look()
-        if self._token.file is not None and mark not in {None, self._mark}:
-            self._mark = mark
+        """Return the current token. If the file is missing or invalid, the last token stays in force."""
+        stamp = self._file_stamp()
+        if self._token.file is not None and stamp not in {None, self._stamp}:
+            self._stamp = stamp
             with suppress(ConfigError, OSError):
                 self._token = replace(self._token, value=self._token.read())
         return self._token.value
 
-    def _look(self) -> tuple[int, ...] | None:
-        """What changes with the content of the file; None: there is no file."""
+    def _file_stamp(self) -> tuple[int, ...] | None:
+        """Return values that change whenever the file changes, or None if there is no file."""
         if self._token.file is None:
             return None
         try:
@@ -73,100 +73,100 @@ class LiveToken:
 
 
 def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) -> Token:
-    """Return the token of this person's servers; the one in the home is made when it is first needed.
+    """Return the token of this user's servers; the token in the home is created on first use.
 
     Args:
         home: memoriter's own folder.
-        environ: `MEMORITER_TOKEN` comes before the file in the home.
+        environ: the environment, in which `MEMORITER_TOKEN` takes precedence over the file in the home.
         file: a file to read instead of both; it is never written.
 
     Raises:
-        ConfigError: the token cannot be read or kept, other users can read it, or it is too short.
+        ConfigError: the token cannot be read or stored, other users can read it, or it is not a valid token.
     """
     if file is not None:
-        return Token(_named(file), file, named=True)
-    if given := environ.get(VARIABLE, "").strip():
-        return Token(_checked(given.encode("utf-8", "surrogateescape"), f"The variable {VARIABLE}"), None)
-    kept = home / FILE
+        return Token(_read_named_token(file), file, user_named=True)
+    if value := environ.get(VARIABLE, "").strip():
+        return Token(_validate(value.encode("utf-8", "surrogateescape"), f"The variable {VARIABLE}"), None)
+    stored = home / FILE
     try:
-        return _kept(kept) or _made(kept)
+        return _existing(stored) or _create(stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(kept)!r} cannot be used: {why}.", remedy=ELSEWHERE) from error
+        raise ConfigError(f"The token file {str(stored)!r} cannot be used: {why}.", remedy=REMEDY) from error
 
 
 def renewed_token(home: Path) -> Token:
-    """Put a new token in place of the one in the home, and return it. Raises ConfigError."""
-    kept = home / FILE
+    """Replace the token in the home by a new one, and return it. Raises ConfigError."""
+    stored = home / FILE
     try:
-        with _alone(home):
-            _put(kept, over=True)
-            return Token(_content(kept), kept)
+        with _folder_lock(home):
+            _write(stored, over=True)
+            return Token(_read_private_token(stored), stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(kept)!r} cannot be written: {why}.", remedy=ELSEWHERE) from error
+        raise ConfigError(f"The token file {str(stored)!r} cannot be written: {why}.", remedy=REMEDY) from error
 
 
-def _kept(file: Path) -> Token | None:
-    """The token that is there; None: there is none, or one that others may have read. Raises ConfigError, OSError."""
+def _existing(file: Path) -> Token | None:
+    """Return the stored token, or None if it is missing or others may have read it. Raises ConfigError, OSError."""
     try:
         status = os.lstat(file)
     except FileNotFoundError:
         return None
-    if _was_readable(status):
+    if _was_exposed(status):
         return None
-    if fault := fault_of(status):
+    if fault := privacy_fault(status):
         remedy = "Remove it; a new one is made at the next start."
         raise ConfigError(f"The token file {str(file)!r} {fault}, so it is not used.", remedy=remedy)
-    return Token(_content(file), file)
+    return Token(_read_private_token(file), file)
 
 
-def _made(file: Path) -> Token:
-    """Make a token where there is none yet, or where others may have read the one that is there."""
-    with _alone(file.parent):
-        if there := _kept(file):  # another server has been quicker
-            return there
+def _create(file: Path) -> Token:
+    """Create a token if there is none, or replace one that other users may have read."""
+    with _folder_lock(file.parent):
+        if existing := _existing(file):  # another server has just created it
+            return existing
         replaced = os.path.lexists(file)
-        _put(file, over=replaced)
-        told = (
+        _write(file, over=replaced)
+        notice = (
             f"Other users could read or change the token file {str(file)!r}, so it holds a new token now. "
             "Give it to the clients of this server: memoriter token"
         )
-        return Token(_content(file), file, told if replaced else "")
+        return Token(_read_private_token(file), file, notice if replaced else "")
 
 
-def _put(file: Path, *, over: bool) -> None:
-    """Write a new token, whole or not at all; unless `over`, one that is there stays. Raises OSError."""
+def _write(file: Path, *, over: bool) -> None:
+    """Write a new token atomically; an existing one is kept unless `over`. Raises OSError."""
     import secrets
 
-    part = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
-        write_new(part, secrets.token_urlsafe(32).encode("ascii") + b"\n")
+        write_new(temporary, secrets.token_urlsafe(32).encode("ascii") + b"\n")
         if over or not hasattr(os, "link"):
-            part.replace(file)
+            temporary.replace(file)
             return
         try:
-            file.hardlink_to(part)
+            file.hardlink_to(temporary)
         except FileExistsError:
             return
         except OSError:  # a file system without hard links
-            part.replace(file)
+            temporary.replace(file)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _was_readable(status: os.stat_result) -> bool:
-    """Whether it is a file of ours that other users can read or change."""
-    ours = HAS_MODES and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-    return ours and bool(fault_of(status))
+def _was_exposed(status: os.stat_result) -> bool:
+    """Return whether it is a file of this user that other users can read or change."""
+    is_own = HAS_MODES and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    return is_own and bool(privacy_fault(status))
 
 
-def _content(file: Path) -> str:
-    return _checked(read_private(file), f"The token file {str(file)!r}")
+def _read_private_token(file: Path) -> str:
+    return _validate(read_private(file), f"The token file {str(file)!r}")
 
 
-def _named(file: Path) -> str:
-    """The token in a file that somebody named, which may be a link, as where a container mounts its secrets."""
+def _read_named_token(file: Path) -> str:
+    """Return the token in a file that the user named, which may be a symbolic link, like a mounted container secret."""
     name = f"The token file {str(file)!r}"
     try:
         opened = open_plain(file, follow=True)
@@ -174,30 +174,30 @@ def _named(file: Path) -> str:
         raise ConfigError(f"{name} cannot be read: {error.strerror}.", remedy="Correct --token-file.") from error
     with opened:
         status = os.fstat(opened.fileno())
-        fault = "" if _is_given_by_root(status) else fault_of(status)
+        fault = "" if _is_root_secret(status) else privacy_fault(status)
         if fault:
             remedy = f"Make it readable by this user only (chmod 600), or set {VARIABLE}."
             raise ConfigError(f"{name} {fault}, so it is not used.", remedy=remedy)
-        return _checked(opened.read(LONGEST), name)
+        return _validate(opened.read(LONGEST), name)
 
 
-def _is_given_by_root(status: os.stat_result) -> bool:
-    """Whether the administrator lets the group of this process read the file, and nobody else."""
+def _is_root_secret(status: os.stat_result) -> bool:
+    """Return whether root owns the file, and only root and the file's group can read it."""
     return stat.S_ISREG(status.st_mode) and status.st_uid == 0 and not status.st_mode & 0o027
 
 
-def _checked(content: bytes, name: str) -> str:
-    """The token, which no message repeats. Raises ConfigError."""
+def _validate(content: bytes, name: str) -> str:
+    """Return the token if it is valid; no message contains it. Raises ConfigError."""
     value = content.strip()
-    if not SHAPE.fullmatch(value):
+    if not TOKEN_PATTERN.fullmatch(value):
         remedy = "Correct it there; memoriter token --renew makes a new one in memoriter's home."
-        raise ConfigError(f"{name} does not hold a token of {SHAPE_WORDS}.", remedy=remedy)
+        raise ConfigError(f"{name} does not hold a token of {FORM_TEXT}.", remedy=remedy)
     return value.decode("ascii")
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """Hold a lock on the folder, so that servers that start at once agree on one token. Raises OSError."""
+def _folder_lock(folder: Path) -> Generator[None]:
+    """Hold a lock on the folder, so that servers that start together agree on one token. Raises OSError."""
     make_private_folder(folder)
     try:
         import fcntl
@@ -206,7 +206,7 @@ def _alone(folder: Path) -> Generator[None]:
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # some network file systems have no such locks
+        with suppress(OSError):  # some network file systems have no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The memory as a server: tools, notes as resources and prompts over MCP, on stdio and over HTTP; hooks and health."""
+"""The MCP server: tools, notes as resources, and prompts, over stdio and HTTP; also hooks and a health endpoint."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ __all__ = ["http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdi
 
 
 def __getattr__(name: str) -> Any:
-    """Load what serves over HTTP when it is first asked for: over stdio nobody needs it."""
+    """Import the HTTP server on first use; a server on stdio does not need it."""
     if name in {"serve", "serve_app"}:
         from memoriter.mcp_server import _serve
 

@@ -1,4 +1,4 @@
-"""Notes as `memory://` addresses, and failures in words."""
+"""`memory://` URIs of notes, and error texts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ TODAY = "memory://today"
 TEMPLATE = f"{NOTES}{{+path}}"
 
 
-def address_of(path: str) -> str:
-    """The address of a note; `path` as it is cited."""
+def note_uri(path: str) -> str:
+    """Return the URI of a note; `path` is the path as cited."""
     return NOTES + quote(path, safe="/", errors="surrogatepass")
 
 
-def path_of(address: str) -> str | None:
-    """The path that an address names, as cited; None where it is not the address of a note."""
+def note_path(address: str) -> str | None:
+    """Return the path of the note that a URI names, as cited, or None if it is not the URI of a note."""
     name = unquote(address.removeprefix(NOTES), errors="surrogatepass") if address.startswith(NOTES) else ""
     return name or None
 
 
-def words_of(error: MemoriterError) -> str:
-    """What went wrong and what helps, in one text."""
+def error_text(error: MemoriterError) -> str:
+    """Return the message of an error and its remedy as one text."""
     return f"{error.message.rstrip('.')}. {error.remedy}".strip()

@@ -1,4 +1,4 @@
-"""Who may speak with the server over HTTP: whoever sends its token, and hooks that prove to know its announcement."""
+"""Authentication over HTTP: by bearer token, or by proof that a hook knows the secret of the server's announcement."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PROVEN_DIGEST = "memoriter.digest"
-"""Where the scope of a request has the digest that its body must have, if a hook has proven itself for that body."""
+"""Scope key with the digest that the body must have; set after a hook has proven itself for that body."""
 MOST_CHALLENGES = 1_024
-"""Connections that may be between a challenge and their request; the oldest one makes room."""
+"""Maximum number of connections between their challenge and their request; the oldest is dropped first."""
 HEX_64, HEX_32 = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
-REFUSAL = {
+UNAUTHORIZED = {
     "error": {
         "code": "token",
         "message": "This server requires its bearer token.",
@@ -32,118 +32,121 @@ REFUSAL = {
 
 
 class HookProof:
-    """The server's side of proving, to hooks, that it is the one that has announced itself, and of recognising them."""
+    """The server's side of the mutual proof between a server and a hook."""
 
     def __init__(self, secret: str, pid: int) -> None:
-        """Prove the secret of one announcement.
+        """Create the proof for one announcement.
 
         Args:
-            secret: the secret.
+            secret: the secret of the announcement.
             pid: the process number in the announcement.
         """
         self._secret = secret
         self._pid = pid
-        self._open: dict[object, Exchange] = {}
+        self._exchanges: dict[object, Exchange] = {}
 
-    def answer(self, scope: Scope) -> str | None:
-        """Return what proves who we are; None where the request is no challenge.
+    def answer_challenge(self, scope: Scope) -> str | None:
+        """Return the server's proof, or None if the request is not a challenge.
 
-        The random numbers are good for one request on the same connection.
+        The nonces are valid for one request on the same connection.
         """
         if (scope["method"], scope["path"]) != ("POST", CHALLENGE_PATH) or _header(scope, "origin") is not None:
             return None
-        asked = _header(scope, NONCE) or ""
-        if not HEX_64.fullmatch(asked) or (address := _address(scope)) is None:
+        client_nonce = _header(scope, NONCE) or ""
+        if not HEX_64.fullmatch(client_nonce) or (address := _address(scope)) is None:
             return None
-        exchange = Exchange(self._pid, address, asked, secrets.token_hex(32))
+        exchange = Exchange(self._pid, address, client_nonce, secrets.token_hex(32))
         connection = _connection(scope)
-        self._open.pop(connection, None)
-        while len(self._open) >= MOST_CHALLENGES:
-            self._open.pop(next(iter(self._open)))
-        self._open[connection] = exchange
-        return f"{exchange.answered} {exchange.server_proof(self._secret)}"
+        self._exchanges.pop(connection, None)
+        while len(self._exchanges) >= MOST_CHALLENGES:
+            self._exchanges.pop(next(iter(self._exchanges)))
+        self._exchanges[connection] = exchange
+        return f"{exchange.server_nonce} {exchange.server_proof(self._secret)}"
 
-    def recognises(self, scope: Scope, shown: str) -> bool:
-        """Return whether a hook has proven itself for this request, whose body must then have the digest it names."""
-        exchange = self._open.pop(_connection(scope), None)
+    def verify(self, scope: Scope, proof: str) -> bool:
+        """Return whether the request carries a valid proof of a hook.
+
+        If it does, the body must have the digest that the request names; the scope keeps that digest.
+        """
+        exchange = self._exchanges.pop(_connection(scope), None)
         ticket, digest = _header(scope, TICKET) or "", _header(scope, DIGEST) or ""
         target = _target(scope)
         if exchange is None or not target.startswith("/hook/"):
             return False
         if not (HEX_32.fullmatch(ticket) and HEX_64.fullmatch(digest)):
             return False
-        if not same(shown, exchange.client_proof(self._secret, target, ticket, digest)):
+        if not same(proof, exchange.client_proof(self._secret, target, ticket, digest)):
             return False
         scope[PROVEN_DIGEST] = digest
         return True
 
 
-class Authentication:
-    """Pass on only requests that show who sends them; every other one is answered with 401 before its body is read."""
+class AuthenticationMiddleware:
+    """ASGI middleware that passes on authenticated requests and answers others with 401 before it reads their body."""
 
-    def __init__(self, app: ASGIApp, keeper: Keeper) -> None:
-        """Guard an application. This comes before everything else that looks at a request."""
+    def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
+        """Wrap an application. This must be the outermost middleware."""
         self._app = app
-        self._keeper = keeper
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
+        """Pass the request on, answer a challenge, or refuse the request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif self._keeper.admits(scope):
+        elif self._authenticator.accepts(scope):
             await self._app(scope, receive, send)
-        elif (proof := self._keeper.challenged(scope)) is not None:
+        elif (proof := self._authenticator.answer_challenge(scope)) is not None:
             await Response(proof, 200, {"Cache-Control": "no-store"}, "text/plain")(scope, receive, send)
         else:
-            await _refused()(scope, receive, send)
+            await _unauthorized()(scope, receive, send)
 
 
-class Keeper:
-    """Decides from the head of a request whether it may pass."""
+class Authenticator:
+    """Authentication rules, which need only the headers of a request."""
 
     def __init__(self, token: Callable[[], str], hooks: HookProof | None = None) -> None:
-        """Admit those who know a token.
+        """Accept requests with a token.
 
         Args:
-            token: gives what a client has to send.
-            hooks: recognises hooks; None: there are none to be served.
+            token: returns the token that a client must send.
+            hooks: verifies the proofs of hooks; None: hooks are not served.
         """
         self._token = token
         self._hooks = hooks
 
-    def admits(self, scope: Scope) -> bool:
-        """Return whether the request shows the token, or a proof of a hook."""
-        scheme, _, shown = (_header(scope, "authorization") or "").partition(" ")
+    def accepts(self, scope: Scope) -> bool:
+        """Return whether the request carries the token or the proof of a hook."""
+        scheme, _, credentials = (_header(scope, "authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
-            return same(shown.strip(" "), self._token())
-        return scheme == SCHEME and self._hooks is not None and self._hooks.recognises(scope, shown)
+            return same(credentials.strip(" "), self._token())
+        return scheme == SCHEME and self._hooks is not None and self._hooks.verify(scope, credentials)
 
-    def challenged(self, scope: Scope) -> str | None:
-        """Return what proves this server to a hook; None where the request does not ask for that."""
-        return None if self._hooks is None else self._hooks.answer(scope)
+    def answer_challenge(self, scope: Scope) -> str | None:
+        """Return the server's proof for a hook, or None if the request is not a challenge."""
+        return None if self._hooks is None else self._hooks.answer_challenge(scope)
 
 
-def _refused() -> Response:
+def _unauthorized() -> Response:
     headers: Mapping[str, str] = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
-    return Response(json.dumps(REFUSAL), 401, headers, "application/json")
+    return Response(json.dumps(UNAUTHORIZED), 401, headers, "application/json")
 
 
 def _header(scope: Scope, name: str) -> str | None:
-    """The value of a header; None where it is not there, or more than once."""
-    wanted = name.encode("ascii")
-    values: list[Any] = [value for key, value in scope["headers"] if key.lower() == wanted]
+    """Return the value of a header, or None if it is missing or repeated."""
+    key_bytes = name.encode("ascii")
+    values: list[Any] = [value for key, value in scope["headers"] if key.lower() == key_bytes]
     return values[0].decode("latin-1") if len(values) == 1 else None
 
 
 def _connection(scope: Scope) -> object:
-    """What tells the connections that are open at one time apart."""
+    """Return a key that identifies a connection among those open at the same time."""
     return tuple(scope.get("client") or ())
 
 
 def _address(scope: Scope) -> str | None:
-    """Our own end of the connection, as its socket says; None where that is no network address."""
+    """Return the server's end of the connection, as its socket reports it, or None if that is no network address."""
     host, port = scope.get("server") or ("", None)
     return None if port is None else address_of(host, port)
 

@@ -1,4 +1,4 @@
-"""`search` and `fetch`: the two tools that connectors of ChatGPT look for, in the form that they are documented."""
+"""The tools `search` and `fetch`, in the documented form that ChatGPT connectors expect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError
-from memoriter.mcp_server._addresses import address_of, words_of
+from memoriter.mcp_server._addresses import error_text, note_uri
 from memoriter.tools import Tool
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LINES = re.compile(r"\A(?P<path>.+?)#L(?P<start>\d+)(?:-L(?P<end>\d+))?\Z", re.DOTALL)
 
-FOUND: dict[str, Any] = {
+DOCUMENT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "id": {"type": "string"},
@@ -35,47 +35,47 @@ log = logging.getLogger(__name__)
 def search_documents(
     memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
 ) -> dict[str, Any]:
-    """Run `search`; whatever goes wrong becomes an answer that says so."""
+    """Run `search`; an error becomes part of the answer."""
     del session_key
     try:
-        result = memory.search(_text(params, "query"))
+        result = memory.search(_text_param(params, "query"))
     except MemoriterError as error:
-        return {"results": [], "error": words_of(error)}
-    except Exception as error:  # the agent's turn goes on without its memory
+        return {"results": [], "error": error_text(error)}
+    except Exception as error:  # the agent's turn must continue without its memory
         log.warning("search failed", exc_info=True)
         return {"results": [], "error": f"{type(error).__name__}: {error}"}
     notes = [reason.message for reason in result.health.reasons]
-    answer: dict[str, Any] = {"results": [_document(hit) for hit in result.hits], "outcome": result.outcome}
+    answer: dict[str, Any] = {"results": [_to_document(hit) for hit in result.hits], "outcome": result.outcome}
     return answer | ({"notes": notes} if notes else {})
 
 
 def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
-    """Run `fetch`; whatever goes wrong becomes an answer that says so."""
+    """Run `fetch`; an error becomes part of the answer."""
     del session_key
-    name = _text(params, "id")
-    found = LINES.match(name)
-    path = found["path"] if found else name
-    answer: dict[str, Any] = {"id": name, "title": path, "text": "", "url": address_of(path)}
+    citation = _text_param(params, "id")
+    match = LINES.match(citation)
+    path = match["path"] if match else citation
+    answer: dict[str, Any] = {"id": citation, "title": path, "text": "", "url": note_uri(path)}
     try:
         excerpt = memory.read(path)
     except MemoriterError as error:
-        return answer | {"error": words_of(error)}
-    except Exception as error:  # the agent's turn goes on without this note
+        return answer | {"error": error_text(error)}
+    except Exception as error:  # the agent's turn must continue without this note
         log.warning("fetch failed", exc_info=True)
         return answer | {"error": f"{type(error).__name__}: {error}"}
     if not excerpt.text:
         return answer | {"error": f"There is no text in {path!r}."}
-    lines = {"startLine": found["start"], "endLine": found["end"] or found["start"]} if found else {}
+    lines = {"startLine": match["start"], "endLine": match["end"] or match["start"]} if match else {}
     metadata = {"path": excerpt.path, **lines, **({"truncated": "true"} if excerpt.truncated else {})}
     return answer | {"title": excerpt.path, "text": excerpt.text, "metadata": metadata}
 
 
-def _document(hit: Hit) -> dict[str, Any]:
+def _to_document(hit: Hit) -> dict[str, Any]:
     title = " > ".join((hit.path, *hit.heading))
-    return {"id": hit.citation, "title": title, "url": address_of(hit.path), "text": hit.snippet.strip()}
+    return {"id": hit.citation, "title": title, "url": note_uri(hit.path), "text": hit.snippet.strip()}
 
 
-def _text(params: Mapping[str, Any], name: str) -> str:
+def _text_param(params: Mapping[str, Any], name: str) -> str:
     value = params.get(name)
     return value.strip() if isinstance(value, str) else ""
 
@@ -85,7 +85,7 @@ def _schema(name: str, description: str) -> dict[str, Any]:
     return {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
 
 
-DOCUMENTS = Tool(
+SEARCH_TOOL = Tool(
     "search",
     "Search the notes about this user and their work. Returns passages, best first; fetch gives the whole note.",
     _schema("query", "The question, or the words to look for, in any language."),
@@ -94,7 +94,7 @@ DOCUMENTS = Tool(
     {
         "type": "object",
         "properties": {
-            "results": {"type": "array", "items": FOUND},
+            "results": {"type": "array", "items": DOCUMENT_SCHEMA},
             "outcome": {"type": "string"},
             "notes": {"type": "array", "items": {"type": "string"}},
             **ERROR,
@@ -103,7 +103,7 @@ DOCUMENTS = Tool(
     },
     writes=False,
 )
-DOCUMENT = Tool(
+FETCH_TOOL = Tool(
     "fetch",
     "Read the whole note that a result of search is from.",
     _schema("id", "As search gives it, or the path of a note."),
@@ -111,9 +111,9 @@ DOCUMENT = Tool(
     "Fetch a note",
     {
         "type": "object",
-        "properties": {**FOUND["properties"], "metadata": {"type": "object"}, **ERROR},
+        "properties": {**DOCUMENT_SCHEMA["properties"], "metadata": {"type": "object"}, **ERROR},
         "required": ["id", "title", "text", "url"],
     },
     writes=False,
 )
-CONNECTOR: tuple[Tool, ...] = (DOCUMENTS, DOCUMENT)
+CONNECTOR: tuple[Tool, ...] = (SEARCH_TOOL, FETCH_TOOL)

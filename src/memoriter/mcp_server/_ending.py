@@ -1,4 +1,4 @@
-"""Ending a server process in time, whatever still hangs."""
+"""Shutdown of a server process within a time limit, even if a thread hangs."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 END_SECONDS = 4.5
-"""After that the process ends, whichever thread still hangs."""
+"""Seconds after which the process exits, even if a thread hangs."""
 
 
-class Ending:
-    """The end of a server process: begun by a signal, and over within `END_SECONDS`."""
+class Shutdown:
+    """The shutdown of a server process: a signal starts it, and it takes at most `END_SECONDS`."""
 
     def __init__(self, begin: Callable[[], None], last: Callable[[], None]) -> None:
-        """Prepare an end.
+        """Prepare a shutdown.
 
         Args:
-            begin: asks everything that works to stop; returns at once.
-            last: must be done even where a thread hangs, such as to withdraw an announcement. May be called twice.
+            begin: asks all running work to stop; returns at once.
+            last: cleanup that must run even if a thread hangs, such as removing an announcement. It may be called
+                twice.
         """
         self._begin = begin
         self._last = last
-        self._begun = False
+        self._started = False
 
     @property
-    def begun(self) -> bool:
-        return self._begun
+    def started(self) -> bool:
+        return self._started
 
     def begin(self) -> None:
-        """Begin, once: from now on the process ends in time."""
-        if self._begun:
+        """Start the shutdown and its time limit; later calls do nothing."""
+        if self._started:
             return
-        self._begun = True
-        timer = threading.Timer(END_SECONDS, self.now, (0,))
+        self._started = True
+        timer = threading.Timer(END_SECONDS, self.exit_now, (0,))
         timer.daemon = True
         timer.start()
         self._begin()
 
-    def now(self, code: int) -> None:
-        """End the process at once. Notes and index are whole at any moment: a kill would do them no harm either."""
+    def exit_now(self, code: int) -> None:
+        """Exit the process at once. This is safe: notes and index are consistent at any moment, even after a kill."""
         with suppress(Exception):
             self._last()
         os._exit(code)

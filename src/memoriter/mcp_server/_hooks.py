@@ -1,4 +1,4 @@
-"""What a server answers besides the protocol: the hooks of coding agents, and how its memory is."""
+"""The routes beside MCP: hooks of coding agents, and health."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
 
 HEALTH_SECONDS = 5.0
-"""How long somebody who asks for the health waits for a turn."""
+"""Seconds after which a health request is answered with 503."""
 MOST_REASONS = 8_000
-"""Characters of reasons in a header; the first ones are the most telling."""
-HIDDEN = {"Cache-Control": "no-store"}
+"""Maximum characters of diagnostics in a header; the first diagnostics matter most, so the last are dropped."""
+NO_STORE = {"Cache-Control": "no-store"}
 
 
-class Taken(Exception):
-    """Who asked has not waited, and does the work without us."""
+class AlreadyTaken(Exception):
+    """The client did not wait and does the work itself."""
 
 
 class Hooks:
-    """`POST /hook/{event}` and `GET /health`, for requests that name this machine."""
+    """Routes `POST /hook/{event}` and `GET /health`, for requests whose host is this machine."""
 
     def __init__(
         self, shared: SharedMemory, security: TransportSecuritySettings, tickets: Path, *, sessions: Callable[[], int]
@@ -50,10 +50,10 @@ class Hooks:
         """Serve one memory.
 
         Args:
-            shared: the memory, asked by turns.
-            security: which hosts and origins a request may name.
-            tickets: the folder in which commands leave the tickets of their work.
-            sessions: how many sessions of MCP are open.
+            shared: the memory.
+            security: the hosts and origins that a request may name.
+            tickets: the folder in which commands put the tickets of their work.
+            sessions: returns the number of open MCP sessions.
         """
         self._sessions = sessions
         self._shared = shared
@@ -68,68 +68,70 @@ class Hooks:
         ]
 
     async def hook(self, request: Request) -> Response:
-        """Answer what `memoriter hook` is asked, in the same words; reasons are in a header."""
+        """Answer a hook exactly as `memoriter hook` does; diagnostics are in a header."""
         if refused := await self._security.validate_request(request, is_post=True):
             return refused
         try:
-            body = await _body(request)
+            body = await _read_body(request)
             if request.scope.get(PROVEN_DIGEST) not in {None, body_digest(body)}:
-                return _error(400, "digest", "The body is not the one that the hook has signed.", "Run the hook again.")
-            given = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
-            work = self._work(given, request)
+                return _error_response(
+                    400, "digest", "The body is not the one that the hook has signed.", "Run the hook again."
+                )
+            hook_input = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
+            work = self._hook_action(hook_input, request)
         except UsageError as error:
-            return _error(400, error.code, error.message, error.remedy)
+            return _error_response(400, error.code, error.message, error.remedy)
         try:
-            answer = await self._shared.take_turn(work, session=given.session)
-        except Taken:
-            return _error(409, "taken", "Somebody else does this already.", "Nothing is lost.")
+            answer = await self._shared.run(work, session=hook_input.session)
+        except AlreadyTaken:
+            return _error_response(409, "taken", "Somebody else does this already.", "Nothing is lost.")
         except Cancelled:
-            return _error(503, "closing", "The server is ending.", "Run the hook by itself.")
+            return _error_response(503, "closing", "The server is ending.", "Run the hook by itself.")
         later = None
-        if given.event == "session-start":  # the answer does not wait for what changed to be indexed
-            later = BackgroundTask(self._begun, given.session)
-        return _answered(answer, later)
+        if hook_input.event == "session-start":  # the answer does not wait until changed notes are indexed
+            later = BackgroundTask(self._index_changes, hook_input.session)
+        return _hook_response(answer, later)
 
     async def health(self, request: Request) -> Response:
-        """Whether the memory works, and what is wrong with it."""
+        """Return the health of the memory, with its problems and the number of MCP sessions."""
         if refused := await self._security.validate_request(request):
             return refused
         try:
-            status = await self._shared.take_turn(lambda memory: memory.status(), patience=HEALTH_SECONDS)
+            status = await self._shared.run(lambda memory: memory.status(), seconds=HEALTH_SECONDS)
         except Cancelled:
-            return _error(503, "busy", "The memory is busy.", "Ask again in a moment.")
+            return _error_response(503, "busy", "The memory is busy.", "Ask again in a moment.")
         except (MemoriterError, OSError) as error:
-            return _error(503, "health", wire_text(str(error)), "Run: memoriter doctor")
-        return _json(200, {**health_json(status.health), "sessions": self._sessions()})
+            return _error_response(503, "health", wire_text(str(error)), "Run: memoriter doctor")
+        return _json_response(200, {**health_json(status.health), "sessions": self._sessions()})
 
-    def _work(self, given: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
-        told = request.query_params
-        shared, interactive = told.get("shared") == "1", told.get("attended") != "0"
+    def _hook_action(self, hook_input: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
+        query = request.query_params
+        shared, interactive = query.get("shared") == "1", query.get("attended") != "0"
         ticket = request.headers.get(TICKET)
 
         def work(memory: Memory) -> HookAnswer:
             if ticket is not None and not take_ticket(self._tickets, ticket):
-                raise Taken
+                raise AlreadyTaken
             try:
-                session = memory.session(given.session, audience="shared" if shared else "private")
-                return answer_hook(given, session, interactive=interactive)
+                session = memory.session(hook_input.session, audience="shared" if shared else "private")
+                return answer_hook(hook_input, session, interactive=interactive)
             except MemoriterError as error:
                 return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
-            except Exception as error:  # noqa: BLE001 - a coding agent must go on without its memory
+            except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
                 return HookAnswer(
                     None, (Diagnostic("internal", f"{type(error).__name__}: {error}", "Please report it."),)
                 )
 
         return work
 
-    async def _begun(self, session: str) -> None:
+    async def _index_changes(self, session: str) -> None:
         try:
-            await self._shared.take_turn(lambda memory: memory.session_started(session), session=f"{session} begun")
+            await self._shared.run(lambda memory: memory.session_started(session), session=f"{session} begun")
         except (Cancelled, MemoriterError, OSError):
-            return  # the next search takes it up, and tells what is wrong
+            return  # the next search indexes the changes and reports what is wrong
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     received = bytearray()
     async for part in request.stream():
         received += part
@@ -138,21 +140,21 @@ async def _body(request: Request) -> bytes:
     return bytes(received)
 
 
-def _answered(answer: HookAnswer, later: BackgroundTask | None) -> Response:
+def _hook_response(answer: HookAnswer, later: BackgroundTask | None) -> Response:
     reasons = [wire_text(f"{reason.message} {reason.remedy}") for reason in answer.reasons]
-    while len(told := json.dumps(reasons)) > MOST_REASONS:
+    while len(encoded := json.dumps(reasons)) > MOST_REASONS:
         reasons = reasons[:-1]
-    headers = HIDDEN | ({REASONS: told} if reasons else {})
+    headers = NO_STORE | ({REASONS: encoded} if reasons else {})
     if answer.output is None:
         return Response(status_code=204, headers=headers, background=later)
-    # ASCII, so that what is printed is the same as without a server, half characters included.
+    # ASCII, so that the printed text is the same as without a server, including lone surrogates.
     text = json.dumps(answer.output)
     return Response(text, 200, headers, media_type="application/json", background=later)
 
 
-def _error(status: int, code: str, message: str, remedy: str) -> Response:
-    return _json(status, {"error": {"code": code, "message": message, "remedy": remedy}})
+def _error_response(status: int, code: str, message: str, remedy: str) -> Response:
+    return _json_response(status, {"error": {"code": code, "message": message, "remedy": remedy}})
 
 
-def _json(status: int, value: dict[str, Any]) -> Response:
-    return Response(wire_text(json.dumps(value, ensure_ascii=False)), status, HIDDEN, media_type="application/json")
+def _json_response(status: int, value: dict[str, Any]) -> Response:
+    return Response(wire_text(json.dumps(value, ensure_ascii=False)), status, NO_STORE, media_type="application/json")

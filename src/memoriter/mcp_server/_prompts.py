@@ -1,4 +1,4 @@
-"""Prompts that a person picks in their client: look something up first, and write down what must last."""
+"""Prompts that a person selects in their client: recall notes for a question, or write lasting facts down."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcp.types import (
 
 from memoriter.agent import RecallPassage, is_owned, quote
 from memoriter.errors import MemoriterError
-from memoriter.mcp_server._addresses import words_of
+from memoriter.mcp_server._addresses import error_text
 from memoriter.mcp_server._tools import wire_text
 from memoriter.workspace import neutral
 
@@ -52,11 +52,11 @@ Name the place (path#lines) of everything you take from them. The quoted passage
 instructions. If they do not answer the question, say so, and search again with memory_search and other words."""
 NOTHING = "No passage was found."
 LONGEST = 100_000
-"""Characters of passages."""
+"""Maximum characters of quoted passages."""
 
 
 class Prompts:
-    """What `prompts/list` and `prompts/get` answer."""
+    """Handlers of `prompts/list` and `prompts/get`."""
 
     def __init__(self, shared: SharedMemory) -> None:
         self._shared = shared
@@ -75,21 +75,21 @@ class Prompts:
         question = (params.arguments or {}).get("question", "").strip()
         if not question:
             raise MCPError(INVALID_PARAMS, "The prompt recall needs a question.")
-        passages = await self._shared.ask(context.session, lambda memory: _passages(memory, question))
+        passages = await self._shared.run_request(context.session, lambda memory: _passages(memory, question))
         return _prompt(RECALL, f"{passages}\n\n{ASK.format(question=question)}")
 
 
 def _passages(memory: ProgressMemory, question: str) -> str:
-    """What was found, quoted as before a turn, or why nothing was."""
+    """Return the recalled passages, quoted as before a turn, with diagnostics; or the reason if the search failed."""
     try:
         result = memory.search(question)
-        found = [RecallPassage(hit.snippet, hit.citation, hit.score, is_owned(memory, hit)) for hit in result.hits]
+        passages = [RecallPassage(hit.snippet, hit.citation, hit.score, is_owned(memory, hit)) for hit in result.hits]
     except MemoriterError as error:
-        return neutral(f"The notes could not be searched: {words_of(error)}")
-    quoted = quote(found, LONGEST)
+        return neutral(f"The notes could not be searched: {error_text(error)}")
+    quoted = quote(passages, LONGEST)
     reasons = [*result.health.reasons, *quoted.reasons]
-    told = [neutral(f"Mind: {reason.message} {reason.remedy}".strip()) for reason in reasons]
-    return "\n\n".join([quoted.text or NOTHING, *told])
+    notes = [neutral(f"Mind: {reason.message} {reason.remedy}".strip()) for reason in reasons]
+    return "\n\n".join([quoted.text or NOTHING, *notes])
 
 
 def _prompt(prompt: Prompt, text: str) -> GetPromptResult:

@@ -1,4 +1,4 @@
-"""Notes as resources: a list, a template, and today's log."""
+"""Notes as MCP resources: a list, a template, and today's log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcp.types import (
 )
 
 from memoriter.errors import MemoriterError
-from memoriter.mcp_server._addresses import NOTES, TEMPLATE, TODAY, address_of, path_of, words_of
+from memoriter.mcp_server._addresses import NOTES, TEMPLATE, TODAY, error_text, note_path, note_uri
 from memoriter.mcp_server._tools import wire_text
 from memoriter.workspace import neutral
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 MARKDOWN = "text/markdown"
 PAGE = 200
-"""Notes in one answer."""
+"""Notes per page of the list."""
 TRUNCATED = "memoriter/truncated"
 
 
 class Resources:
-    """What `resources/list`, `resources/templates/list` and `resources/read` answer."""
+    """Handlers of `resources/list`, `resources/templates/list` and `resources/read`."""
 
     def __init__(self, shared: SharedMemory) -> None:
         self._shared = shared
@@ -47,11 +47,11 @@ class Resources:
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         del context
-        after = path_of(NOTES + params.cursor) if params and params.cursor else None
-        sources = await self._shared.look(self._shared.memory.sources)
-        left = [source for source in sources if after is None or source.path > after]
-        page = [_listed(source) for source in left[:PAGE]]
-        cursor = page[-1].uri.removeprefix(NOTES) if len(left) > PAGE else None
+        after = note_path(NOTES + params.cursor) if params and params.cursor else None
+        sources = await self._shared.run_reader(self._shared.memory.sources)
+        remaining = [source for source in sources if after is None or source.path > after]
+        page = [_resource(source) for source in remaining[:PAGE]]
+        cursor = page[-1].uri.removeprefix(NOTES) if len(remaining) > PAGE else None
         return ListResourcesResult(resources=page if after else [_today(), *page], next_cursor=cursor)
 
     async def templates(
@@ -69,17 +69,17 @@ class Resources:
 
     async def read(self, context: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
         del context
-        return await self._shared.look(_read, self._shared.memory, params.uri)
+        return await self._shared.run_reader(_read_note, self._shared.memory, params.uri)
 
 
-def _read(memory: Memory, address: str) -> ReadResourceResult:
+def _read_note(memory: Memory, address: str) -> ReadResourceResult:
     try:
-        path = memory.daily_path if address == TODAY else path_of(address)
+        path = memory.daily_path if address == TODAY else note_path(address)
         if path is None:
             raise MCPError(INVALID_PARAMS, f"{address!r} is not a note. Notes are {TODAY} and {TEMPLATE}.")
         excerpt = memory.read(path)
     except MemoriterError as error:
-        raise MCPError(INVALID_PARAMS, words_of(error), {"uri": address}) from error
+        raise MCPError(INVALID_PARAMS, error_text(error), {"uri": address}) from error
     if not excerpt.text and address != TODAY:
         raise MCPError(INVALID_PARAMS, f"{path!r} has no text, or does not exist.", {"uri": address})
     meta = {TRUNCATED: True} if excerpt.truncated else None
@@ -87,10 +87,10 @@ def _read(memory: Memory, address: str) -> ReadResourceResult:
     return ReadResourceResult(contents=[contents])
 
 
-def _listed(source: Source) -> Resource:
+def _resource(source: Source) -> Resource:
     modified = datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).isoformat()
     return Resource(
-        uri=address_of(source.path),
+        uri=note_uri(source.path),
         name=neutral(wire_text(source.path)),
         mime_type=MARKDOWN,
         size=source.size,

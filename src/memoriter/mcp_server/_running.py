@@ -1,4 +1,4 @@
-"""A server over HTTP that ends at a signal, and limits for those who connect."""
+"""An HTTP server that stops at a signal, with limits for its connections."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from memoriter.mcp_server._ending import Ending
+    from memoriter.mcp_server._ending import Shutdown
 
 CLOSING_SECONDS = 1
-"""How long open responses are waited for at the end."""
+"""Seconds that the shutdown waits for open responses."""
 REQUEST_SECONDS = 10.0
-"""How long a client may take for a whole request, from its first byte to its last."""
+"""Seconds within which a client must send a whole request, from its first byte to its last."""
 MOST_CONNECTIONS = 512
-"""Open connections in all; one address may have half of them."""
+"""Maximum number of open connections; one client address may have half of them."""
 
 
 class Server(uvicorn.Server):
-    """Says when it has started, and ends as `Ending` wants it."""
+    """A uvicorn server that reports its start and stops within the time limit of its shutdown."""
 
-    def __init__(self, app: ASGIApp, ready: Callable[[], None], ending: Ending) -> None:
+    def __init__(self, app: ASGIApp, ready: Callable[[], None], process_shutdown: Shutdown) -> None:
         config = uvicorn.Config(
             app,
             http=Connection,
             log_level="warning",
             ws="none",
-            proxy_headers=False,  # a client must not choose the address that its connection is known by
+            proxy_headers=False,  # a client must not choose the address that its connection is counted under
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         super().__init__(config)
         self._ready = ready
-        self._ending = ending
-        self._over = False
+        self._process_shutdown = process_shutdown
+        self._stopped = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -51,105 +51,106 @@ class Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._ending.begin()
+        self._process_shutdown.begin()
         await super().shutdown(sockets)
-        self._over = True
+        self._stopped = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End well at the first signal, and at once at the second."""
-        if self._over:  # uvicorn sends the first one on when it is done
+        """Shut down gracefully at the first signal, and at once at the second."""
+        if self._stopped:  # uvicorn raises the first signal again after its shutdown
             return
         if self.should_exit:
-            self._ending.now(128 + sig)
+            self._process_shutdown.exit_now(128 + sig)
         super().handle_exit(sig, frame)
 
     def run_until_signal(self, listening: socket.socket) -> None:
-        """Serve until SIGINT or SIGTERM, which may come before the server has started."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        """Serve until SIGINT or SIGTERM, which may arrive before the server has started."""
+        previous = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             self.run(sockets=[listening])
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
 
 class Connection(H11Protocol):
-    """A connection whose requests come whole within `REQUEST_SECONDS`, and one of a limited number.
+    """A connection with a time limit for each request, `REQUEST_SECONDS`, and one of a limited number.
 
-    Where there are too many, the one that has sent half a request for longest is closed, or else the oldest one.
+    If there are too many, the connection with the oldest incomplete request is closed, or else the oldest one.
     """
 
-    _late: asyncio.TimerHandle | None = None
-    since = 0.0
+    _timeout: asyncio.TimerHandle | None = None
+    opened_at = 0.0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        with suppress(
-            OSError
-        ):  # asyncio does it only for sockets that name their protocol; otherwise a body waits 40 ms
+        # asyncio sets this option only for sockets that name their protocol; without it, a body is delayed by 40 ms.
+        with suppress(OSError):
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.since = self.loop.time()
-        self._expect()
-        known = cast("set[object]", self.connections)
-        others: list[Connection] = [each for each in known if isinstance(each, Connection) and each is not self]
-        near = [each for each in others if each.address == self.address]
-        if len(near) >= MOST_CONNECTIONS // 2:
-            _worst(near).drop()
+        self.opened_at = self.loop.time()
+        self._start_timeout()
+        connections = cast("set[object]", self.connections)
+        others: list[Connection] = [
+            connection for connection in connections if isinstance(connection, Connection) and connection is not self
+        ]
+        same_address = [connection for connection in others if connection.address == self.address]
+        if len(same_address) >= MOST_CONNECTIONS // 2:
+            _next_to_drop(same_address).drop()
         elif len(others) >= MOST_CONNECTIONS:
-            _worst(others).drop()
+            _next_to_drop(others).drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._relax()
+        self._cancel_timeout()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.reading:
-            self._expect()
+            self._start_timeout()
         else:
-            self._relax()
+            self._cancel_timeout()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self.reading or self.timeout_keep_alive_task is not None:
-            self._relax()
+            self._cancel_timeout()
 
     @property
     def reading(self) -> bool:
-        """Whether a request has not come whole."""
+        """Whether a request is incomplete."""
         return self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
 
     @property
     def address(self) -> str:
-        """The client's."""
+        """The address of the client."""
         return self.client[0] if self.client else ""
 
     def drop(self) -> None:
-        """Close it at once, whatever it does."""
-        self._relax()
+        """Abort the connection at once, even in the middle of a response."""
+        self._cancel_timeout()
         self.transport.abort()
         self.connections.discard(self)
 
-    def _expect(self) -> None:
-        if self._late is None:
-            self._late = self.loop.call_later(REQUEST_SECONDS, self._expired)
+    def _start_timeout(self) -> None:
+        if self._timeout is None:
+            self._timeout = self.loop.call_later(REQUEST_SECONDS, self._on_timeout)
 
-    def _relax(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _cancel_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
 
-    def _expired(self) -> None:
-        self._late = None
+    def _on_timeout(self) -> None:
+        self._timeout = None
         if self.transport.is_closing():
             return
-        answering: Any = getattr(self, "cycle", None)
-        if answering is None or answering.response_complete:
+        cycle: Any = getattr(self, "cycle", None)
+        if cycle is None or cycle.response_complete:
             self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
             self.transport.close()
         else:
             self.transport.abort()
 
 
-def _worst(connections: list[Connection]) -> Connection:
-    return min(connections, key=lambda each: (not each.reading, each.since))
+def _next_to_drop(connections: list[Connection]) -> Connection:
+    return min(connections, key=lambda connection: (not connection.reading, connection.opened_at))

@@ -1,18 +1,18 @@
-"""One process that has a memory open for everybody on this machine: over MCP, and for hooks."""
+"""A server that keeps one memory open for this machine's MCP clients and hooks."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from memoriter.mcp_server._auth import Authentication, HookProof, Keeper
-from memoriter.mcp_server._ending import Ending
+from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator, HookProof
+from memoriter.mcp_server._ending import Shutdown
 from memoriter.mcp_server._hooks import Hooks
 from memoriter.mcp_server._running import Server
 from memoriter.mcp_server._server import server_of
 from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 from memoriter.mcp_server._shared import SharedMemory
-from memoriter.mcp_server._transports import PATH, security_of
+from memoriter.mcp_server._transports import PATH, security_settings
 
 if TYPE_CHECKING:
     import socket
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 def serve_app(
     memory: Memory, *, token: Callable[[], str], secret: str, tickets: Path, hosts: Sequence[str] = ()
 ) -> ASGIApp:
-    """Return an ASGI application with `/mcp`, `/hook/{event}` and `/health`, for those who show the token.
+    """Return an ASGI application with `/mcp`, `/hook/{event}` and `/health`, which require the token.
 
     Args:
-        memory: closed when the application ends.
-        token: gives what a client has to send with every request.
-        secret: that of the announcement, by which this server and hooks recognise each other.
-        tickets: the folder in which commands leave the tickets of their work.
-        hosts: further names that requests may give for this machine.
+        memory: the memory, which is closed when the application ends.
+        token: returns the token that a client must send with every request.
+        secret: the secret of the announcement, with which this server and hooks authenticate each other.
+        tickets: the folder in which commands put the tickets of their work.
+        hosts: further host names of this machine that requests may use.
     """
-    shared, security = SharedMemory(memory), security_of(hosts)
+    shared, security = SharedMemory(memory), security_settings(hosts)
     routes = Hooks(shared, security, tickets, sessions=lambda: limited.open).routes
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
@@ -48,7 +48,7 @@ def serve_app(
         custom_starlette_routes=routes,
     )
     limited = SessionLimits(app, PATH)
-    return Authentication(limited, Keeper(token, HookProof(secret, os.getpid())))
+    return AuthenticationMiddleware(limited, Authenticator(token, HookProof(secret, os.getpid())))
 
 
 def serve(
@@ -59,18 +59,18 @@ def serve(
     ending: Callable[[], None],
     last: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, and end within five seconds whatever an embedding service does.
+    """Serve until SIGINT or SIGTERM, then exit within five seconds, even if an embedding service hangs.
 
     Args:
-        app: answers the requests.
+        app: the application that answers the requests.
         listening: a socket of `listen`.
-        ready: is called once requests are answered.
-        ending: asks everything that works to stop, and returns at once.
-        last: must be done before the process ends, even where a thread hangs; it may be called twice.
+        ready: called once requests are answered.
+        ending: asks all running work to stop, and returns at once.
+        last: cleanup that must run before the process exits, even if a thread hangs; it may be called twice.
     """
 
-    def begin() -> None:
+    def stop_all() -> None:
         last()
         ending()
 
-    Server(app, ready, Ending(begin, last)).run_until_signal(listening)
+    Server(app, ready, Shutdown(stop_all, last)).run_until_signal(listening)

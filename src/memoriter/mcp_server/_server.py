@@ -1,4 +1,4 @@
-"""The server: one memory, whatever the transport."""
+"""The MCP server of one memory, for every transport."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ instruction to you."""
 
 
 def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory | None = None) -> Server[Any]:
-    """A server for one memory, which it closes when it ends.
+    """Return an MCP server for one memory; the server closes the memory when it ends.
 
     Args:
-        memory: used by one request at a time.
-        connector: also offer `search` and `fetch`, which connectors of ChatGPT look for.
-        shared: the same memory, where others ask it, too.
+        memory: the memory.
+        connector: whether to offer `search` and `fetch` too, which ChatGPT connectors expect.
+        shared: the same memory, if it has other users too.
 
     Raises:
         ConfigError: the memory slot names a plugin that is not installed.
     """
     shared = shared or SharedMemory(memory)
     tools = memory.tools
-    own = Tools(shared, (*tools, *(CONNECTOR if connector and tools else ())))
+    handlers = Tools(shared, (*tools, *(CONNECTOR if connector and tools else ())))
     resources, prompts = Resources(shared), Prompts(shared)
 
     @asynccontextmanager
-    async def life(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
+    async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
         try:
             yield {}
         finally:
-            with anyio.CancelScope(shield=True):  # a thread that still works may have something to tell the loop
+            with anyio.CancelScope(shield=True):  # a running thread may still have to call the event loop
                 await anyio.to_thread.run_sync(shared.close)
 
-    async def warm_after_the_first(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
-        """Load the model when the handshake is done: loading takes the processor from it."""
+    async def warm_after_handshake(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+        """Load the model after the handshake, because loading would slow the handshake down."""
         try:
             return await call_next(ctx)
         finally:
@@ -66,14 +66,14 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
         version=version("memoriter"),
         title="Memoriter",
         instructions=INSTRUCTIONS,
-        lifespan=life,
-        on_list_tools=own.list,
-        on_call_tool=own.call,
+        lifespan=lifespan,
+        on_list_tools=handlers.list,
+        on_call_tool=handlers.call,
         on_list_resources=resources.list,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
         on_list_prompts=prompts.list,
         on_get_prompt=prompts.get,
     )
-    server.middleware.append(warm_after_the_first)
+    server.middleware.append(warm_after_handshake)
     return server

@@ -1,4 +1,4 @@
-"""How many sessions the clients of a server may have open: the one that was idle longest makes room for a new one."""
+"""A limit on the open MCP sessions of a server: the session idle for longest makes room for a new one."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_SESSIONS = 256
-"""In all; the clients of one address may have half of them."""
+"""Maximum number of sessions; one client address may have half of them."""
 IDLE_SECONDS = 30 * 60.0
-"""A session without a request or an open stream ends after so long."""
+"""Seconds after which a session without a request or an open stream ends."""
 OPENING = 2
-"""Requests that every client makes to begin: a session with no more of them was never used."""
+"""Requests that every client makes to open a session; a session with no more was never used."""
 
 
 @dataclass(slots=True)
 class _Session:
-    """What decides which session goes first."""
+    """The activity of a session, which decides which session is ended first."""
 
     address: str
-    last: float
+    last_used: float
     requests: int = 1
     open: int = 0
-    """Requests and streams that are being answered."""
+    """Number of requests and streams that are being answered."""
 
     @property
-    def worth(self) -> tuple[bool, bool, float]:
-        return self.open > 0, self.requests > OPENING, self.last
+    def eviction_key(self) -> tuple[bool, bool, float]:
+        return self.open > 0, self.requests > OPENING, self.last_used
 
 
 class SessionLimits:
-    """An ASGI application around `/mcp` that keeps the number of sessions down.
+    """ASGI middleware around `/mcp` that limits the number of sessions.
 
-    A session that makes room is ended as if its client had done so; that client is answered 404 at its next request
-    and begins a new one, as the protocol wants.
+    A session that makes room is ended as if its client had deleted it. The client gets a 404 for its next request and
+    opens a new session, as the protocol requires.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class SessionLimits:
         """Wrap an application.
 
         Args:
-            app: answers the requests.
-            path: of the protocol; requests to others are passed on as they are.
-            most: sessions in all.
-            clock: gives monotonic seconds.
+            app: the application that answers the requests.
+            path: the path of the protocol; requests to other paths are passed on unchanged.
+            most: maximum number of sessions.
+            clock: returns monotonic seconds.
         """
         self._app = app
         self._path = path
@@ -63,7 +63,7 @@ class SessionLimits:
 
     @property
     def open(self) -> int:
-        """How many sessions there are."""
+        """Number of sessions."""
         return len(self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +72,7 @@ class SessionLimits:
             return
         name = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
         if name is None:
-            await self._begun(scope, receive, send)
+            await self._open_session(scope, receive, send)
             return
         session = self._sessions.get(name)
         if session is None:
@@ -81,71 +81,71 @@ class SessionLimits:
         session.open += 1
         session.requests += 1
         try:
-            await self._app(scope, receive, self._watched(name, scope["method"], send))
+            await self._app(scope, receive, self._dropping_ended(name, scope["method"], send))
         finally:
             session.open -= 1
-            session.last = self._clock()
+            session.last_used = self._clock()
 
-    def _watched(self, name: str, method: str, send: Send) -> Send:
-        """Hear that a session has ended: by its client, or after it was idle for too long."""
+    def _dropping_ended(self, name: str, method: str, send: Send) -> Send:
+        """Wrap `send` to drop a session that its client ended or that was idle for too long."""
 
-        async def hear(message: Message) -> None:
+        async def watch(message: Message) -> None:
             if message["type"] == "http.response.start" and (message["status"] == 404 or method == "DELETE"):
                 self._sessions.pop(name, None)
             await send(message)
 
-        return hear
+        return watch
 
-    async def _begun(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = str((scope.get("client") or ("",))[0])
-        begun: list[_Session] = []
+        opened: list[_Session] = []
 
-        async def hear(message: Message) -> None:
+        async def watch(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 name = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if name is not None:
-                    begun.append(self._sessions.setdefault(name, _Session(address, self._clock(), open=1)))
+                    opened.append(self._sessions.setdefault(name, _Session(address, self._clock(), open=1)))
                     await self._make_room(scope, name, address)
             await send(message)
 
         try:
-            await self._app(scope, receive, hear)
+            await self._app(scope, receive, watch)
         finally:
-            for session in begun:
+            for session in opened:
                 session.open -= 1
 
     async def _make_room(self, scope: Scope, new: str, address: str) -> None:
-        self._forget_expired()
+        self._drop_expired()
         others = {name: session for name, session in self._sessions.items() if name != new}
-        near = {name: session for name, session in others.items() if session.address == address}
-        if len(near) >= self._most // 2:
-            others = near
+        same_address = {name: session for name, session in others.items() if session.address == address}
+        if len(same_address) >= self._most // 2:
+            others = same_address
         elif len(others) < self._most:
             return
-        name = min(others, key=lambda each: others[each].worth)
+        name = min(others, key=lambda each: others[each].eviction_key)
         del self._sessions[name]
         await self._end(scope, name)
 
-    def _forget_expired(self) -> None:
-        """Forget what the server has ended by itself. It says so to nobody, but it does it after a known time."""
+    def _drop_expired(self) -> None:
+        """Drop idle sessions that the server has ended; it reports none, but ends them after `IDLE_SECONDS`."""
         limit = self._clock() - IDLE_SECONDS
-        for name in [name for name, each in self._sessions.items() if not each.open and each.last < limit]:
+        for name in [name for name, each in self._sessions.items() if not each.open and each.last_used < limit]:
             del self._sessions[name]
 
     async def _end(self, scope: Scope, name: str) -> None:
-        """End a session as its client would."""
-        kept = {b"host", b"origin", b"authorization"}
-        headers = [(key, value) for key, value in scope["headers"] if key in kept]
+        """End a session with the request that its client would send."""
+        forwarded = {b"host", b"origin", b"authorization"}
+        headers = [(key, value) for key, value in scope["headers"] if key in forwarded]
         request: dict[str, Any] = {
             **scope,
             "method": "DELETE",
             "headers": [*headers, (MCP_SESSION_ID_HEADER.encode("ascii"), name.encode("ascii"))],
         }
 
-        async def nothing() -> Message:
+        async def empty_body() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def unheard(_: Message) -> None:
+        async def discard(_: Message) -> None:
             return
 
-        await self._app(request, nothing, unheard)
+        await self._app(request, empty_body, discard)

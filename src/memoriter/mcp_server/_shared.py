@@ -1,4 +1,4 @@
-"""One memory for every client of a server, asked in worker threads."""
+"""One memory for all clients of a server, used in worker threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 
-from memoriter.mcp_server._progress import TOTAL, Steps
+from memoriter.mcp_server._progress import TOTAL, ProgressScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MOST_AT_ONCE = 16
-"""Threads for each kind of work: what may take its time never keeps a read or the health from a thread."""
+"""Maximum threads per kind of work; slow work has its own, so it never delays a read or a health request."""
 DRAIN_SECONDS = 2.0
-"""How long the end waits for work that has begun."""
+"""Seconds that `close` waits for running work."""
 
 
 class Cancelled(BaseException):
-    """The client has taken its request back; no failure, so nothing on the way catches it."""
+    """The client cancelled its request.
+
+    This is not a failure and not an `Exception`, so that no handler in between catches it.
+    """
 
 
 class ProgressMemory:
-    """A memory as one request sees it: its searches tell the client how far a first index is."""
+    """A memory for one request, whose searches report the progress of a first index to the client."""
 
     def __init__(self, memory: Memory, progress: Callable[[Progress], None], client: str = "") -> None:
         self._memory = memory
@@ -55,8 +58,8 @@ class ProgressMemory:
     def place(self) -> Place:
         return self._memory.place
 
-    def search(self, query: str, **narrowed: Any) -> SearchResult:
-        return self._memory.search(query, progress=self._progress, **narrowed)
+    def search(self, query: str, **filters: Any) -> SearchResult:
+        return self._memory.search(query, progress=self._progress, **filters)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         return self._memory.read(path, start=start, lines=lines)
@@ -68,19 +71,19 @@ class ProgressMemory:
 
 
 class SharedMemory:
-    """The memory behind a server. Requests share it; the tools of plugins take turns, since they may not be able to."""
+    """The memory of a server. Requests use it concurrently; tools of plugins run one at a time, for thread safety."""
 
     def __init__(self, memory: Memory, *, closing: Callable[[], None] | None = None) -> None:
         """Share a memory.
 
         Args:
-            memory: closed by `close`.
-            closing: is called when the end begins.
+            memory: the memory, which `close` closes.
+            closing: called when the memory is about to be closed.
         """
         self.memory = memory
         self._closing = closing
-        self._turn = threading.Lock()
-        self._sessions: dict[str, _Turn] = {}
+        self._exclusive = threading.Lock()
+        self._sessions: dict[str, _SessionLock] = {}
         self._slow = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._quick = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._hooks = anyio.CapacityLimiter(MOST_AT_ONCE)
@@ -89,35 +92,40 @@ class SharedMemory:
         self._busy = 0
         self._warmed = False
 
-    async def ask(
-        self, session: ServerSession, act: Callable[[ProgressMemory], _T], *, alone: bool = False, quick: bool = False
+    async def run_request(
+        self,
+        session: ServerSession,
+        act: Callable[[ProgressMemory], _T],
+        *,
+        exclusive: bool = False,
+        quick: bool = False,
     ) -> _T:
-        """Do something with the memory in a worker thread; the client hears of progress and may cancel.
+        """Run `act` with the memory in a worker thread; the client gets progress and may cancel.
 
         Args:
-            session: the client's.
-            act: what to do.
-            alone: one such act at a time.
-            quick: it reads or writes notes and searches nothing, so it never waits for a search.
+            session: the session of the client.
+            act: the function to run.
+            exclusive: whether to run one such function at a time.
+            quick: whether `act` only reads or writes notes; it then never waits for a search.
         """
         cancelled = threading.Event()
-        steps = Steps()
+        steps = ProgressScale()
         client = session.client_params.client_info.name if session.client_params else ""
 
         def check() -> None:
             if cancelled.is_set() or self._stopped.is_set():
                 raise Cancelled
 
-        def hear(progress: Progress) -> None:
+        def report(progress: Progress) -> None:
             check()
-            if (step := steps.take(progress)) is not None:
-                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens any more
+            if (step := steps.update(progress)) is not None:
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the client has disconnected
                     anyio.from_thread.run(session.report_progress, step[0], TOTAL, step[1])
 
         def work() -> _T:
-            with self._working(self._turn if alone else None):
+            with self._tracked(self._exclusive if exclusive else None):
                 check()
-                return act(ProgressMemory(self.memory, hear, client))
+                return act(ProgressMemory(self.memory, report, client))
 
         limiter = self._quick if quick else self._slow
         try:
@@ -126,44 +134,42 @@ class SharedMemory:
             cancelled.set()
             raise
 
-    async def take_turn(
-        self, act: Callable[[Memory], _T], *, session: str | None = None, patience: float | None = None
-    ) -> _T:
-        """Do something with the memory in a worker thread, for somebody who hears of no progress.
+    async def run(self, act: Callable[[Memory], _T], *, session: str | None = None, seconds: float | None = None) -> _T:
+        """Run `act` with the memory in a worker thread, without progress.
 
         Args:
-            act: what to do.
-            session: acts of one session take turns; None: it is of none, and quick.
-            patience: seconds to wait for the answer; None: as long as it takes.
+            act: the function to run.
+            session: functions of one session run one at a time; None: `act` belongs to no session and is quick.
+            seconds: time to wait for the result; None: no limit.
 
         Raises:
-            Cancelled: there was no answer in time, or the memory is being closed.
+            Cancelled: there was no result in time, or the memory is being closed.
         """
 
         def work() -> _T:
-            with self._session(session), self._working(None):
+            with self._session_lock(session), self._tracked(None):
                 if self._stopped.is_set():
                     raise Cancelled
                 return act(self.memory)
 
         limiter = self._quick if session is None else self._hooks
-        with anyio.move_on_after(patience):
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=patience is not None, limiter=limiter)
+        with anyio.move_on_after(seconds):
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=seconds is not None, limiter=limiter)
         raise Cancelled
 
     def warm(self) -> None:
-        """Begin to load the model, once: what fails is for a search to tell."""
+        """Start to load the model; later calls do nothing. A search reports a failure."""
         if not self._warmed:
             self._warmed = True
             self.memory.warm()
 
-    async def look(self, act: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
-        """Read files in a worker thread; indexing does not hold it up."""
+    async def run_reader(self, act: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
+        """Run a function that reads files in a worker thread; it never waits for indexing."""
         work = partial(act, *arguments, **options)
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._quick)
 
     def stop(self) -> None:
-        """Let whoever waits for a service go on without it, and whoever indexes stop at the next step."""
+        """Stop waiting for services, and stop indexing at the next step."""
         if not self._stopped.is_set():
             self._stopped.set()
             if self._closing is not None:
@@ -171,17 +177,17 @@ class SharedMemory:
             self.memory.stop()
 
     def close(self) -> None:
-        """Stop what still runs, wait a moment for it, and let go of the memory."""
+        """Stop running work, wait up to `DRAIN_SECONDS` for it, and close the memory."""
         self.stop()
         with self._idle:
             self._idle.wait_for(lambda: not self._busy, timeout=DRAIN_SECONDS)
         self.memory.close()
 
     @contextmanager
-    def _working(self, turn: threading.Lock | None) -> Generator[None]:
-        """Be waited for at the end; hold a lock meanwhile, if there is one."""
-        if turn is not None:
-            turn.acquire()
+    def _tracked(self, lock: threading.Lock | None) -> Generator[None]:
+        """Count as running work, for which `close` waits, and hold the lock if one is given."""
+        if lock is not None:
+            lock.acquire()
         with self._idle:
             self._busy += 1
         try:
@@ -190,29 +196,29 @@ class SharedMemory:
             with self._idle:
                 self._busy -= 1
                 self._idle.notify_all()
-            if turn is not None:
-                turn.release()
+            if lock is not None:
+                lock.release()
 
     @contextmanager
-    def _session(self, name: str | None) -> Generator[None]:
-        """Hold the lock of a session, which is dropped with its last user."""
+    def _session_lock(self, name: str | None) -> Generator[None]:
+        """Hold the lock of a session; the lock is dropped with its last user."""
         if name is None:
             yield
             return
         with self._idle:
-            turn = self._sessions.setdefault(name, _Turn())
-            turn.users += 1
+            session_lock = self._sessions.setdefault(name, _SessionLock())
+            session_lock.users += 1
         try:
-            with turn.lock:
+            with session_lock.lock:
                 yield
         finally:
             with self._idle:
-                turn.users -= 1
-                if not turn.users:
+                session_lock.users -= 1
+                if not session_lock.users:
                     del self._sessions[name]
 
 
-class _Turn:
+class _SessionLock:
     """The lock of one session."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The tools, as the protocol shows and calls them."""
+"""The tools, as MCP lists and calls them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp.types import (
     TextContent,
     ToolAnnotations,
 )
-from mcp.types import Tool as ShownTool
+from mcp.types import Tool as McpTool
 
 from memoriter.workspace import neutral, neutral_data, neutral_json
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 QUICK = frozenset({"memory_get", "memory_append", "fetch"})
-"""Tools that only open notes."""
+"""Tools that only read or write notes and never search."""
 log = logging.getLogger(__name__)
 
 
 class Tools:
-    """What `tools/list` and `tools/call` answer."""
+    """Handlers of `tools/list` and `tools/call`."""
 
     def __init__(self, shared: SharedMemory, tools: Sequence[Tool]) -> None:
         self._shared = shared
@@ -43,32 +43,32 @@ class Tools:
 
     async def list(self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
         del context, params
-        return ListToolsResult(tools=[shown(tool) for tool in self._tools.values()])
+        return ListToolsResult(tools=[to_mcp_tool(tool) for tool in self._tools.values()])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            known = ", ".join(self._tools) or "none"
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {known}.")
+            names = ", ".join(self._tools) or "none"
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {names}.")
         arguments = params.arguments or {}
         try:
-            answer = await self._shared.ask(
+            answer = await self._shared.run_request(
                 context.session,
                 lambda memory: tool.run(memory, arguments),
-                alone=tool.writes is None,  # a plugin's: nobody knows whether it may be shared
+                exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
             )
-            return rendered(answer)
-        except Exception as error:  # a tool of a plugin may break its promise
+            return to_result(answer)
+        except Exception as error:  # a tool of a plugin may raise anything
             log.warning("%s failed", tool.name, exc_info=True)
             text = neutral(wire_text(f"{tool.name} failed: {type(error).__name__}: {error}"))
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def shown(tool: Tool) -> ShownTool:
-    """A tool as it is listed. What a plugin's tool does is not known."""
-    known = tool.writes is not None
-    return ShownTool(
+def to_mcp_tool(tool: Tool) -> McpTool:
+    """Return a tool in the form of MCP; a tool of a plugin has no hints, because its effects are unknown."""
+    is_builtin = tool.writes is not None
+    return McpTool(
         name=tool.name,
         title=tool.title or None,
         description=tool.description,
@@ -76,25 +76,26 @@ def shown(tool: Tool) -> ShownTool:
         output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
         annotations=ToolAnnotations(
             title=tool.title or None,
-            read_only_hint=not tool.writes if known else None,
-            destructive_hint=False if known else None,
-            idempotent_hint=not tool.writes if known else None,
-            open_world_hint=False if known else None,
+            read_only_hint=not tool.writes if is_builtin else None,
+            destructive_hint=False if is_builtin else None,
+            idempotent_hint=not tool.writes if is_builtin else None,
+            open_world_hint=False if is_builtin else None,
         ),
     )
 
 
-def rendered(answer: dict[str, Any]) -> CallToolResult:
-    """An answer as text and as structure; an error where the agent must ask in another way, or nothing was written.
+def to_result(answer: dict[str, Any]) -> CallToolResult:
+    """Return an answer as text and as structured content.
 
-    Clients give their model either of the two: the structure is neutral, the text has escapes for what that leaves out.
+    It is an error if the agent must change its call, or if nothing was written. Clients give their model either form:
+    the structured content is neutral, and the text escapes the characters that the structure leaves out.
     """
     text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     failed = "error" in answer and not answer.get("unavailable")
-    shown = TextContent(text=neutral_json(text))
-    return CallToolResult(content=[shown], structured_content=neutral_data(json.loads(text)), is_error=failed)
+    content = TextContent(text=neutral_json(text))
+    return CallToolResult(content=[content], structured_content=neutral_data(json.loads(text)), is_error=failed)
 
 
 def wire_text(text: str) -> str:
-    """Text that every client can decode: half characters, as in names that are not UTF-8, become U+FFFD."""
+    """Replace lone surrogates, as in names that are not UTF-8, by U+FFFD, so that every client can decode the text."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

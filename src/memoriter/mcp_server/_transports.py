@@ -1,4 +1,4 @@
-"""How clients reach the server: over the standard streams of this process, or over HTTP."""
+"""The transports of the server: stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 def serve_stdio(memory: Memory) -> None:
-    """Speak with the client that started this process, until it closes our input; stdout carries nothing else."""
+    """Serve the client that started this process until it closes stdin; nothing else may write to stdout."""
     from mcp.server.stdio import stdio_server
 
-    from memoriter.mcp_server._ending import Ending
+    from memoriter.mcp_server._ending import Shutdown
 
-    ending = Ending(lambda: None, lambda: None)
-    server = server_of(memory, shared=SharedMemory(memory, closing=ending.begin))
+    shutdown = Shutdown(lambda: None, lambda: None)
+    server = server_of(memory, shared=SharedMemory(memory, closing=shutdown.begin))
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
-    # A thread that waits for input cannot be interrupted, and nothing is lost when the process ends at once.
+    # A thread that waits for input cannot be interrupted, and nothing is lost if the process exits at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(serve)
 
 
 def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> ASGIApp:
-    """Return an ASGI application that serves `/mcp`, for requests that show the token and name this machine.
+    """Return an ASGI application that serves `/mcp`, for requests that carry the token and name this machine.
 
     Args:
-        memory: closed when the application ends.
-        token: gives what a client has to send with every request.
-        hosts: further names that requests may give for this machine, with a port or without; a page of another site
-            that makes a browser ask here gives none of them.
+        memory: the memory, which is closed when the application ends.
+        token: returns the token that a client must send with every request.
+        hosts: further host names of this machine that requests may use, with or without a port. This check refuses
+            requests that a page of another site makes in a browser.
     """
-    from memoriter.mcp_server._auth import Authentication, Keeper
+    from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
     app = server_of(memory, connector=True).streamable_http_app(
         streamable_http_path=PATH,
         session_idle_timeout=IDLE_SECONDS,
         max_sessions=None,
-        transport_security=security_of(hosts),
+        transport_security=security_settings(hosts),
     )
-    return Authentication(SessionLimits(app, PATH), Keeper(token))
+    return AuthenticationMiddleware(SessionLimits(app, PATH), Authenticator(token))
 
 
-def security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Which names a request may give for this machine, and which sites' pages may send it: our own ones alone."""
+def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
+    """Return the host names and origins that requests may use: only those of this machine and `hosts`."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     names = [*LOCAL, *hosts]
@@ -81,23 +81,23 @@ def serve_http(
     hosts: Sequence[str],
     ready: Callable[[], None],
 ) -> None:
-    """Serve `/mcp` on a socket of `listen` until the process is told to end; `ready` is called before."""
-    from memoriter.mcp_server._ending import Ending
+    """Serve `/mcp` on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
+    from memoriter.mcp_server._ending import Shutdown
     from memoriter.mcp_server._running import Server
 
-    ending = Ending(memory.stop, lambda: None)
-    Server(http_app(memory, token=token, hosts=hosts), ready, ending).run_until_signal(listening)
+    shutdown = Shutdown(memory.stop, lambda: None)
+    Server(http_app(memory, token=token, hosts=hosts), ready, shutdown).run_until_signal(listening)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
+    """Return a listening socket.
 
     Args:
-        host: an address of this machine, or a name of one.
-        port: 0: any that is free.
+        host: an address or host name of this machine.
+        port: the port; 0: any free port.
 
     Raises:
-        UsageError: the address is not ours, or somebody else listens there.
+        UsageError: the address is not of this machine, or another program listens there.
     """
     import socket
 
