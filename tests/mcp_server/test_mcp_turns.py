@@ -96,5 +96,5 @@ async def test_a_request_that_is_cancelled_while_it_waits_is_never_carried_out(m
 async def test_the_memory_is_closed_when_the_server_ends(memory: Memory) -> None:
     async with Client(server_of(memory)) as client:
         await client.call_tool("memory_search", {"query": "ledger"})
-        assert memory._backend._parts._index is not None
-    assert memory._backend._parts._index is None
+        assert memory._backend._context._index is not None
+    assert memory._backend._context._index is None
