@@ -83,3 +83,14 @@ def test_a_status_looks_at_the_files_once(desk: MemoryEnv, monkeypatch: pytest.M
     monkeypatch.setattr(Workspace, "scan", counted)
     memory.status()
     assert len(scans) == 1
+
+
+def test_a_status_counts_no_note_that_was_indexed_right_after_it_was_written(desk: MemoryEnv) -> None:
+    memory = desk.open()
+    memory.sync()
+    for number in range(5):
+        desk.write(f"memory/now{number}.md", "# Now\n\nJust written.\n")
+        memory.sync()
+        assert (memory.status().stale, memory.status().health.ok) == (0, True)
+    desk.write("memory/now0.md", "# Now\n\nWritten again.\n")
+    assert memory.status().stale == 1

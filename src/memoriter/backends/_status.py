@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.backends._attempts import KEPT
 from memoriter.backends._canaries import CanaryReport, run_canaries
+from memoriter.backends._staleness import confirmed
 from memoriter.errors import PathRefused
 from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
 from memoriter.types import Estimate, SourceCount, Status
@@ -46,7 +47,8 @@ def builtin_status(backend: Inspected, *, deep: bool) -> Status:
     check = run_canaries(backend) if deep else CanaryReport()
     index, spec, settings = backend.index, backend.embedding.spec, backend.settings
     corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
-    plan = make_plan(scan.sources, index.files())
+    indexed = index.files()
+    plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
     health = check.apply_to(backend.health(scan, plan))
     return Status(
         agent=settings.agent,
