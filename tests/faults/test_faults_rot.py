@@ -13,6 +13,7 @@ import pytest
 
 import rot
 from desk import QUESTION, MemoryEnv, codes, paths
+from memoriter.backends._indexing import Indexing
 from soak import factor
 
 if TYPE_CHECKING:
@@ -124,6 +125,25 @@ def test_a_note_that_changed_since_it_was_indexed_is_answered_from_the_note(desk
     desk.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
     (hit,) = (hit for hit in memory.search(QUESTION).results if hit.path == "MEMORY.md" and "ledger" in hit.snippet)
     assert "SQLite" in hit.snippet
+
+
+def test_a_passage_that_another_process_indexes_again_meanwhile_is_not_called_damaged(
+    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.configure(provider="fake", sync={"onSearch": False})
+    memory, other = desk.open(), desk.open()
+    memory.sync()
+    mend = Indexing.mend
+
+    def mend_too_late(indexing: Indexing, *arguments: Any) -> Any:
+        other.sync()
+        return mend(indexing, *arguments)
+
+    monkeypatch.setattr(Indexing, "mend", mend_too_late)
+    desk.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
+    result = memory.search(QUESTION)
+    assert codes(result) == ["stale"]
+    assert "SQLite" in next(hit.snippet for hit in result.results if hit.path == "MEMORY.md")
 
 
 @pytest.mark.parametrize("engine", ["exact", "codes"])

@@ -355,6 +355,15 @@ def exercise(opened, make):
     assert (found(index, "alpha"), index.pending()) == (["a.md"], 0)
 
 
+def test_an_index_that_another_process_writes_to_meanwhile_is_not_called_damaged(index, opened, make):
+    writer = opened()
+    make.put(index, "0.md", "common start")
+    index.check()
+    for number in range(40):  # FTS5 merges segments that the first connection still has in memory
+        make.put(writer, f"{number % 4}.md", *(f"common round{number} part{part}" for part in range(5)))
+        index.check()
+
+
 def test_quarantine_spares_an_index_that_somebody_made_meanwhile(index, opened, make, path):
     other = opened()
     index.quarantine()

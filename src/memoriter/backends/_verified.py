@@ -93,9 +93,12 @@ class Verifier:
         if indexed is None or row.source == "sessions":
             return False
         try:
-            return bytes_hash(self.workspace.raw(row.path).content) == indexed.hash
+            if bytes_hash(self.workspace.raw(row.path).content) != indexed.hash:
+                return False
         except PathRefused:
             return False
+        # Another process may have replaced the passage, or someone changed the file back, since it was refused.
+        return row.id in index.rows([row.id]) and not self.is_valid(row)
 
 
 def holds(lines: Sequence[str], text: str, *, whole_lines: bool = True) -> bool:

@@ -9,7 +9,7 @@ from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
 from memoriter.index._errors import translate_errors
 from memoriter.index._lifecycle import OpenFile
-from memoriter.index._seal import check, check_if_changed
+from memoriter.index._seal import check_file, check_if_changed
 from memoriter.index._text import storable
 from memoriter.types import CompactReport, Filters
 
@@ -69,8 +69,9 @@ class Index(OpenFile):
 
     def check(self) -> None:
         """Check the structure of the whole file and that its tables agree. Raises IndexDamaged."""
-        with self._reading() as connection:
-            check(connection, self.path)
+        if (opened := self._opened) is not None and not self.read_only:
+            with translate_errors(self.path):
+                check_file(opened.file)
 
     def check_if_changed(self) -> None:
         """Check the whole file if something other than indexing changed it. Raises IndexDamaged."""

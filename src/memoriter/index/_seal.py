@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexBusy, IndexDamaged
 from memoriter.index._checksums import vfs
-from memoriter.index._connection import file_kind
+from memoriter.index._connection import BUSY_MS, file_kind
 from memoriter.index._errors import REBUILD
 
 if TYPE_CHECKING:
@@ -74,10 +74,7 @@ def check_if_unsealed(connection: Database, target: Path, seal: Seal, lease: Lea
 
 
 def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
-    """Check the whole file through a new connection if it changed since it was sealed.
-
-    An open connection has pages in memory, which hide later changes of the file. While another process is indexing,
-    changes are expected and the file is not checked.
+    """Check the whole file if it changed since it was sealed, unless another process is indexing.
 
     Raises:
         IndexDamaged: the file is not sound.
@@ -87,18 +84,50 @@ def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
     if seal.matches(target):
         return
     with suppress(IndexBusy, OSError, apsw.BusyError, apsw.LockedError), lease.hold(0):
-        if not target.stat().st_size:
-            raise IndexDamaged(f"The index {str(target)!r} is damaged: it is empty", remedy=REBUILD)
-        fresh = cast("Database", apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs()))
-        with closing(fresh):
-            if file_kind(fresh) != "ours":
-                raise IndexDamaged(f"The index {str(target)!r} is damaged: it is no index any more", remedy=REBUILD)
-            check(fresh, target)
+        check_file(target)
         seal.write(target)
 
 
+def check_file(target: Path) -> None:
+    """Check the whole file through a new connection. Other processes may write meanwhile.
+
+    An open connection has pages in memory, which hide later changes of the file, and FTS5 checks it against the list of
+    segments that it last used, which another process may have merged since.
+
+    Raises:
+        IndexDamaged: the file is not sound.
+    """
+    import apsw
+
+    if not target.stat().st_size:
+        raise IndexDamaged(f"The index {str(target)!r} is damaged: it is empty", remedy=REBUILD)
+    fresh = cast("Database", apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs()))
+    with closing(fresh):
+        fresh.set_busy_timeout(BUSY_MS)
+        if file_kind(fresh) != "ours":
+            raise IndexDamaged(f"The index {str(target)!r} is damaged: it is no index any more", remedy=REBUILD)
+        check(fresh, target)
+
+
 def check(connection: Database, target: Path) -> None:
-    """Check the structure of the file and that its tables agree. Raises IndexDamaged."""
+    """Check the structure of the file and that its tables agree, on one state of the file.
+
+    Args:
+        connection: a connection that has not searched the file yet.
+        target: the file, for the message.
+
+    Raises:
+        IndexDamaged: the file is not sound.
+    """
+    connection.execute("BEGIN")
+    try:
+        _check(connection, target)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _check(connection: Database, target: Path) -> None:
     result = str(connection.execute("PRAGMA quick_check(1)").get)
     if result != "ok":
         raise IndexDamaged(f"The index {str(target)!r} is damaged: {result}", remedy=REBUILD)
