@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.workspace import HIDDEN, injected, neutral, neutral_json, visible, without_injected
+from memoriter.workspace import HIDDEN, _neutral, injected, neutral, neutral_json, visible, without_injected
 
 NAMES = [
     "system",
@@ -68,6 +68,15 @@ STRUCTURE = re.compile(
     r"|\[/?INST|^[ >#*]*(?:Human|Assistant)\s*:",
     re.MULTILINE,
 )
+
+
+@given(HOSTILE)
+def test_a_text_that_needs_more_passes_than_there_are_loses_all_its_brackets(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_neutral, "_PASSES", 0)
+        once = neutral(text)
+    assert neutral(once) == once
+    assert STRUCTURE.search(once) is None
 
 
 @given(HOSTILE | ANY)

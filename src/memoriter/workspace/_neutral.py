@@ -57,7 +57,7 @@ def neutral(text: str) -> str:
         if cleaned == text:
             return text
         text = cleaned
-    return without_brackets(text)
+    return visible(without_brackets(visible(text)))
 
 
 def visible(text: str) -> str:
