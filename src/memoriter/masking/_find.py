@@ -42,18 +42,12 @@ def mask(text: str) -> str:
     """
     # A masked word may be the one that explained its neighbour, such as the word before a public key. If a text is
     # crafted to need ever more passes, its affected lines are masked, and finally all of it.
-    for widen in (_unchanged, _widen_to_lines):
-        for _ in range(_MAX_PASSES):
-            secrets = find_secrets(text)
-            if not secrets:
-                return text
-            text = _replace(text, widen(text, secrets))
+    for number in range(2 * _MAX_PASSES):
+        secrets = find_secrets(text)
+        if not secrets:
+            return text
+        text = _replace(text, secrets if number < _MAX_PASSES else _widen_to_lines(text, secrets))
     return MASK if find_secrets(text) else text
-
-
-def _unchanged(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
-    del text
-    return secrets
 
 
 def _widen_to_lines(text: str, secrets: Sequence[Secret]) -> Sequence[Secret]:
