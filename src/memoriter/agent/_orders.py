@@ -18,7 +18,6 @@ _INSIDE_WORDS = re.compile(r"<[^<>]{0,200}>")
 _GAPS = re.compile(r"[^\w.!?:]+|_+")
 _SPACED = re.compile(r"\b\w(?:[ .]\w\b){4,}")
 _SIGNS = re.compile(r"[\W_]+")
-_LONGEST_SPACED = 2_000
 
 _NOT_ORDERED = (
     r"(?<!\bnot )(?<!\bnever )(?<!\bwe )(?<!\bthey )(?<!\bi )(?<!\bhe )(?<!\bshe )(?<!\bcan )(?<!\bmay )(?<!n t )"
