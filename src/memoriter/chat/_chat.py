@@ -82,13 +82,13 @@ class Chat:
             ModelFailed: the model gave no answer; the conversation can continue.
         """
         if self._context is None:
-            self._emit_diagnostics(self._memory.session_started(self._session.key))
+            self._emit(self._memory.session_started(self._session.key))
             self._load_context(renew=False)
         if self._tokens > self._limit:
             self._compact()
         before = self._session.recall(text, conversation=self._conversation_text())
-        self._emit_diagnostics(before.reasons)
-        self._emit_events(recalled(before.prepend_context))
+        self._emit(before.reasons)
+        self._emit(recalled(before.prepend_context))
         if before.prepend_context:
             self._pending_recall.append(before.prepend_context)
         question, at = Message("user", text), self._session.now
@@ -97,7 +97,7 @@ class Chat:
         except BaseException as error:
             self._record((question, at))
             if isinstance(error, ModelFailed):
-                self._emit_diagnostics(self._session.end_turn([question], success=False))
+                self._emit(self._session.end_turn([question], success=False))
             raise
         self._pending_recall.clear()
         self._history, self._tokens = turn.messages, turn.tokens
@@ -106,14 +106,14 @@ class Chat:
         self._record((question, at), (answer, self._session.now))
         self._messages += [question, answer]
         capture = self._session.capture([question, answer])
-        self._emit_diagnostics(capture.reasons)
-        self._emit_events(captured(capture))
+        self._emit(capture.reasons)
+        self._emit(captured(capture))
         return turn.reply
 
     def close(self) -> None:
         """End the conversation."""
         if self._context is not None:
-            self._emit_diagnostics(self._session.end())
+            self._emit(self._session.end())
         self._talk.close()
 
     def __enter__(self) -> Self:
@@ -141,7 +141,7 @@ class Chat:
         """Read the session's context; `renew` reads the notes again."""
         context = self._session.start(renew=renew)
         self._context = context.text
-        self._emit_diagnostics(context.reasons)
+        self._emit(context.reasons)
 
     def _compact(self) -> None:
         """Run a flush, then replace the conversation by a summary."""
@@ -151,16 +151,16 @@ class Chat:
         try:
             summary = self._talk.ask(prompt, SUMMARY_SYSTEM)
         except ModelFailed as error:  # the conversation stays as it is, and the next turn tries again
-            self._emit_diagnostics((_diagnostic(error),))
+            self._emit((_diagnostic(error),))
             return
-        self._emit_diagnostics(self._session.compact())
+        self._emit(self._session.compact())
         self._summary, tokens = summary, self._tokens
         self._history, self._tokens = (), 0
         self._messages.clear()
         self._load_context(renew=True)
         with suppress(OSError):  # the next write reports the failure
             self.transcript.append_compaction(summary, tokens)
-        self._emit_events([MemoryEvent("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
+        self._emit([MemoryEvent("compacted", f"{tokens:,} tokens to a summary of {len(summary):,} characters")])
 
     def _conversation_text(self, form: Callable[[str], str] = str) -> str:
         """Return the messages since the last summary as a transcript, each converted by `form`."""
@@ -171,18 +171,18 @@ class Chat:
     def _flush(self) -> None:
         """Run the flush turn out of the user's sight; the conversation keeps none of it."""
         answer = self._session.flush(self._tokens, force=True)
-        self._emit_diagnostics(answer.reasons)
+        self._emit(answer.reasons)
         if answer.turn is None:
             return
         try:
             system = instructions(answer.turn.system_prompt, self._context or "", self._summary)
             turn = self._talk.run(answer.turn.prompt, self._history, system)
         except ModelFailed as error:
-            self._emit_diagnostics((_diagnostic(error),))
+            self._emit((_diagnostic(error),))
             return
         result = self._session.flushed(turn.reply)
-        self._emit_diagnostics(result.reasons if result else ())
-        self._emit_events([flushed(result)])
+        self._emit(result.reasons if result else ())
+        self._emit([flushed(result)])
 
     def _call_tool(self, tool: Tool, params: dict[str, Any]) -> Mapping[str, Any]:
         """Run a tool for the model. A failure becomes an answer with the error."""
@@ -190,7 +190,7 @@ class Chat:
             answer: Mapping[str, Any] = tool.run(self._memory, params, session_key=self._session.key)
         except Exception as error:  # noqa: BLE001 - a third-party tool; the model gets the error
             answer = {"error": f"{tool.name} failed: {type(error).__name__}: {error}"}
-        self._emit_events([tool_call(tool.name, params, answer)])
+        self._emit([tool_call(tool.name, params, answer)])
         return neutral_data(answer)
 
     def _record(self, *messages: tuple[Message, datetime]) -> None:
@@ -202,13 +202,9 @@ class Chat:
             message_text = f"The transcript was not written: {self.transcript.file}: {error.strerror or error}."
             self._on_event(Diagnostic("write", message_text, "Look at the folder, its permissions and the free space."))
 
-    def _emit_events(self, events: Sequence[MemoryEvent]) -> None:
+    def _emit(self, events: Sequence[MemoryEvent | Diagnostic]) -> None:
         for event in events:
             self._on_event(event)
-
-    def _emit_diagnostics(self, reasons: Sequence[Diagnostic]) -> None:
-        for reason in reasons:
-            self._on_event(reason)
 
 
 def _default_limit(memory: Memory) -> int:
