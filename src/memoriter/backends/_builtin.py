@@ -198,16 +198,7 @@ class BuiltinBackend:
         return self.index.watch_lease()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        """Index changes for a watcher.
-
-        Args:
-            job: the paths to look at.
-            clock: monotonic seconds; infinite when it is time to stop.
-
-        Raises:
-            IndexUnavailable: the index cannot be opened or written.
-            WorkspaceNotFound: the workspace does not exist at the moment.
-        """
+        """Index changes for a watcher; see `MemoryBackend.follow`."""
         return self._indexing.follow(job, clock)
 
     def estimate(self) -> Estimate:

@@ -315,16 +315,7 @@ class Indexing:
         return ()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        """Index changes for a watcher.
-
-        Args:
-            job: the paths to look at.
-            clock: monotonic seconds; infinite when it is time to stop.
-
-        Raises:
-            IndexUnavailable: the index cannot be opened or written.
-            WorkspaceNotFound: the workspace does not exist at the moment.
-        """
+        """Index changes for a watcher; see `MemoryBackend.follow`."""
         return self.context.with_recovery(lambda: self._follow(job, clock))
 
     def _follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
