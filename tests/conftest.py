@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
-
-if TYPE_CHECKING:
-    import pytest
 
 VECTORS = Path(__file__).parent / "parity" / "vectors"
 
@@ -19,3 +16,17 @@ settings.load_profile("memoriter")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--vectors", default=str(VECTORS), help="directory of recorded behaviour for the parity tests")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a matrix as slow, except the first `quick` ones, so that the quick run takes one of each."""
+    cases: dict[str, list[tuple[int, pytest.Item]]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and (mark := item.get_closest_marker("matrix")) is not None:
+            name = f"{item.path}::{item.originalname}"
+            cases.setdefault(name, []).append((mark.kwargs.get("quick", 1), item))
+    for matrix in cases.values():
+        for place, (quick, item) in enumerate(matrix):
+            if place >= quick:
+                item.add_marker("slow")

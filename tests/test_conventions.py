@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ def name_of(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
 
+@cache
 def parsed(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
@@ -52,15 +54,18 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_a_source_file_has_one_screenful_of_ideas(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= FILE_LINES
+def test_a_source_file_has_one_screenful_of_ideas() -> None:
+    lengths = {name_of(file): len(file.read_text(encoding="utf-8").splitlines()) for file in SOURCES}
+    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES} == {}
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_a_function_can_be_read_without_scrolling(file: Path) -> None:
-    functions = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    lengths = {function.name: (function.end_lineno or 0) - function.lineno + 1 for function in functions}
+def test_a_function_can_be_read_without_scrolling() -> None:
+    lengths = {
+        f"{name_of(file)}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for file in SOURCES
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
     assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
 
 
@@ -78,16 +83,19 @@ def door_allows(statement: ast.stmt) -> bool:
             return False
 
 
-@pytest.mark.parametrize("file", DOORS, ids=name_of)
-def test_a_door_holds_no_logic(file: Path) -> None:
-    assert [ast.unparse(statement) for statement in parsed(file).body if not door_allows(statement)] == []
+def test_a_door_holds_no_logic() -> None:
+    logic = {
+        name_of(file): [ast.unparse(statement) for statement in parsed(file).body if not door_allows(statement)]
+        for file in DOORS
+    }
+    assert {name: statements for name, statements in logic.items() if statements} == {}
 
 
-@pytest.mark.parametrize("file", DOORS, ids=name_of)
-def test_a_door_says_what_the_room_is_and_lists_what_it_gives(file: Path) -> None:
-    door = parsed(file)
-    assert ast.get_docstring(door)
-    assert file.parent == PACKAGE or exported(door)
+def test_a_door_says_what_the_room_is_and_lists_what_it_gives() -> None:
+    for file in DOORS:
+        door = parsed(file)
+        assert ast.get_docstring(door), name_of(file)
+        assert file.parent == PACKAGE or exported(door), name_of(file)
 
 
 def doors_as_they_are() -> str:
@@ -119,31 +127,37 @@ def given_names(file: Path) -> Iterator[tuple[str, Path]]:
                 yield alias.name, target.with_suffix(".py")
 
 
-@pytest.mark.parametrize("file", DOORS, ids=name_of)
-def test_all_that_a_door_gives_has_a_docstring(file: Path) -> None:
-    for name, origin in given_names(file):
-        definitions = [node for node in parsed(origin).body if isinstance(node, Definition) and node.name == name]
-        assert all(ast.get_docstring(node) for node in definitions), f"{name} in {name_of(origin)}"
+def test_all_that_a_door_gives_has_a_docstring() -> None:
+    for file in DOORS:
+        for name, origin in given_names(file):
+            definitions = [node for node in parsed(origin).body if isinstance(node, Definition) and node.name == name]
+            assert all(ast.get_docstring(node) for node in definitions), f"{name} in {name_of(origin)}"
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_a_room_is_entered_through_its_door(file: Path) -> None:
-    own = file.relative_to(PACKAGE).parts[0]
+def imported(file: Path) -> Iterator[tuple[int, str]]:
+    """Each module that a file imports by its full name, with the line."""
     for node in ast.walk(parsed(file)):
-        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        for module in modules:
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.lineno, node.module or ""
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+
+
+def test_a_room_is_entered_through_its_door() -> None:
+    for file in SOURCES:
+        own = file.relative_to(PACKAGE).parts[0]
+        for line, module in imported(file):
             package, _, rest = module.partition(".")
             parts = rest.split(".")
             private = any(part.startswith("_") and not part.startswith("__") for part in parts)
-            assert package != "memoriter" or parts[0] == own or not private, f"line {node.lineno}: {module}"
+            assert package != "memoriter" or parts[0] == own or not private, f"{name_of(file)}:{line}: {module}"
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_names_say_what_a_thing_is(file: Path) -> None:
-    classes = [node.name for node in ast.walk(parsed(file)) if isinstance(node, ast.ClassDef)]
-    names = [file.stem, file.parent.name, *classes]
-    assert [name for name in names if EMPTY_WORDS & set(words_of(name))] == []
+def test_names_say_what_a_thing_is() -> None:
+    for file in SOURCES:
+        classes = [node.name for node in ast.walk(parsed(file)) if isinstance(node, ast.ClassDef)]
+        empty = [name for name in (file.stem, file.parent.name, *classes) if EMPTY_WORDS & set(words_of(name))]
+        assert empty == [], name_of(file)
 
 
 def texts() -> Iterator[Path]:

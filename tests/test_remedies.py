@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,11 +45,12 @@ class Said(NamedTuple):
         return self.call.args[place] if len(self.call.args) > place else named.get(name)
 
 
-def parsed() -> Iterator[tuple[Path, ast.Module]]:
-    for file in sorted(PACKAGE.rglob("*.py")):
-        yield file, ast.parse(file.read_text(encoding="utf-8"))
+@cache
+def parsed() -> list[tuple[Path, ast.Module]]:
+    return [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in sorted(PACKAGE.rglob("*.py"))]
 
 
+@cache
 def calls(*names: str) -> list[Said]:
     return [
         Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, node.func.id)
@@ -84,8 +86,13 @@ def documentation(tree: ast.Module) -> set[int]:
     }
 
 
-def texts() -> Iterator[tuple[str, str]]:
+@cache
+def texts() -> list[tuple[str, str]]:
     """Every text of the program, with its place."""
+    return list(each_text())
+
+
+def each_text() -> Iterator[tuple[str, str]]:
     for file, tree in parsed():
         silent = documentation(tree)
         inside: set[int] = set()
@@ -138,22 +145,19 @@ def commands() -> Iterator[tuple[str, str, list[str]]]:
                 yield where, found[1], found[2].split()
 
 
-@pytest.mark.parametrize(("where", "name", "words"), list(commands()))
-def test_every_command_that_is_advised_exists_and_takes_what_it_is_given(
-    where: str, name: str, words: list[str]
-) -> None:
-    context = main.make_context("memoriter", [*name.split(), *words], obj={})
-    command: click.Command = main
-    for part in name.split():
-        assert isinstance(command, click.Group), where
-        found = command.get_command(context, part)
-        assert found, f"{where}: there is no command {name!r}"
-        command = found
-    filled = [word if word.startswith("-") else "7" for word in words]
-    needed = ["x" for param in command.params if isinstance(param, click.Argument) and param.required]
-    command.make_context(
-        name, filled if any(not word.startswith("-") for word in words) else [*filled, *needed], context
-    )
+def test_every_command_that_is_advised_exists_and_takes_what_it_is_given() -> None:
+    for where, name, words in commands():
+        context = main.make_context("memoriter", [*name.split(), *words], obj={})
+        command: click.Command = main
+        for part in name.split():
+            assert isinstance(command, click.Group), where
+            found = command.get_command(context, part)
+            assert found, f"{where}: there is no command {name!r}"
+            command = found
+        filled = [word if word.startswith("-") else "7" for word in words]
+        needed = ["x" for param in command.params if isinstance(param, click.Argument) and param.required]
+        takes_all = any(not word.startswith("-") for word in words)
+        command.make_context(name, filled if takes_all else [*filled, *needed], context)
 
 
 def options(command: click.Command) -> set[str]:
@@ -182,6 +186,7 @@ SETTING = re.compile(
 )
 
 
+@cache
 def settings() -> set[str]:
     """Every setting and every section, whole and from any dot on."""
     keys = {entry.key.replace("<id>", BLANK) for entry in reference()}

@@ -92,6 +92,7 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
     return run
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("words", "allowed", "count"),
     [
@@ -112,6 +113,7 @@ def test_a_command_loads_only_what_it_needs(
     assert len(modules) <= count + MARGIN
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("event", "allowed", "count"),
     [
@@ -129,6 +131,7 @@ def test_a_hook_loads_only_what_it_needs(
     assert len(modules) <= count + MARGIN
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the server is ended by a signal")
 def test_a_hook_that_finds_a_server_loads_no_more_than_a_page_of_help(
     loaded: Callable[..., set[str]], notes: Path
@@ -173,6 +176,7 @@ def test_the_doors_that_open_late_give_all_that_they_list() -> None:
             _ = door.nothing
 
 
+@pytest.mark.slow
 def test_only_our_own_program_tells_numpy_how_many_threads_to_start() -> None:
     asks = "import os, memoriter.app as app; app.read_environment(); print(os.environ.get('OPENBLAS_NUM_THREADS'))"
     environ = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}

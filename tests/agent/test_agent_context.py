@@ -57,6 +57,7 @@ def test_without_notes_there_is_nothing_to_say(at: Open) -> None:
     assert at().session("s").start().text == ""
 
 
+@pytest.mark.slow
 def test_the_context_stays_the_same_to_the_byte_over_fifty_turns_with_writes(at: Open, clock: Clock) -> None:
     at().remember("The first entry.")
     contexts = set[str]()

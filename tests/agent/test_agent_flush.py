@@ -445,6 +445,7 @@ with Memory.open(notes, home=home) as memory:
 """
 
 
+@pytest.mark.slow
 def test_many_sessions_flush_at_the_same_time_and_none_loses_an_entry(notes: Path, home: Path) -> None:
     command = [sys.executable, "-c", PROCESS, str(notes), str(home)]
     workers = [subprocess.Popen([*command, str(number)]) for number in range(4)]
@@ -495,6 +496,7 @@ def act_on(log: Path, memory: Memory, deed: str, text: str) -> None:
             log.write_text("".join(line for line in there.splitlines(keepends=True) if text not in line), "utf-8")
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cycles)
 def test_settling_never_changes_a_byte_of_the_log_whatever_was_done_to_it(

@@ -24,6 +24,7 @@ def rows_of(text: str) -> list[str]:
     return [row.removesuffix("\r") for row in text.split("\n") if row.strip(" \t\r")]
 
 
+@pytest.mark.slow
 @given(logs, logs)
 def test_gone_are_the_lines_that_are_there_less_often(before: str, after: str) -> None:
     missing = Counter(rows_of(before)) - Counter(rows_of(after))
@@ -34,6 +35,7 @@ def test_gone_are_the_lines_that_are_there_less_often(before: str, after: str) -
         assert Counter(difference.gone) == missing
 
 
+@pytest.mark.slow
 @given(logs, logs)
 def test_what_is_appended_is_new_unless_an_equal_entry_was_there(before: str, added: str) -> None:
     start = before if not before or before.endswith("\n") else before + "\n"

@@ -99,6 +99,7 @@ def test_a_store_of_sessions_that_is_no_plain_file_is_told(at: Open, home: Path,
     assert [reason.code for reason in session.compact()] == ["write"]
 
 
+@pytest.mark.matrix
 @odd
 def test_a_context_that_is_no_plain_file_is_told_and_the_session_goes_on(at: Open, home: Path, make: Make) -> None:
     text = at().session(KEY, audience="private").start().text

@@ -72,6 +72,7 @@ def sent(server: BatchServer) -> int:
     return len(at_once(server)) + sum(in_batches(server).values())
 
 
+@pytest.mark.matrix
 def test_many_notes_go_into_a_batch_that_is_waited_for(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server))
     server.runs_after = 3
@@ -85,6 +86,7 @@ def test_many_notes_go_into_a_batch_that_is_waited_for(desk: MemoryEnv, server: 
     assert (spent.tokens > NOTES, spent.unpriced) == (True, 0)
 
 
+@pytest.mark.matrix
 def test_without_waiting_words_answer_and_a_later_process_collects(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 4
@@ -107,6 +109,7 @@ def test_without_waiting_words_answer_and_a_later_process_collects(desk: MemoryE
         assert memory._backend.index.metas("batch:") == {}
 
 
+@pytest.mark.slow
 def test_a_budget_counts_what_is_under_way_and_what_is_under_way_is_collected_all_the_same(
     desk: MemoryEnv, server: BatchServer
 ) -> None:
@@ -135,6 +138,7 @@ class Killed(BaseException):
     """Ends a process in the middle."""
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("polls", [0, 2])
 def test_a_process_that_ends_in_the_middle_costs_nothing(
     desk: MemoryEnv, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int
@@ -158,6 +162,7 @@ def test_a_process_that_ends_in_the_middle_costs_nothing(
     assert sent(server) == NOTES
 
 
+@pytest.mark.slow
 def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 2
@@ -175,6 +180,7 @@ def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: Memory
     assert sent(server) == NOTES + 2
 
 
+@pytest.mark.matrix
 def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 1_000
@@ -189,6 +195,7 @@ def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(desk: M
     assert (result.mode, paths(result)[0]) == ("hybrid", "memory/fresh/003.md")
 
 
+@pytest.mark.slow
 def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server, wait=False))
     server.runs_after = 3
@@ -199,6 +206,7 @@ def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(desk: MemoryEn
         assert (memory.status().pending, sent(server)) == (0, NOTES)
 
 
+@pytest.mark.matrix
 def test_searches_collect_what_a_batch_has_brought(desk: MemoryEnv, server: BatchServer) -> None:
     desk.configure(**settings(server))
     server.runs_after = 3
@@ -210,6 +218,7 @@ def test_searches_collect_what_a_batch_has_brought(desk: MemoryEnv, server: Batc
     assert (modes[0], modes[-1], sent(server)) == ("keyword", "hybrid", NOTES)
 
 
+@pytest.mark.matrix
 def test_notes_that_change_while_a_batch_is_under_way_get_vectors_of_what_they_say_now(
     desk: MemoryEnv, server: BatchServer
 ) -> None:
@@ -226,6 +235,7 @@ def test_notes_that_change_while_a_batch_is_under_way_get_vectors_of_what_they_s
     assert (status.pending, status.vectors, sent(server)) == (0, NOTES - 1, NOTES + 1)
 
 
+@pytest.mark.matrix
 def test_a_batch_service_that_is_gone_when_it_should_be_collected_leaves_the_words(
     desk: MemoryEnv, server: BatchServer
 ) -> None:

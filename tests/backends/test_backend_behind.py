@@ -41,6 +41,7 @@ def test_where_searches_do_not_look_at_the_files_an_answer_names_what_it_does_no
     assert memory.search(QUESTION).health.ok
 
 
+@pytest.mark.slow
 def test_every_answer_is_compared_with_the_files(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.sync()

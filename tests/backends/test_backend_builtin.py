@@ -337,6 +337,7 @@ def test_the_first_search_answers_in_time_and_tells_how_many_vectors_wait(
     assert memory.search("word7x3 word7x4").health.ok
 
 
+@pytest.mark.slow
 def test_later_searches_embed_a_little_more_each_time_until_nothing_waits(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,6 +385,7 @@ def busy(memory: Memory) -> Index:
     return Index.open(Path(memory.status().index), clock=time.time)
 
 
+@pytest.mark.slow
 def test_while_another_process_indexes_a_search_answers_from_what_there_is(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,6 +438,7 @@ ACTS: dict[str, Callable[[Memory], Any]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("damage", [write_garbage, drop_a_table, spoil_the_background])
 def test_an_index_that_breaks_during_a_session_is_replaced_whatever_comes_next(
@@ -524,6 +527,7 @@ def test_only_an_explained_search_explains(desk: Desk) -> None:
 EVERY = {"min_score": 0.0, "max_results": 50}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("provider", ["fake", "none"])
 @pytest.mark.parametrize(
     ("narrowed", "left"),
@@ -562,6 +566,7 @@ def test_a_number_out_of_range_is_refused_with_the_range(desk: Desk, wrong: Any)
     assert " to " in error.value.remedy
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("provider", ["fake", "none"])
 @pytest.mark.parametrize("engine", ["codes", "sqlite-vec"])
 def test_every_engine_gives_the_hits_of_the_exact_engine(desk: Desk, provider: str, engine: str) -> None:
@@ -574,6 +579,7 @@ def test_every_engine_gives_the_hits_of_the_exact_engine(desk: Desk, provider: s
     assert (exact.status().vector_engine, other.status().vector_engine) == ("exact", engine)
 
 
+@pytest.mark.slow
 def test_a_status_tells_how_many_vectors_the_codes_engine_compares(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXAMPLES / "memory", desk.notes / "memory", dirs_exist_ok=True)
     assert desk.open().status().oversampling is None
@@ -676,6 +682,7 @@ def test_a_search_looks_at_the_files_once_whether_or_not_they_changed(
         assert ("memory/2026-03-11.md" in paths(result), len(scans)) == (bool(text), 1)
 
 
+@pytest.mark.slow
 def test_a_deep_look_finds_every_known_passage_of_the_examples(desk: Desk, tmp_path: Path) -> None:
     workspace = Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
     for provider in ("fake", "none"):

@@ -84,6 +84,7 @@ def agree(desk: MemoryEnv, *, quiet: CompatibleServer | None = None) -> set[str]
     return set(codes)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("fault", "known"),
     [*((fault, False) for fault in FAULTS), *((fault, True) for fault in LATER)],
@@ -127,6 +128,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
     return "https://vectors.example/v1"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "settings",
     [

@@ -104,6 +104,7 @@ def forget(memory: Memory, **request: str) -> Any:
     return memory.forget(memory.plan_forget(**request))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("script", CANARIES)
@@ -314,6 +315,7 @@ def test_behind_a_fence_that_is_never_closed_one_entry_goes_and_not_the_rest_of_
     assert file.read_text(encoding="utf-8") == f"# Day\n\n```\nlog\n{FILLER}{FILLER}"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("moment", ["_remove_from_notes", "_delete", "purge"])
 def test_killed_in_the_middle_it_loses_nothing_and_is_finished_by_the_next_index_run(place: Place, moment: str) -> None:
     text = CANARIES["latin"]

@@ -69,6 +69,7 @@ def test_the_first_search_of_a_workspace_finds_words(desk: MemoryEnv) -> None:
     assert not result.health.legs["vector"]
 
 
+@pytest.mark.slow
 def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone(
     desk: MemoryEnv, server: HeldServer
 ) -> None:
@@ -82,6 +83,7 @@ def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone
     assert len(server.calls) <= 2
 
 
+@pytest.mark.slow
 def test_an_entry_is_found_by_the_next_search(desk: MemoryEnv) -> None:
     memory = desk.open()
     memory.search(QUESTION, deadline_ms=HASTY)
@@ -90,6 +92,7 @@ def test_an_entry_is_found_by_the_next_search(desk: MemoryEnv) -> None:
         assert paths(memory.search(f"heron{number}", deadline_ms=HASTY))
 
 
+@pytest.mark.slow
 def test_a_question_waits_once_and_then_no_more_in_any_process_of_the_home(
     indexed: MemoryEnv, server: HeldServer
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_question_waits_once_and_then_no_more_in_any_process_of_the_home(
     assert "transient" in codes(status)
 
 
+@pytest.mark.slow
 def test_it_is_asked_again_after_a_while_or_when_somebody_says_so(indexed: MemoryEnv, server: HeldServer) -> None:
     memory = indexed.open()
     for number in range(2):
@@ -119,6 +123,7 @@ def test_it_is_asked_again_after_a_while_or_when_somebody_says_so(indexed: Memor
     assert indexed.open().search(f"{QUESTION} 6").mode == "hybrid"
 
 
+@pytest.mark.slow
 def test_a_batch_that_comes_late_is_used_and_not_sent_again(desk: MemoryEnv, server: HeldServer) -> None:
     server.let_go.set()
     desk.open().search("anything")  # makes the model known
@@ -137,6 +142,7 @@ def test_a_batch_that_comes_late_is_used_and_not_sent_again(desk: MemoryEnv, ser
     assert len(documents) == len(set(documents)) == 5
 
 
+@pytest.mark.slow
 def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(
     desk: MemoryEnv, server: HeldServer
 ) -> None:
@@ -153,6 +159,7 @@ def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(
     first.join(LIMIT)
 
 
+@pytest.mark.slow
 def test_words_are_indexed_while_another_process_computes_vectors(indexed: MemoryEnv, server: HeldServer) -> None:
     indexed.many(3)
     indexed.wait()
@@ -167,6 +174,7 @@ def test_words_are_indexed_while_another_process_computes_vectors(indexed: Memor
     assert reports[0].embedded >= 3
 
 
+@pytest.mark.slow
 def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
     indexed: MemoryEnv, server: HeldServer
 ) -> None:
@@ -186,6 +194,7 @@ def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
     assert len(documents) == len(set(documents)) == 3
 
 
+@pytest.mark.slow
 def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed: MemoryEnv, server: HeldServer) -> None:
     indexed.many(1)
     indexed.wait()

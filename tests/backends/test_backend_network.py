@@ -91,6 +91,7 @@ def test_xdg_cache_home_names_the_cache(machine: Machine, tmp_path: Path) -> Non
     assert Path(machine.memory(XDG_CACHE_HOME="relative").status().index).is_relative_to(machine.cache)
 
 
+@pytest.mark.slow
 def test_two_workspaces_and_two_homes_never_share_an_index_in_the_cache(machine: Machine, tmp_path: Path) -> None:
     other, home = tmp_path / "other" / "notes", tmp_path / "second"
     other.mkdir(parents=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from desk import QUESTION, MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_where_a_service_has_no_batch_interface_texts_are_sent_in_the_plain_way(tmp_path: Path) -> None:
     desk = MemoryEnv.at(tmp_path)
     desk.many(80)

@@ -62,6 +62,7 @@ def unmixed(monkeypatch: pytest.MonkeyPatch) -> None:
 # services by a name of the user's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", [False, True], ids=["named by models.providers", "openai-compatible"])
 def test_a_model_that_nobody_knows_is_asked_once_and_the_next_process_asks_and_embeds_nothing(
     desk: MemoryEnv, server: CompatibleServer, *, unknown: bool
@@ -121,6 +122,7 @@ def test_a_service_without_an_address_is_told_of(desk: MemoryEnv) -> None:
 # from one model to another and back
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("dimensions", [2 * WIDTH, 3 * WIDTH], ids=["same length", "another length"])
 def test_back_at_the_first_model_nothing_is_embedded_again(
     desk: MemoryEnv, server: CompatibleServer, dimensions: int
@@ -141,6 +143,7 @@ def test_back_at_the_first_model_nothing_is_embedded_again(
                 assert (result.mode, paths(result)[0]) == ("hybrid", "MEMORY.md")
 
 
+@pytest.mark.slow
 def test_a_rebuild_under_another_model_changes_no_answer_of_the_first(
     desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
@@ -157,6 +160,7 @@ def test_a_rebuild_under_another_model_changes_no_answer_of_the_first(
     assert len(server.documents) == len(NOTES)
 
 
+@pytest.mark.slow
 def test_until_the_new_model_has_vectors_words_answer_and_say_why(
     desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
@@ -234,6 +238,7 @@ def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(desk: Mem
         assert (later.mode, later.provider, codes(later)) == ("hybrid", "fake", ["provider_fallback"])
 
 
+@pytest.mark.slow
 def test_after_ten_minutes_the_first_provider_is_tried_again(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server), fallback="fake")
     memory = desk.open()
@@ -270,6 +275,7 @@ def desk_settings(memory: Any, address: str) -> Any:
     return replace(memory._backend.embedding.settings, base_url=address)
 
 
+@pytest.mark.slow
 def test_an_answer_names_the_provider_that_failed_as_the_one_it_falls_back_from(
     desk: MemoryEnv, server: CompatibleServer
 ) -> None:
@@ -301,6 +307,7 @@ def test_vectors_of_another_length_are_an_error_that_names_both_and_change_nothi
     assert memory.sync().embedded == 1
 
 
+@pytest.mark.slow
 def test_a_rebuild_asks_a_model_that_has_changed_anew_and_gives_it_vectors_of_its_own(
     desk: MemoryEnv, server: CompatibleServer
 ) -> None:
@@ -334,6 +341,7 @@ def not_a_number(answer: Any) -> None:
         row["embedding"][0] = float("nan")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
@@ -362,6 +370,7 @@ def test_an_answer_that_is_none_leaves_the_words_and_says_why(
     assert (memory.sync().embedded, memory.status().vectors) == (0, len(NOTES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fallback", ["none", "fake"])
 def test_a_service_that_hangs_does_not_hold_an_answer_longer_than_it_may_take(
     desk: MemoryEnv, server: CompatibleServer, fallback: str
@@ -393,6 +402,7 @@ def refusing(server: CompatibleServer, fault: str) -> None:
     server.down = server.quota() if fault == "out_of_quota" else server.wrong_key()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["out_of_quota", "unauthorised"])
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
@@ -423,6 +433,7 @@ def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
     assert (result.mode, codes(result), codes(memory.status())) == ("hybrid", [], [])
 
 
+@pytest.mark.slow
 def test_two_keys_at_one_address_have_an_account_each_and_share_the_vectors(
     desk: MemoryEnv, server: CompatibleServer
 ) -> None:
@@ -464,6 +475,7 @@ def vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 DAY = 86_400
 
 
+@pytest.mark.slow
 def test_a_budget_of_tokens_refuses_before_anything_is_sent_until_the_next_day(
     desk: MemoryEnv, vendor: OpenAIServer
 ) -> None:
@@ -496,6 +508,7 @@ def test_a_budget_of_tokens_refuses_before_anything_is_sent_until_the_next_day(
     assert (result.mode, codes(result), len(vendor.calls)) == ("hybrid", [], asked + 1)
 
 
+@pytest.mark.slow
 def test_a_budget_of_dollars_refuses_before_anything_is_sent_until_the_next_day(
     desk: MemoryEnv, vendor: OpenAIServer
 ) -> None:

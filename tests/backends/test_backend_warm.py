@@ -41,6 +41,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     gate.set()
 
 
+@pytest.mark.slow
 def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(desk: MemoryEnv, gate: Event) -> None:
     memory = desk.open()
     memory.warm()

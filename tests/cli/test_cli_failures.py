@@ -71,6 +71,7 @@ def test_a_workspace_that_is_not_there_is_said_with_what_to_do(program: Program)
     assert answer.json["error"]["remedy"] in told.err
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_failure_worth_a_word(program: Program) -> None:
     (program.workspace / "MEMORY.md").write_text("x" * 79 + "\n" + "y\n" * 49_000, encoding="utf-8")
     with subprocess.Popen(
@@ -101,6 +102,7 @@ def test_ctrl_c_stops_a_running_program_without_a_trace(program: Program) -> Non
     assert [file.name for file in sorted((program.workspace / "memory").glob("*.md"))] == ["2026-02-10.md", "travel.md"]
 
 
+@pytest.mark.slow
 def test_an_output_that_cannot_show_a_letter_does_not_stop_the_answer(program: Program) -> None:
     for words in (["get", "memory/travel.md"], ["get", "memory/travel.md", "--json"]):
         done = subprocess.run(

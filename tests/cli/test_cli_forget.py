@@ -47,6 +47,7 @@ def test_where_nobody_can_be_asked_nothing_goes_and_it_says_what_to_give(program
     assert notes(program) == before
 
 
+@pytest.mark.slow
 def test_with_yes_it_goes_and_the_receipt_says_from_where(program: Program) -> None:
     program("index")
 
@@ -93,6 +94,7 @@ def test_what_cannot_be_forgotten_is_a_clear_refusal(program: Program, words: tu
     assert notes(program) == before
 
 
+@pytest.mark.matrix
 @pytest.mark.skipif(os.name == "nt", reason="terminals are opened in another way there")
 @pytest.mark.parametrize(("answer", "gone"), [("y\n", True), ("n\n", False), ("\n", False)])
 def test_on_a_terminal_it_shows_and_asks(program: Program, answer: str, gone: bool) -> None:

@@ -128,11 +128,13 @@ def test_help_waits_for_nothing(program: Program, words: list[str]) -> None:
     assert imported_by(*words) & late == set()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("words", [["get", "MEMORY.md"], ["remember", "Tea."], ["config", "path"]])
 def test_reading_and_writing_notes_waits_for_no_model_and_no_index(program: Program, words: list[str]) -> None:
     assert imported_by(*words) & {"apsw", "rich", *MODELS} == set()
 
 
+@pytest.mark.slow
 def test_a_search_into_a_pipe_does_without_rich(program: Program) -> None:
     assert "rich" not in imported_by("search", "PostgreSQL")
 

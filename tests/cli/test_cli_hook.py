@@ -167,6 +167,7 @@ def test_where_no_person_looks_on_the_last_answer_stays_the_last(
     assert silent(hook("stop", tokens=FULL[coding_agent]))
 
 
+@pytest.mark.matrix
 def test_a_plugin_captures_what_was_said_in_a_turn(
     hook: Hook, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +229,7 @@ def test_a_damaged_index_is_no_reason_to_stop(hook: Hook, program: Program) -> N
     assert "PostgreSQL" in hook("user-prompt", prompt=QUESTION, session_id="b").out
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(event=st.sampled_from(["session-start", "user-prompt", "stop", "pre-compact"]), data=st.data())
 def test_whatever_comes_in_the_agent_goes_on(program: Program, event: str, data: st.DataObject) -> None:
@@ -274,6 +276,7 @@ def test_a_transcript_that_is_no_plain_file_is_one_line_and_the_agent_goes_on(
     assert "odd.jsonl" in outcome.err
 
 
+@pytest.mark.matrix
 @posix_only
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("make", KINDS)

@@ -90,6 +90,7 @@ def compactions(desk: MemoryEnv) -> int:
     return entry["compactionCount"]
 
 
+@pytest.mark.slow
 def test_every_hook_says_the_same_with_a_server_and_without(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     alone = replace(desk, home=tmp_path / "alone")
     alone.home.mkdir(mode=0o700)
@@ -114,6 +115,7 @@ def test_every_hook_says_the_same_with_a_server_and_without(desk: MemoryEnv, ser
     assert "금요일" in both("session-start", source="compact")
 
 
+@pytest.mark.slow
 def test_what_a_person_should_know_comes_through_as_well(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
     desk.write("memory/2026-02-11.md", "- old\n")
@@ -126,6 +128,7 @@ def test_what_a_person_should_know_comes_through_as_well(desk: MemoryEnv, server
     assert path in told.err or "elsewhere" in told.err
 
 
+@pytest.mark.slow
 def test_a_program_that_nobody_watches_is_not_sent_on(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
     desk.environ["CLAUDE_CODE_ENTRYPOINT"] = "sdk-cli"
@@ -145,6 +148,7 @@ def test_several_hooks_at_once_get_one_answer_each(desk: MemoryEnv, server: Serv
     assert not list(server.folder.glob("*.ticket"))
 
 
+@pytest.mark.slow
 def test_the_server_tells_where_it_is_to_its_owner_alone(desk: MemoryEnv, server: Serving) -> None:
     assert stat.S_IMODE(server.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(server.folder.stat().st_mode) == 0o700
@@ -153,6 +157,7 @@ def test_the_server_tells_where_it_is_to_its_owner_alone(desk: MemoryEnv, server
     assert health(server)["legs"] == {"keyword": True, "vector": False}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_while_they_are_there(
     desk: MemoryEnv,
@@ -166,6 +171,7 @@ async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_whil
         assert list(server.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_well(desk: MemoryEnv, number: int) -> None:
     with serving(desk) as server:
@@ -173,6 +179,7 @@ def test_a_signal_ends_the_server_well(desk: MemoryEnv, number: int) -> None:
         assert list(server.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_forgotten_by_the_next_hook(desk: MemoryEnv, server: Serving) -> None:
     assert server.end(signal.SIGKILL) == -signal.SIGKILL
     assert server.file.exists()
@@ -182,6 +189,7 @@ def test_a_killed_server_is_forgotten_by_the_next_hook(desk: MemoryEnv, server: 
     assert list(server.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_file_whose_process_is_another_program_by_now_is_removed_too(desk: MemoryEnv, server: Serving) -> None:
     told = server.told
     server.end(signal.SIGKILL)
@@ -190,6 +198,7 @@ def test_a_file_whose_process_is_another_program_by_now_is_removed_too(desk: Mem
     assert list(server.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_file_that_is_none_of_ours_disturbs_nobody(desk: MemoryEnv) -> None:
     folder = desk.home / "serve"
     folder.mkdir()
@@ -198,6 +207,7 @@ def test_a_file_that_is_none_of_ours_disturbs_nobody(desk: MemoryEnv) -> None:
     assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
 
 
+@pytest.mark.slow
 def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: MemoryEnv, server: Serving) -> None:
     assert warm(desk, "pre-compact").err == ""
     assert compactions(desk) == 1
@@ -211,6 +221,7 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: Memory
     assert compactions(desk) == 3
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
     desk: MemoryEnv, server: Serving
 ) -> None:
@@ -236,6 +247,7 @@ def pointed(server: Serving, url: str) -> None:
     server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: MemoryEnv, server: Serving) -> None:
     told = server.told
 
@@ -253,6 +265,7 @@ def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: MemoryEnv
         assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proves", [False, True])
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 500 no\r\n\r\n", b"hello\r\n\r\n", b"\xff" * 99, b"HTTP/1.1 401"])
 def test_whatever_else_listens_there_the_hook_does_its_work_once(
@@ -293,6 +306,7 @@ def test_a_ticket_is_taken_once(tmp_path: Path) -> None:
     assert not take_ticket(tmp_path, "../serve")
 
 
+@pytest.mark.slow
 def test_only_the_server_of_the_same_memory_is_asked(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     inner = desk.notes / "src" / "deep"
     inner.mkdir(parents=True)
@@ -319,6 +333,7 @@ def write_config(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(desk: MemoryEnv, tmp_path: Path) -> None:
     usual = desk.home / "workspace"
     usual.mkdir()
@@ -330,6 +345,7 @@ def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(desk: MemoryEn
         assert by_itself(warm(desk, "session-start"))
 
 
+@pytest.mark.slow
 def test_two_servers_answer_for_a_workspace_each(desk: MemoryEnv, tmp_path: Path) -> None:
     other = MemoryEnv.at(tmp_path / "other", {"MEMORY.md": "# Other\n\n- The kettle is called Brumsel.\n"})
     with serving(desk), serving(desk, "-w", str(other.notes)):
@@ -337,6 +353,7 @@ def test_two_servers_answer_for_a_workspace_each(desk: MemoryEnv, tmp_path: Path
         assert "Brumsel" in warm(desk, "session-start", cwd=other.notes, session_id="other").out
 
 
+@pytest.mark.slow
 def test_a_hook_shows_the_token_and_names_this_machine(desk: MemoryEnv, server: Serving) -> None:
     body = json.dumps({"session_id": "s", "hook_event_name": "Stop"})
     token = bearer(server.token)
@@ -357,6 +374,7 @@ def test_a_hook_shows_the_token_and_names_this_machine(desk: MemoryEnv, server: 
     )
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: MemoryEnv) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -367,6 +385,7 @@ def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: MemoryEnv) -> None
     assert not (desk.home / "serve").exists()
 
 
+@pytest.mark.slow
 def test_the_notes_are_watched_unless_somebody_says_no(desk: MemoryEnv) -> None:
     def waits_for_another() -> bool:
         """Whether `memoriter watch` finds that somebody watches already."""
@@ -410,6 +429,7 @@ def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: MemoryEn
         assert (status, b"the kettle Brum%03d." % number in told) == (200, True)
 
 
+@pytest.mark.slow
 def test_servers_that_were_killed_are_cleared_away_by_the_next_one(desk: MemoryEnv, tmp_path: Path) -> None:
     other = MemoryEnv.at(tmp_path / "other")
     with serving(desk) as first:

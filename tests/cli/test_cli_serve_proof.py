@@ -145,6 +145,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_a_foreign_program_hears_a_random_number_and_nothing_else(
     meeting: Meeting, answer: Callable[[bytes], bytes]
@@ -157,6 +158,7 @@ def test_a_foreign_program_hears_a_random_number_and_nothing_else(
     assert not list(meeting.folder.glob("*.ticket"))
 
 
+@pytest.mark.slow
 def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any_hook(desk: MemoryEnv) -> None:
     foreign = Foreign(mirrored)
     with serving(desk, "--no-watch") as gone:
@@ -174,6 +176,7 @@ def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any
     assert [word for word in private if word in heard] == []
 
 
+@pytest.mark.slow
 def test_a_foreign_program_that_passes_on_the_words_of_the_real_server_hears_no_more(server: Serving) -> None:
     heard = list[bytes]()
     host, _, port = server.url.removeprefix("http://").partition(":")
@@ -201,6 +204,7 @@ def test_a_foreign_program_that_passes_on_the_words_of_the_real_server_hears_no_
     assert reply.status == 204
 
 
+@pytest.mark.slow
 def test_what_a_server_once_said_proves_nothing_later(meeting: Meeting) -> None:
     said = list[bytes]()
 
@@ -220,6 +224,7 @@ def test_what_a_server_once_said_proves_nothing_later(meeting: Meeting) -> None:
     assert NONCE_ONLY.fullmatch(foreign.heard)
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_byte_by_byte_costs_no_more_than_its_second(meeting: Meeting) -> None:
     ticks = iter(range(1_000))
     meeting.clock = lambda: next(ticks) * 0.2
@@ -343,6 +348,7 @@ def test_nothing_of_a_signed_request_can_be_changed(server: Serving) -> None:
     assert said(origin="https://evil.example") == 403
 
 
+@pytest.mark.slow
 def test_challenges_that_are_none_are_refused_and_half_of_one_disturbs_nobody(server: Serving) -> None:
     for headers in ({}, {"memoriter-nonce": "1"}, {"memoriter-nonce": "g" * 64}, {"memoriter-nonce": "1" * 65}):
         with wire(server) as one:
@@ -438,6 +444,7 @@ def test_an_announcement_of_another_user_is_passed_over_and_stays(meeting: Meeti
     assert file.exists()
 
 
+@pytest.mark.slow
 @root
 def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(desk: MemoryEnv) -> None:
     folder = desk.home / "serve"
@@ -477,6 +484,7 @@ def test_a_number_that_another_user_s_process_has_by_now_counts_as_gone(meeting:
         assert process.poll() is None
 
 
+@pytest.mark.slow
 def test_hooks_at_once_each_prove_themselves(server: Serving) -> None:
     statuses = list[int]()
 

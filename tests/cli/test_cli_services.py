@@ -48,6 +48,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
 # where text goes
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("words", [("search", "ledger"), ("index",)])
 @pytest.mark.usefixtures("far")
 def test_the_first_time_that_notes_leave_the_machine_one_line_says_so(
@@ -213,6 +214,7 @@ def test_the_cost_is_told_by_day_and_model(program: Program, desk: MemoryEnv) ->
     assert "mistral" in program("cost", "--days", "41").out
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("provider", "batch", "dollars_of_a_million", "batched"),
     [

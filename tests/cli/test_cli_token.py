@@ -29,6 +29,7 @@ def desk(tmp_path: Path) -> MemoryEnv:
     return MemoryEnv.at(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_token_is_made_once_and_only_its_owner_can_read_it(desk: MemoryEnv) -> None:
     desk.home.rmdir()
     first = desk.run("token")
@@ -41,6 +42,7 @@ def test_the_token_is_made_once_and_only_its_owner_can_read_it(desk: MemoryEnv) 
     assert [file.name for file in desk.home.iterdir()] == ["token"]
 
 
+@pytest.mark.slow
 def test_a_new_token_takes_the_place_of_the_old_one(desk: MemoryEnv) -> None:
     old = desk.run("token").out
     new = desk.run("token", "--renew").out
@@ -48,6 +50,7 @@ def test_a_new_token_takes_the_place_of_the_old_one(desk: MemoryEnv) -> None:
     assert old != new == desk.run("token").out
 
 
+@pytest.mark.slow
 def test_servers_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib; from memoriter.discovery import token_for; sys.stdin.readline();"
@@ -79,6 +82,7 @@ def test_servers_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None:
         assert "x" * 43 not in said.pop()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o602])
 def test_a_token_that_others_may_have_read_is_replaced_and_told(desk: MemoryEnv, mode: int) -> None:
     file = desk.home / "token"
@@ -93,6 +97,7 @@ def test_a_token_that_others_may_have_read_is_replaced_and_told(desk: MemoryEnv,
     assert desk.run("token").err == ""
 
 
+@pytest.mark.slow
 @root
 def test_a_token_of_somebody_else_is_refused(desk: MemoryEnv) -> None:
     file = desk.home / "token"

@@ -81,6 +81,7 @@ def found(program: Program, word: str) -> set[str]:
         return {hit.path for hit in memory.search(word).results if word in hit.snippet}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_indexes_what_changes_says_so_and_ends_well(program: Program, watch, number: int) -> None:
     watcher = watch()
@@ -94,6 +95,7 @@ def test_it_indexes_what_changes_says_so_and_ends_well(program: Program, watch, 
     assert watcher.until("stopped")["time"].endswith("Z")
 
 
+@pytest.mark.slow
 def test_people_get_a_line_for_each_thing(program: Program, watch) -> None:
     watcher = watch(words=())
     told = ""
@@ -105,6 +107,7 @@ def test_people_get_a_line_for_each_thing(program: Program, watch) -> None:
     assert watcher.end() == 0
 
 
+@pytest.mark.slow
 def test_a_second_one_waits_and_takes_over_when_the_first_is_killed(program: Program, watch) -> None:
     first = watch()
     first.until("watching")
@@ -127,6 +130,7 @@ def mean(limit: str, value: int) -> list[str]:
     return before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "value"), [("max_inotify_watches", 1), ("max_inotify_instances", 0)], ids=["watches", "instances"]
 )
@@ -145,6 +149,7 @@ def test_where_there_is_nearly_no_inotify_it_looks_instead_and_says_so(
     assert watcher.end() == 0
 
 
+@pytest.mark.slow
 def test_while_another_process_indexes_it_waits_for_its_turn_and_says_so_once(program: Program, watch) -> None:
     holder = (
         "import sys; from pathlib import Path; from memoriter.index import Index\n"

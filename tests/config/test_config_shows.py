@@ -112,6 +112,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(raw=VALUES | st.builds(deep, st.sampled_from([entry.key for entry in reference()]), VALUES))
 def test_whatever_a_file_holds_it_loads_or_is_refused_in_words(home: Path, raw: Any) -> None:
@@ -125,6 +126,7 @@ def test_whatever_a_file_holds_it_loads_or_is_refused_in_words(home: Path, raw: 
         assert configuration.rows()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(raw=VALUES | st.builds(deep, st.sampled_from([entry.key for entry in reference()]), VALUES))
 def test_what_loads_can_be_written_out_and_read_again(home: Path, raw: Any) -> None:
@@ -141,6 +143,7 @@ def test_what_loads_can_be_written_out_and_read_again(home: Path, raw: Any) -> N
 NUMBER = st.floats(-1e6, 1e6) | st.integers(-1_000_000, 1_000_000)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(tokens=NUMBER, overlap=NUMBER, vector=NUMBER, text=NUMBER, multiplier=NUMBER, days=NUMBER)
 def test_numbers_in_force_are_always_within_their_ranges(

@@ -52,12 +52,14 @@ def test_a_vector_has_unit_length_and_the_stated_dimensions(provider: EmbeddingP
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.matrix
 def test_rows_come_in_the_order_of_the_texts_and_a_batch_equals_its_texts_alone(provider: EmbeddingProvider) -> None:
     together = provider.embed(TEXTS, role="document")
     alone = np.concatenate([provider.embed([text], role="document") for text in TEXTS])
     assert together == pytest.approx(alone, abs=1e-3)
 
 
+@pytest.mark.matrix
 def test_the_role_changes_the_vector_exactly_where_the_templates_differ(provider: EmbeddingProvider) -> None:
     as_query, as_document = (provider.embed(TEXTS[:1], role=role)[0] for role in ("query", "document"))
     differs = provider.spec.query_template != provider.spec.document_template
@@ -68,6 +70,7 @@ def test_no_texts_give_no_rows(provider: EmbeddingProvider) -> None:
     assert provider.embed([], role="query").shape == (0, provider.spec.dimensions)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "text",
     [
@@ -89,6 +92,7 @@ def test_any_text_gives_a_finite_unit_vector(provider: EmbeddingProvider, text: 
     assert float(np.linalg.norm(vector)) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.matrix
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(), max_size=40))
 def test_any_characters_give_a_finite_unit_vector(provider: EmbeddingProvider, text: str) -> None:
@@ -96,6 +100,7 @@ def test_any_characters_give_a_finite_unit_vector(provider: EmbeddingProvider, t
     assert float(np.linalg.norm(vector)) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.matrix
 def test_the_same_text_gives_the_same_vector_from_any_thread(provider: EmbeddingProvider) -> None:
     first = provider.embed(TEXTS, role="query")
     with ThreadPoolExecutor(4) as threads:
@@ -125,6 +130,7 @@ def test_the_spec_is_the_same_whenever_the_provider_is_opened(
     again.close()
 
 
+@pytest.mark.slow
 def test_hints_and_closing_twice_do_no_harm(
     provider: EmbeddingProvider, opener: Opener, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

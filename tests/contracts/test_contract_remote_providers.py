@@ -58,6 +58,7 @@ def test_no_texts_give_no_rows(provider: EmbeddingProvider) -> None:
     assert provider.embed([], role="query").shape == (0, provider.spec.dimensions)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "text",
     [
@@ -78,6 +79,7 @@ def test_any_text_gives_a_finite_unit_vector(provider: EmbeddingProvider, text: 
     assert float(np.linalg.norm(vector)) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.matrix
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(), max_size=40))
 def test_any_characters_give_a_finite_unit_vector(provider: EmbeddingProvider, text: str) -> None:
@@ -112,6 +114,7 @@ def test_hints_and_closing_twice_do_no_harm(provider: EmbeddingProvider) -> None
     provider.close()
 
 
+@pytest.mark.matrix
 def test_a_text_over_the_limit_is_embedded_in_parts_by_the_batches(provider: EmbeddingProvider) -> None:
     long = "The gateway runs on the Mac Studio. " * (provider.spec.max_tokens // 5)
     (batch,) = embed_in_batches(provider, ["short", long], role="document", budget=10**6)

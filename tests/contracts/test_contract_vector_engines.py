@@ -220,6 +220,7 @@ def all_engines(tmp_path_factory):
         index.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=12))
 def test_all_engines_agree_after_any_sequence_of_writes(all_engines, steps):
@@ -247,6 +248,7 @@ def test_all_engines_agree_after_any_sequence_of_writes(all_engines, steps):
     assert {index.pending() for index in all_engines} == {0}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(3))
 def test_all_engines_agree_on_random_vectors_with_duplicates(tmp_path, seed):
     rng = np.random.default_rng(seed)

@@ -375,6 +375,7 @@ def plain(reasons: Any) -> list[dict[str, str]]:
     return [{"code": reason.code, "message": reason.message, "remedy": reason.remedy} for reason in reasons]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("trouble", HEALTH)
 def test_every_surface_answers_and_says_what_is_wrong(scene: Scene, trouble: str) -> None:
     once, each, code, mode, remedy = HEALTH[trouble]
@@ -396,6 +397,7 @@ def test_every_surface_answers_and_says_what_is_wrong(scene: Scene, trouble: str
     assert remedy in answers.text.err
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("question", REASONS)
 def test_every_surface_says_why_it_found_nothing(scene: Scene, question: str) -> None:
     once, code, mode, remedy = REASONS[question]

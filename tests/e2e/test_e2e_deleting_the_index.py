@@ -111,6 +111,7 @@ def test_the_examples_are_answered_at_all(expected: list[Answer]) -> None:
     assert [len(citations) for citations, *_ in expected] == [6] * len(QUESTIONS)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("delete", DELETIONS)
 def test_an_index_deleted_before_the_first_search_is_built_again(
     notes: Path, home: Path, expected: list[Answer], delete: Callable[[Path], None]
@@ -122,6 +123,7 @@ def test_an_index_deleted_before_the_first_search_is_built_again(
         assert_same(answers(memory), expected)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("delete", DELETIONS)
 def test_an_index_deleted_while_a_memory_is_open_is_built_again_by_the_next_search(
     memory: Memory, expected: list[Answer], delete: Callable[[Path], None]
@@ -131,6 +133,7 @@ def test_an_index_deleted_while_a_memory_is_open_is_built_again_by_the_next_sear
     assert_same(answers(memory), expected)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("delete", DELETIONS)
 def test_an_index_deleted_between_any_two_searches_changes_no_answer(
     memory: Memory, expected: list[Answer], delete: Callable[[Path], None]
@@ -143,6 +146,7 @@ def test_an_index_deleted_between_any_two_searches_changes_no_answer(
     assert_same(found, expected)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("delete", DELETIONS)
 def test_an_index_deleted_after_a_sync_is_built_again_by_search_sync_and_status(
     memory: Memory, expected: list[Answer], delete: Callable[[Path], None]
@@ -159,6 +163,7 @@ def test_an_index_deleted_after_a_sync_is_built_again_by_search_sync_and_status(
     assert (again.files, again.chunks, again.vectors) == (whole.files, whole.chunks, whole.vectors)
 
 
+@pytest.mark.slow
 def test_two_open_memories_survive_the_deletion_and_agree(notes: Path, home: Path, expected: list[Answer]) -> None:
     with open_memory(notes, home) as one, open_memory(notes, home) as other:
         assert_same(answers(one), expected)
@@ -199,6 +204,7 @@ def another_programs_database(file: Path) -> None:
 DAMAGES = [garbage, garbage_behind_a_good_header, half_left, another_programs_database]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_broken_index_is_set_aside_and_the_answer_says_so(
     notes: Path, home: Path, expected: list[Answer], damage: Callable[[Path], None]
@@ -215,6 +221,7 @@ def test_a_broken_index_is_set_aside_and_the_answer_says_so(
     assert [file.name for file in index.parent.glob("*.damaged-*")]
 
 
+@pytest.mark.slow
 def test_an_emptied_index_is_filled_again(notes: Path, home: Path, expected: list[Answer]) -> None:
     with open_memory(notes, home) as memory:
         index = index_of(memory)
@@ -223,6 +230,7 @@ def test_an_emptied_index_is_filled_again(notes: Path, home: Path, expected: lis
         assert_same(answers(memory), expected)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("damage", [*DAMAGES, nothing_left])
 def test_damage_under_an_open_memory_changes_no_answer_then_or_later(
     notes: Path, home: Path, expected: list[Answer], damage: Callable[[Path], None]
@@ -236,6 +244,7 @@ def test_damage_under_an_open_memory_changes_no_answer_then_or_later(
         assert_same(answers(memory), expected)
 
 
+@pytest.mark.slow
 def test_another_programs_database_is_kept_as_it_was(notes: Path, home: Path) -> None:
     with open_memory(notes, home) as memory:
         index = index_of(memory)

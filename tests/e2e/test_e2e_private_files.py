@@ -44,6 +44,7 @@ def opened(desk: MemoryEnv) -> None:
             path.chmod(0o755 if path.is_dir() else 0o644)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_nothing_is_readable_for_others_from_its_first_byte_on(desk: MemoryEnv, tmp_path: Path, umask: int) -> None:
     process = work(day(desk, tmp_path), umask=umask, environ=desk.surroundings(), cwd=desk.notes)
@@ -55,6 +56,7 @@ def test_nothing_is_readable_for_others_from_its_first_byte_on(desk: MemoryEnv, 
     assert mode(desk.notes / "MEMORY.md") == 0o644, "the owner's notes are the owner's business"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_notes_of_the_default_workspace_keep_the_umask_of_their_owner(
     desk: MemoryEnv, tmp_path: Path, umask: int
@@ -67,6 +69,7 @@ def test_notes_of_the_default_workspace_keep_the_umask_of_their_owner(
     assert (mode(note), mode(note.parent)) == (0o666 & ~umask, 0o777 & ~umask)
 
 
+@pytest.mark.slow
 def test_an_open_home_of_an_older_version_is_closed_and_told_once(desk: MemoryEnv) -> None:
     desk.run("search", "ledger")
     (desk.home / "memory" / "main.sqlite.damaged-20260101T000000Z").write_text("text of notes", encoding="utf-8")
@@ -81,6 +84,7 @@ def test_an_open_home_of_an_older_version_is_closed_and_told_once(desk: MemoryEn
     assert contents(desk.home).keys() == before.keys()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("words", [("status",), ("doctor",)])
 def test_status_and_doctor_name_it_in_json(desk: MemoryEnv, words: tuple[str, ...]) -> None:
     desk.run("index")
@@ -92,6 +96,7 @@ def test_status_and_doctor_name_it_in_json(desk: MemoryEnv, words: tuple[str, ..
     assert "home_was_open" in (notes or [each["code"] for each in told[0]["notices"]])
 
 
+@pytest.mark.slow
 def test_an_index_elsewhere_is_private_and_its_folder_is_left_alone(desk: MemoryEnv, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o777)
@@ -129,6 +134,7 @@ def test_a_folder_with_other_things_in_it_is_never_closed(desk: MemoryEnv, tmp_p
         assert list(loose(home / "memory")) == []
 
 
+@pytest.mark.slow
 def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permissions(desk: MemoryEnv) -> None:
     desk.run("index")
     note, own = desk.home / "memory" / "2026-01-01.md", desk.home / "workspace" / "MEMORY.md"
@@ -164,6 +170,7 @@ def test_the_transcript_of_a_chat_is_private_from_its_first_line(
     assert list(loose(tmp_path / "home")) == []
 
 
+@pytest.mark.slow
 def test_a_server_announces_itself_for_nobody_else(desk: MemoryEnv) -> None:
     from serving import serving
 

@@ -62,6 +62,7 @@ def run(desk: MemoryEnv, *words: str, typed: str = ""):
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("sign", ["MEMORY.md", "memory/2026-01-01.md", ".memoriter.json5", "link"])
 def test_a_planted_note_is_not_recalled_and_nothing_is_written_there(desk: MemoryEnv, shared: Path, sign: str) -> None:
     (shared / "MEMORY.md").unlink()
@@ -88,6 +89,7 @@ def test_a_planted_note_is_not_recalled_and_nothing_is_written_there(desk: Memor
     assert "4711" in (next((desk.home / "workspace").rglob("*.md"))).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_status_and_doctor_say_what_is_not_used(desk: MemoryEnv) -> None:
     (status,) = run(desk, "status", "--json").json
     doctor = run(desk, "doctor", "--json").json
@@ -96,6 +98,7 @@ def test_status_and_doctor_say_what_is_not_used(desk: MemoryEnv) -> None:
     assert "workspace_refused" in [finding["check"] for finding in doctor["findings"]]
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_named_is_read_and_written(desk: MemoryEnv, shared: Path) -> None:
     found = run(desk, "search", "ledger", "-w", str(shared), "--json")
     written = run(desk, "remember", "A line for everybody.", "-w", str(shared), "--to", "long-term")
@@ -105,6 +108,7 @@ def test_a_folder_that_is_named_is_read_and_written(desk: MemoryEnv, shared: Pat
     assert "A line for everybody." in (shared / "MEMORY.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["memoriter.json5", "agents", "serve", "memory"])
 def test_a_home_in_which_a_stranger_planted_something_is_not_used(desk: MemoryEnv, name: str) -> None:
     run(desk, "hook", "session-start", typed=hook_input("claude-code", "session-start", cwd=desk.notes))
@@ -120,6 +124,7 @@ def test_a_home_in_which_a_stranger_planted_something_is_not_used(desk: MemoryEn
     assert "another user" in hook.err
 
 
+@pytest.mark.slow
 def test_a_planted_context_and_a_planted_store_of_sessions_are_not_believed(desk: MemoryEnv) -> None:
     typed = hook_input("claude-code", "session-start", cwd=desk.notes, source="startup")
     run(desk, "remember", "The train leaves at noon.", "--to", "long-term")
@@ -142,6 +147,7 @@ def test_a_planted_context_and_a_planted_store_of_sessions_are_not_believed(desk
     assert "another user" in compacted.err
 
 
+@pytest.mark.slow
 def test_an_announcement_of_a_stranger_is_not_followed(desk: MemoryEnv) -> None:
     with serving(desk) as server:
         assert len(list(announced(server.folder))) == 1

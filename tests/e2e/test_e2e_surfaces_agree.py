@@ -98,6 +98,7 @@ def by_tool(memory: Memory, question: str, params: Options) -> Answer:
     return of_json(json.loads(json.dumps(search_tool(memory, {"query": question, **params}))))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_surface_gives_the_same_hits_scores_outcome_and_mode(
     memory: Memory, place: tuple[Path, Path], question: str
@@ -125,6 +126,7 @@ def test_a_process_of_its_own_answers_as_this_one_does(memory: Memory, place: tu
     assert of_json(json.loads(done.stdout)) == by_python(memory, QUESTIONS[4], {})
 
 
+@pytest.mark.slow
 def test_a_memory_of_its_own_answers_as_one_that_has_answered_before(memory: Memory, place: tuple[Path, Path]) -> None:
     warm = [by_python(memory, question, {}) for question in QUESTIONS for _ in range(2)][1::2]
     for question, expected in zip(QUESTIONS, warm, strict=True):

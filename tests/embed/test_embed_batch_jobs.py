@@ -92,6 +92,7 @@ def test_the_service_is_told_to_delete_what_it_has_of_the_texts(server: BatchSer
     assert [call.method for call in server.calls].count("DELETE") == (1 if server.vendor == "gemini" else 2)
 
 
+@pytest.mark.matrix
 def test_without_waiting_a_later_process_collects(server: BatchServer) -> None:
     store, watch = Store(), Watch()
     server.runs_after = 3
@@ -130,6 +131,7 @@ def creates(call: Any) -> bool:
     return call.method == "POST" and call.path.endswith((":asyncBatchEmbedContent", "/v1/batches"))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("answers", range(7))
 def test_a_process_that_ends_anywhere_loses_nothing_and_pays_nothing_twice(server: BatchServer, answers: int) -> None:
     store, watch = Store(), Watch()
@@ -182,6 +184,7 @@ def test_a_refused_text_is_a_failure_and_not_sent_again(server: BatchServer) -> 
     assert again == []
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("end", ["failed", "expired", "cancelled"])
 def test_a_job_that_ends_badly_gives_its_texts_back(server: BatchServer, end: str) -> None:
     server.ends = end
@@ -216,6 +219,7 @@ def test_a_job_that_the_service_has_forgotten_is_done_again(server: BatchServer)
     assert set(gathered(started(server, store, watch).run(TEXTS))[0]) == set(TEXTS)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("fault", [half_written, reset, refused(Answer(502, b"<html>"))], ids=["half", "reset", "502"])
 def test_questions_that_come_to_nothing_are_asked_again(server: BatchServer, fault: Any) -> None:
     def sometimes(exchange: Any, answer: Answer) -> Answer | None:
@@ -360,6 +364,7 @@ def test_a_job_that_cannot_be_read_is_none(text: str) -> None:
     assert BatchJob.from_json(text) is None
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from("abcdef"), unique=True).map(tuple),
     st.lists(

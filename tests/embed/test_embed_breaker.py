@@ -34,6 +34,7 @@ def test_what_stands_for_a_call_that_was_not_made_says_why_and_until_when() -> N
     assert refusal.remedy == "another"
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 4000), min_size=1, max_size=60), st.booleans())
 def test_no_hour_has_more_than_three_calls_whenever_they_are_tried(gaps: list[float], restarts: bool) -> None:
     breaker, now, called = BreakerState("me"), 1e9, []

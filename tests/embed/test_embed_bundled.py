@@ -77,12 +77,14 @@ def both(cache: Path) -> dict[str, tuple[Any, Any]]:
     return dict(zip(VARIED, zip(few, many, strict=True), strict=True))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", VARIED)
 def test_both_engines_give_one_vector(both: dict[str, tuple[Any, Any]], name: str) -> None:
     few, many = both[name]
     assert float(few @ many) > 0.999
 
 
+@pytest.mark.slow
 def test_the_bulk_engine_serves_documents_in_bulk_and_nothing_else(provider: BundledProvider) -> None:
     provider.hint_batch_size(39)
     provider.embed(["a"], role="document")
@@ -94,6 +96,7 @@ def test_the_bulk_engine_serves_documents_in_bulk_and_nothing_else(provider: Bun
     assert provider._graph is not None
 
 
+@pytest.mark.slow
 def test_the_bulk_engine_stays_through_small_batches_and_goes_when_the_work_is_done(provider: BundledProvider) -> None:
     provider.hint_batch_size(500)
     provider.hint_batch_size(3)
@@ -103,6 +106,7 @@ def test_the_bulk_engine_stays_through_small_batches_and_goes_when_the_work_is_d
     assert provider._graph is None
 
 
+@pytest.mark.slow
 def test_tokens_are_counted_alike_by_both_engines(provider: BundledProvider) -> None:
     few = [provider.count_tokens(text) for text in VARIED.values()]
     provider.hint_batch_size(1_000)
@@ -140,6 +144,7 @@ print(json.dumps([provider.embed(["two at once"], role="document")[0].tolist(), 
 """
 
 
+@pytest.mark.slow
 def test_two_processes_may_build_the_bulk_engine_at_once(provider: BundledProvider, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
     command = [sys.executable, "-c", BULK_VECTOR, str(tmp_path)]
@@ -150,6 +155,7 @@ def test_two_processes_may_build_the_bulk_engine_at_once(provider: BundledProvid
     assert float(np.array(left) @ provider.embed(["two at once"], role="document")[0]) > 0.999
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("fault", ["does not start", "gives other vectors", "fails later"])
 def test_a_bulk_engine_with_a_fault_leaves_the_work_to_the_other(
     provider: BundledProvider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: str
@@ -190,6 +196,7 @@ def test_the_environment_is_as_before_once_the_engine_is_loaded(
     assert (os.environ["OMP_NUM_THREADS"], os.environ.get("OMP_WAIT_POLICY")) == ("3", None)
 
 
+@pytest.mark.slow
 def test_a_question_does_not_wait_for_the_bulk_engine(
     provider: BundledProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ SLOW = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("act", SLOW.values(), ids=SLOW)
 def test_an_exchange_ends_at_its_deadline_however_slowly_the_server_answers(http: HttpClient, act: Any) -> None:
     with server(act) as url:
@@ -90,6 +91,7 @@ def test_an_exchange_ends_at_its_deadline_however_slowly_the_server_answers(http
     assert "did not answer within 0.3 s" in failed.value.message
 
 
+@pytest.mark.slow
 def test_tries_waits_and_redirects_count_towards_the_one_deadline(http: HttpClient) -> None:
     with server(after(0.1, b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")) as url:
         started = time.monotonic()
@@ -112,6 +114,7 @@ def test_a_handshake_that_does_not_end_is_given_up(http: HttpClient, act: Any) -
         assert time.monotonic() - started < SECONDS + PATIENCE
 
 
+@pytest.mark.slow
 def test_a_name_that_is_looked_up_for_ever_is_given_up(http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     ended, lookups = threading.Event(), list[str]()
 
@@ -131,6 +134,7 @@ def test_a_name_that_is_looked_up_for_ever_is_given_up(http: HttpClient, monkeyp
     ended.set()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only one address of this machine can be used")
 def test_each_address_of_a_host_gets_its_part_of_the_time(http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     with server(sent(OK + b"content-length: 2\r\n\r\nok")) as url, socket.socket() as full:
@@ -169,6 +173,7 @@ LARGE = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("act", LARGE.values(), ids=LARGE)
 def test_an_answer_over_its_size_is_refused_before_it_takes_memory(http: HttpClient, act: Any) -> None:
     with server(act) as url:
@@ -234,6 +239,7 @@ LOCATIONS = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("location", LOCATIONS)
 def test_a_redirect_to_no_address_is_our_error(http: HttpClient, location: str) -> None:
     head = f"HTTP/1.1 308 Moved\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n".encode("latin-1")

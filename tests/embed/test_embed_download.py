@@ -83,6 +83,7 @@ def test_a_size_that_is_not_there_is_refused_with_those_that_are(hub: Hub, tmp_p
     assert "notes-Q8_0.gguf" in refused.value.remedy
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("linked", [True, False])
 def test_a_broken_connection_is_taken_up_where_it_broke(
     hub: Hub, tmp_path: Path, content: bytes, *, linked: bool
@@ -192,6 +193,7 @@ def test_a_refusal_is_final(hub: Hub, tmp_path: Path, status: int, said: str, ur
     assert len(hub.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_busy_hub_is_asked_again_and_not_for_ever(hub: Hub, tmp_path: Path, content: bytes) -> None:
     waits: list[float] = []
     hub.statuses = [429, 503]
@@ -203,6 +205,7 @@ def test_a_busy_hub_is_asked_again_and_not_for_ever(hub: Hub, tmp_path: Path, co
     assert len(hub.statuses) == 15
 
 
+@pytest.mark.slow
 def test_a_connection_that_brings_nothing_is_given_up(hub: Hub, tmp_path: Path) -> None:
     hub.breaks = [1_000] + [0] * 20
     with pytest.raises(ProviderUnavailable, match="cannot be downloaded") as refused:
@@ -306,6 +309,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are POSIX")
 def test_a_disk_that_fills_up_in_the_middle_keeps_what_came(hub: Hub, tmp_path: Path, content: bytes) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
@@ -350,6 +354,7 @@ STALLS = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("act", STALLS.values(), ids=STALLS)
 def test_a_server_that_hardly_sends_anything_has_stalled(act: Any) -> None:
     started = time.monotonic()
@@ -359,6 +364,7 @@ def test_a_server_that_hardly_sends_anything_has_stalled(act: Any) -> None:
     assert time.monotonic() - started < 2.5
 
 
+@pytest.mark.slow
 def test_a_slow_download_that_goes_on_is_not_ended() -> None:
     def steadily(connection: Any) -> None:
         connection.sendall(OK + b"content-length: 6000\r\n\r\n")
@@ -370,6 +376,7 @@ def test_a_slow_download_that_goes_on_is_not_ended() -> None:
         assert sum(map(len, reply.pieces)) == 6_000
 
 
+@pytest.mark.slow
 def test_the_time_that_the_disk_takes_is_not_counted_as_a_stall() -> None:
     content = OK + b"content-length: 300000\r\n\r\n" + b"x" * 300_000
     with server(sent(content)) as url, _stream.open_stream(url, {}, seconds=0.5) as reply:

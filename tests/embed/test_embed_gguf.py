@@ -62,6 +62,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvi
     opened.close()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("role", ["query", "document"])
 @pytest.mark.parametrize("language", TEXTS)
 def test_llama_cpp_gives_the_vectors_of_the_bundled_engine(
@@ -116,6 +117,7 @@ def test_tokens_are_counted_as_the_model_reads_them(provider: LocalProvider) -> 
     assert 18_000 < provider.count_tokens("word " * 20_000) < 22_000
 
 
+@pytest.mark.slow
 def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(provider: LocalProvider) -> None:
     room = provider.spec.max_tokens - provider.count_tokens("word " * 300) + 300
     exact, over = "word " * room, "word " * room + "Bananas ripen at night. " * 40
@@ -124,6 +126,7 @@ def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(prov
     assert float(vectors[0] @ vectors[1]) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_long_text_is_found_through_its_parts(provider: LocalProvider) -> None:
     long = (
         "The weather was fine and everyone went home early. " * 60 + "The password of the old router is hunter2. " * 30
@@ -141,6 +144,7 @@ def test_marks_that_are_spelled_out_stay_text(provider: LocalProvider) -> None:
     assert provider.count_tokens("</s> " * 120) > 120 * 2
 
 
+@pytest.mark.slow
 def test_vectors_do_not_depend_on_their_company(provider: LocalProvider) -> None:
     texts = list(TEXTS.values())
     with ThreadPoolExecutor(3) as threads:
@@ -149,6 +153,7 @@ def test_vectors_do_not_depend_on_their_company(provider: LocalProvider) -> None
     assert np.array_equal(provider.embed(texts[2:3], role="document")[0], rounds[0][2])
 
 
+@pytest.mark.slow
 def test_a_closed_provider_opens_again_and_leaves_nothing_behind(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +171,7 @@ def test_a_closed_provider_opens_again_and_leaves_nothing_behind(
     short.rmdir()
 
 
+@pytest.mark.slow
 def test_where_sockets_have_no_folders_a_port_of_this_machine_serves_only_those_with_the_key(model: Path) -> None:
     import http.client
 
@@ -202,6 +208,7 @@ def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:
         provider.embed(["a"], role="query")
 
 
+@pytest.mark.slow
 def test_a_model_of_other_dimensions_than_it_says_is_refused(tmp_path: Path) -> None:
     opened = open_gguf(write_generator(tmp_path / "tiny.gguf"), cache_dir=tmp_path, threads=1)
     provider = LocalProvider(replace(opened.spec, dimensions=128), "NFKC", opened._load)
@@ -231,6 +238,7 @@ def test_the_other_package_serves_where_only_it_is_installed(monkeypatch: pytest
     assert _llama.usable_package() is _llama._with_llama_cpp_python
 
 
+@pytest.mark.slow
 def test_opening_a_model_loads_no_engine(model: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from memoriter.embed.local._gguf import open_gguf;"

@@ -75,6 +75,7 @@ def test_indented_text_and_a_composed_letter_reach_the_model_as_they_are(provide
     assert np.array_equal(composed, decomposed)
 
 
+@pytest.mark.slow
 def test_the_architecture_of_embeddinggemma_is_known_and_runs(tmp_path: Path) -> None:
     model = write_generator(tmp_path / "m.gguf", "tiny", architecture="gemma-embedding")
     provider = open_gguf(model, cache_dir=tmp_path, threads=1)
@@ -120,6 +121,7 @@ class Llama:
         self.engine.close()
 
 
+@pytest.mark.slow
 def test_llama_cpp_python_serves_where_only_it_is_installed(
     model: Path, provider: EmbeddingProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_file_that_llama_cpp_python_refuses_is_a_reason(
         _llama._with_llama_cpp_python(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_package_that_is_too_old_is_a_reason(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", SimpleNamespace(CommonParams=SimpleNamespace))
     with pytest.raises(ProviderUnavailable, match="does not load the model") as refused:
@@ -153,6 +156,7 @@ def test_a_package_that_is_too_old_is_a_reason(model: Path, tmp_path: Path, monk
     assert "newer xllamacpp" in refused.value.remedy
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_imported_is_a_reason(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +165,7 @@ def test_a_package_that_cannot_be_imported_is_a_reason(
         _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_model_on_which_llama_cpp_crashes_does_not_end_this_process(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +215,7 @@ def test_a_text_without_a_vector_does_not_spoil_the_others(vector: list[float]) 
     assert batch.vectors[0].tolist() == pytest.approx([0, 0.6, 0, 0.8])
 
 
+@pytest.mark.slow
 def test_a_model_is_opened_by_its_path_or_its_address(model: Path, tmp_path: Path) -> None:
     folders = {"cache_dir": tmp_path / "cache", "model_cache_dir": tmp_path / "models"}
     with serving(Hub({"notes-Q8_0.gguf": model.read_bytes()})) as hub:
@@ -238,6 +244,7 @@ def test_without_a_place_for_its_socket_there_is_a_reason(model: Path, monkeypat
     assert "TMPDIR" in (refusal.value.remedy or "")
 
 
+@pytest.mark.slow
 def test_a_model_that_is_closed_as_soon_as_it_is_open_ends(model: Path) -> None:
     code = f"""
 from memoriter.embed.local._llama_server import LlamaServer

@@ -63,6 +63,7 @@ def _strings(body: str) -> Iterator[str]:
                     waiting += [*fields, *fields.values()]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("role", ["document", "query"])
 def test_no_vendor_is_sent_a_secret(asked: tuple[ScriptedServer, RemoteProvider], role: str) -> None:
     server, provider = asked
@@ -78,6 +79,7 @@ def test_no_vendor_is_sent_a_secret(asked: tuple[ScriptedServer, RemoteProvider]
     assert "***" in read
 
 
+@pytest.mark.matrix
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(sample=st.sampled_from(SAMPLES), before=st.text(max_size=30), filler=st.integers(0, 300))
 def test_nor_one_in_the_middle_of_a_long_text(
@@ -154,6 +156,7 @@ def test_the_note_the_index_and_the_answer_keep_what_the_service_never_saw(tmp_p
     assert (report.embedded, again.embedded) == (1, 0)
 
 
+@pytest.mark.matrix
 def test_a_text_is_masked_before_it_is_cut_to_the_length_of_the_model(
     asked: tuple[ScriptedServer, RemoteProvider],
 ) -> None:

@@ -59,6 +59,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvi
     opened.close()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("role", ["query", "document"])
 @pytest.mark.parametrize("language", TEXTS)
 def test_onnxruntime_gives_the_vectors_of_the_bundled_engine(
@@ -68,12 +69,14 @@ def test_onnxruntime_gives_the_vectors_of_the_bundled_engine(
     assert float(ours @ theirs) > 0.999
 
 
+@pytest.mark.slow
 def test_tokens_are_counted_as_the_model_reads_them(provider: EmbeddingProvider, bundled: EmbeddingProvider) -> None:
     text = "Item 7: the router answers on port 8007. " * 40
     assert provider.count_tokens(text) == bundled.count_tokens(text)
     assert provider.count_tokens("word " * 300) == 300 + len(["<s>", "passage", ":", "</s>"])
 
 
+@pytest.mark.slow
 def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(provider: EmbeddingProvider) -> None:
     room = provider.spec.max_tokens - provider.count_tokens("word " * 300) + 300
     exact, over = "word " * room, "word " * room + "Bananas ripen at night. " * 40

@@ -91,6 +91,7 @@ def test_templates_are_put_around_the_text_by_us(ollama: OllamaServer) -> None:
     assert [call.json["input"] for call in ollama.calls] == [["search_query: tea"], ["search_document: {text} tea"]]
 
 
+@pytest.mark.slow
 def test_requests_hold_as_much_as_the_vendor_takes_and_come_back_in_order() -> None:
     with GeminiServer() as server:
         provider = provider_of(server)
@@ -101,6 +102,7 @@ def test_requests_hold_as_much_as_the_vendor_takes_and_come_back_in_order() -> N
             assert vectors[place] @ provider.embed([texts[place]], role="document")[0] == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_no_more_than_two_calls_are_under_way_whatever_the_threads(openai: OpenAIServer) -> None:
     def slow(_: Any, answer: Any) -> Any:
         time.sleep(0.01)
@@ -176,6 +178,7 @@ def test_the_tokens_of_an_answer_are_those_the_service_counts_or_our_estimate(ve
     assert purse.asked[0] >= 2
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("vendor", sorted(SERVERS))
 def test_closing_leaves_nothing_open_and_another_call_opens_it_again(vendor: str) -> None:
     with SERVERS[vendor]() as server:

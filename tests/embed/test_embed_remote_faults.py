@@ -93,6 +93,7 @@ def test_a_question_does_not_wait_for_a_service_that_asks_for_an_hour(server: Sc
     assert watch.slept == []
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("fault", BREAKS)
 def test_what_breaks_on_the_way_is_tried_again(server: ScriptedServer, fault: Any) -> None:
     server.faults.append(fault)
@@ -101,6 +102,7 @@ def test_what_breaks_on_the_way_is_tried_again(server: ScriptedServer, fault: An
     assert len(server.calls) == 3
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("fault", BREAKS)
 def test_what_stays_broken_is_a_transient_failure_after_three_calls(server: ScriptedServer, fault: Any) -> None:
     server.always = fault
@@ -112,6 +114,7 @@ def test_what_stays_broken_is_a_transient_failure_after_three_calls(server: Scri
     assert "<" not in failure.value.message
 
 
+@pytest.mark.matrix
 def test_an_answer_that_drips_is_given_up_when_the_time_is_over(server: ScriptedServer) -> None:
     server.always = dripping
     provider = known(server, real_time=True, query_seconds=0.25)
@@ -130,6 +133,7 @@ def test_a_wrong_key_is_named_as_such_and_never_repeated(server: ScriptedServer)
     assert KEY[:12] not in refusal.value.message
 
 
+@pytest.mark.matrix
 def test_out_of_quota_at_most_three_calls_are_made_in_any_hour(server: ScriptedServer) -> None:
     server.always = refused(server.quota())
     watch = Watch()
@@ -223,6 +227,7 @@ def test_a_text_over_the_limit_is_too_large(server: ScriptedServer) -> None:
     assert len(server.calls) == 1
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("change", ["fewer", "more", "none"])
 def test_a_wrong_number_of_vectors_is_refused_with_both_numbers(server: ScriptedServer, change: str) -> None:
     def changed(answer: Any) -> None:
@@ -266,6 +271,7 @@ def poisoned(server: ScriptedServer, vector: Any) -> Any:
     return fault
 
 
+@pytest.mark.matrix(quick=5)
 @pytest.mark.parametrize(
     "vector", [[float("nan")], [None], None, [], [0.0]], ids=["nan", "nulls", "null", "empty", "zero"]
 )
@@ -351,6 +357,7 @@ def test_a_model_that_is_not_there_stops_everything_with_a_remedy(server: Script
     assert len(server.calls) == 1
 
 
+@pytest.mark.matrix
 def test_nothing_that_is_said_or_logged_has_the_key(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
     faults = [
         server.wrong_key(),

@@ -72,6 +72,7 @@ def check(error: EmbeddingError) -> None:
     assert len(error.message) < 2_000
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("vendor", VENDORS)
 @given(data=st.data(), dimensions=st.sampled_from([None, 1, 3]))
 @EVERYTHING
@@ -89,6 +90,7 @@ def test_a_success_of_any_shape_gives_vectors_or_our_error(vendor: str, data: st
     assert np.allclose(np.linalg.norm(vectors[usable].astype(np.float64), axis=1), 1.0, atol=1e-3)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("vendor", VENDORS)
 @given(data=st.data(), status=st.integers(100, 999), headers=HEADERS)
 @EVERYTHING
@@ -101,6 +103,7 @@ def test_a_refusal_of_any_shape_is_one_of_our_errors(
     check(error)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("vendor", sorted(_APIS))
 @given(data=st.data())
 @EVERYTHING
@@ -169,6 +172,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("part", PARTS)
 def test_the_time_to_read_what_a_service_says_grows_with_its_length(part: str) -> None:
     body = (part * (200_000 // len(part))).encode()

@@ -224,6 +224,7 @@ def test_qwen_is_told_its_task_in_queries_only() -> None:
     assert open_model("some-other-model") is None
 
 
+@pytest.mark.slow
 @given(st.sampled_from(VENDORS), st.lists(st.text(st.characters()), min_size=1, max_size=5))
 def test_every_text_arrives_as_it_was_sent(vendor: str, texts: list[str]) -> None:
     sent = [sanitize(text) for text in texts]
@@ -250,6 +251,7 @@ def answer_of(vendor: str, vectors: list[list[float]], *, packed: bool, order: l
 NUMBERS = st.floats(-1, 1, width=32)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(VENDORS),
     st.integers(1, 4).flatmap(lambda size: st.lists(st.lists(NUMBERS, min_size=size, max_size=size), min_size=1)),

@@ -36,6 +36,7 @@ def sets(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_set_of_a_folder_gives_a_table(evaluate, sets):
     done = evaluate(sets, "--provider", "fake")
     assert done.exit_code == 0
@@ -57,11 +58,13 @@ def test_types_of_questions_are_told_apart_on_demand(evaluate, sets):
     assert "**one by type**" in done.stdout
 
 
+@pytest.mark.slow
 def test_vectors_are_kept_where_it_is_told_to(evaluate, sets, tmp_path):
     evaluate(sets, "--provider", "fake", "--cache", tmp_path / "kept")
     assert [file.suffix for file in (tmp_path / "kept").iterdir()] == [".npz"]
 
 
+@pytest.mark.slow
 def test_the_sets_themselves_are_left_as_they_are(evaluate, sets):
     before = {file: file.read_bytes() for file in sets.iterdir()}
     evaluate(sets, "--provider", "fake")

@@ -16,12 +16,14 @@ relevant = st.sets(st.sampled_from(ITEMS + "xyz"))
 scores = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
+@pytest.mark.slow
 @given(rankings, relevant, st.integers(1, 20))
 def test_every_share_is_between_nothing_and_everything(ranking, wanted, at):
     for value in (ndcg(ranking, wanted, at=at), recall(ranking, wanted, at=at), reciprocal_rank(ranking, wanted)):
         assert 0 <= value <= 1
 
 
+@pytest.mark.slow
 @given(st.sets(st.sampled_from(ITEMS), min_size=1), st.permutations(ITEMS))
 def test_a_ranking_that_begins_with_all_that_is_relevant_is_perfect(wanted, others):
     ranking = [*sorted(wanted), *(item for item in others if item not in wanted)]
@@ -30,6 +32,7 @@ def test_a_ranking_that_begins_with_all_that_is_relevant_is_perfect(wanted, othe
     assert reciprocal_rank(ranking, wanted) == 1
 
 
+@pytest.mark.slow
 @given(rankings, relevant)
 def test_moving_a_relevant_item_up_never_lowers_a_metric(ranking, wanted):
     for place in range(1, len(ranking)):
@@ -40,6 +43,7 @@ def test_moving_a_relevant_item_up_never_lowers_a_metric(ranking, wanted):
             assert reciprocal_rank(better, wanted) >= reciprocal_rank(ranking, wanted)
 
 
+@pytest.mark.slow
 @given(rankings, relevant, st.integers(1, 15))
 def test_recall_never_falls_as_more_is_looked_at(ranking, wanted, at):
     assert recall(ranking, wanted, at=at) <= recall(ranking, wanted, at=at + 1)
@@ -78,6 +82,7 @@ def test_the_auc_is_the_share_of_pairs_in_order_with_ties_counting_half(high, lo
     assert auc(high, low) == pytest.approx(sum(pairs) / len(pairs))
 
 
+@pytest.mark.slow
 @given(scores, scores)
 def test_the_auc_the_other_way_round_is_what_is_left_of_one(high, low):
     forth, back = auc(high, low), auc(low, high)

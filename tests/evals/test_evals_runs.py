@@ -65,6 +65,7 @@ def asked(index: PoolIndex, store: VectorStore, text: str) -> dict[str, object]:
     return {system.name: index.rank(system, text, vector) for system in SYSTEMS if system.words == index.chunking.words}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("words", ["analysed", "classic"])
 @pytest.mark.parametrize("gone", [{"p2"}, {"p0", "p7"}])
 def test_taking_a_paragraph_out_gives_what_an_index_without_it_gives(tmp_path, store, words, gone):
@@ -120,6 +121,7 @@ def test_a_turn_gains_from_the_turn_before_it(tmp_path, store):
     assert found[:2] == ("anna0", "anna1")
 
 
+@pytest.mark.slow
 def test_four_systems_are_measured(tmp_path, store):
     result = EvalRun(store, tmp_path, ticks).measure(Dataset("towns", "en", PARAGRAPHS, QUESTIONS))
     assert [system.system for system in result.systems] == ["keyword alone", "vector alone", "classic", "calibrated"]
@@ -136,6 +138,7 @@ def test_conversations_are_also_asked_about_each_other(tmp_path, store):
     assert {kind: quality.questions for kind, quality in result.ours.by_kind.items()} == {"multi": 1, "single": 2}
 
 
+@pytest.mark.slow
 def test_the_second_run_embeds_nothing_and_finds_the_same(tmp_path, store):
     dataset = Dataset("towns", "en", PARAGRAPHS, QUESTIONS)
     seen: list[object] = []

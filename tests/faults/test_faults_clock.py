@@ -27,6 +27,7 @@ def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
     desk.close()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("jump", JUMPS)
 @pytest.mark.parametrize("between", ["runs", "questions"])
 def test_whatever_the_clock_does_everything_is_found_and_nothing_is_embedded_twice(

@@ -25,6 +25,7 @@ def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
     desk.close()
 
 
+@pytest.mark.slow
 def test_a_disk_that_becomes_full_leaves_the_old_index_to_be_read_and_the_remedy_is_room(desk: MemoryEnv) -> None:
     with small_disk(desk.home, "12m"):
         desk.configure(provider="fake")
@@ -60,6 +61,7 @@ def test_a_disk_that_is_too_small_keeps_what_was_finished(desk: MemoryEnv, size:
         assert contents(desk.notes) == before
 
 
+@pytest.mark.slow
 def test_a_limit_on_the_size_of_files_is_told_as_what_it_is(desk: MemoryEnv) -> None:
     desk.many(150)
     before = contents(desk.notes)
@@ -70,6 +72,7 @@ def test_a_limit_on_the_size_of_files_is_told_as_what_it_is(desk: MemoryEnv) -> 
     assert health(desk) == {}
 
 
+@pytest.mark.slow
 def test_an_entry_for_which_there_is_no_room_leaves_the_note_as_it_was(desk: MemoryEnv) -> None:
     file = desk.notes / "MEMORY.md"
     before = file.read_bytes()
@@ -102,6 +105,7 @@ def test_a_database_that_may_not_grow_is_searched_as_it_was_and_goes_on_when_it_
     assert codes(memory.status()) == []
 
 
+@pytest.mark.slow
 def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(desk: MemoryEnv, tmp_path: Path) -> None:
     answered(desk, "index")
     desk.write("memory/later.md", "The zanzibar key is under the mat.\n")
@@ -124,6 +128,7 @@ def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(desk: M
     assert health(desk) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_folder_whose_permissions_forbid_writing_is_read_as_far_as_it_goes(desk: MemoryEnv, *, indexed: bool) -> None:
     bound = bound_by_permissions()
@@ -159,6 +164,7 @@ def test_a_program_that_stays_writes_again_as_soon_as_it_can(desk: MemoryEnv) ->
     assert (paths(result)[0], result.health.ok) == ("memory/later.md", True)
 
 
+@pytest.mark.slow
 def test_a_log_that_a_killed_process_left_is_not_overlooked_when_the_index_can_only_be_read(desk: MemoryEnv) -> None:
     die = "import os; desk.sync(); desk._backend.index.set_meta('written', 'last'); os._exit(9)"
     before = f"from memoriter import Memory; desk = Memory.open({str(desk.notes)!r}); {die}"

@@ -43,6 +43,7 @@ def huge(file: Path) -> None:
         opened.truncate(GIGABYTE)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("make", [folder, pipe, huge])
 @pytest.mark.parametrize("name", ["MEMORY.md", "memory/work/style.md"])
 def test_what_is_no_note_under_the_name_of_a_note_is_a_reason_until_it_is_moved(
@@ -97,6 +98,7 @@ def test_a_note_that_became_a_link_is_forgotten_and_listed(desk: MemoryEnv, tmp_
     assert secret.read_text(encoding="utf-8").startswith("The zanzibar")
 
 
+@pytest.mark.slow
 def test_bytes_that_are_not_utf8_are_told_searched_around_and_left_alone(desk: MemoryEnv) -> None:
     file = desk.notes / "memory/old.md"
     written = "# Alt\n\nDie Bücher der Zebraforscher liegen im Keller.\n"
@@ -120,6 +122,7 @@ def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(desk: Me
     assert health(desk) == {}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("asked", ["NFC", "NFD"])
 def test_names_and_words_are_found_and_read_however_they_are_composed(desk: MemoryEnv, form: str, asked: str) -> None:
@@ -175,6 +178,7 @@ def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
     assert memory.status().health.ok
 
 
+@pytest.mark.slow
 def test_a_note_that_may_not_be_read_is_a_reason_until_it_may(desk: MemoryEnv) -> None:
     bound = bound_by_permissions()
     file = desk.notes / "MEMORY.md"
@@ -199,6 +203,7 @@ def test_a_workspace_that_can_only_be_read_is_searched_and_a_new_entry_is_refuse
     answered(desk, "remember", "Tea, not coffee.")
 
 
+@pytest.mark.slow
 def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(desk: MemoryEnv) -> None:
     bound, before = bound_by_permissions(), contents(desk.notes)
     for each in (desk.notes, desk.notes / "memory"):

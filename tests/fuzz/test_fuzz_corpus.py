@@ -20,11 +20,13 @@ def test_every_target_can_be_named_and_has_a_corpus() -> None:
     assert {file.parent.name for file in FILES} == set(TARGETS)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_an_input_of_the_corpus_breaks_no_promise(file: Path) -> None:
     TARGETS[file.parent.name](file.read_bytes())
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", [name for name in TARGETS if name not in SLOW])
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.data())

@@ -92,6 +92,7 @@ def test_a_vector_that_is_the_mean_has_a_code_too():
     assert np.all(np.isfinite(factors))
 
 
+@pytest.mark.slow
 def test_a_large_corpus_is_searched_with_the_oversampling_that_was_measured(codes, opened, make):
     ids = fill(codes, make, "a.md", 3000, seed=5)
     assert codes.oversampling is None
@@ -116,6 +117,7 @@ def test_a_large_corpus_is_searched_with_the_oversampling_that_was_measured(code
     assert codes.vector_search(codes.vectors_at(ids[:1])[1][0], limit=1)[0] == (ids[0], pytest.approx(1, abs=1e-6))
 
 
+@pytest.mark.slow
 def test_codes_find_what_stands_out_in_each_script_as_a_comparison_of_all_does(codes, opened, make):
     draw = np.random.default_rng(8)
     scripts = draw.choice(["latin", "hangul", "thai"], 6000, p=[0.7, 0.2, 0.1]).tolist()
@@ -141,6 +143,7 @@ def test_codes_find_what_stands_out_in_each_script_as_a_comparison_of_all_does(c
     assert np.mean(shares) >= 0.97
 
 
+@pytest.mark.slow
 def test_a_vector_in_the_place_of_one_that_is_gone_is_not_taken_for_it(codes, make):
     rows = rows_of(np.random.default_rng(9), 3001)
     fill(codes, make, "a.md", 2999, seed=0, rows=rows[:2999])
@@ -164,6 +167,7 @@ def test_more_results_need_fewer_comparisons_each_but_always_twice_as_many(limit
     assert _oversampling.breadth(8, limit) == expected
 
 
+@pytest.mark.slow
 def test_the_oversampling_is_measured_again_when_the_corpus_has_grown_by_half(codes, make):
     fill(codes, make, "a.md", 2400, seed=1)
     for name, count, measured in (("b.md", 600, 2400), ("c.md", 700, 3700)):
@@ -182,11 +186,13 @@ def alike(codes, make):
     return rows[0]
 
 
+@pytest.mark.slow
 def test_vectors_that_codes_cannot_tell_apart_are_a_notice(codes, make):
     assert len(found(codes, alike(codes, make))) == 10
     assert [notice.code for notice in codes.notices] == ["vector_recall"]
 
 
+@pytest.mark.slow
 def test_auto_compares_every_vector_where_codes_were_measured_to_miss_some(codes, make, monkeypatch):
     monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2500)
     query = alike(codes, make)
@@ -201,6 +207,7 @@ def test_auto_compares_every_vector_where_codes_were_measured_to_miss_some(codes
     assert codes.engine == "codes"
 
 
+@pytest.mark.slow
 def test_auto_keeps_codes_where_the_vectors_would_not_fit_into_memory(codes, make, monkeypatch):
     monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2500)
     monkeypatch.setattr("memoriter.index._vectors.LARGEST_MATRIX", 4 * DIMENSIONS * 2999)
@@ -223,6 +230,7 @@ def test_codes_are_centred_again_when_the_corpus_has_doubled(codes, opened, make
         assert cells(codes, "SELECT epoch FROM code_sets") == [(epoch,)]
 
 
+@pytest.mark.slow
 def test_segments_stay_few_and_a_half_dead_one_is_written_again(codes, make):
     for number in range(60):
         fill(codes, make, f"{number}.md", 5, seed=number)
@@ -318,6 +326,7 @@ def _means(index: Index) -> np.ndarray:
     return np.frombuffer(blob, dtype="<f4")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=14))
 def test_after_any_sequence_of_writes_a_warm_and_a_new_process_hold_the_codes_of_the_vectors(

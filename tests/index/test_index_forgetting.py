@@ -4,6 +4,7 @@ import random
 
 import apsw
 import numpy as np
+import pytest
 
 CANARY = b"qxzjkanary"
 
@@ -85,6 +86,7 @@ def test_space_is_given_back_to_the_disk(index, make, path):
     assert path.stat().st_size < 2 * small
 
 
+@pytest.mark.slow
 def test_twenty_rounds_of_editing_half_the_notes_leave_an_index_hardly_larger_than_a_new_one(index, make, path):
     rng = random.Random(1)
     index.use_vectors(make.spec)

@@ -160,6 +160,7 @@ def natural(tmp_path_factory):
     index.close()
 
 
+@pytest.mark.slow
 def test_a_search_counts_its_terms_once(natural, monkeypatch):
     from memoriter.index import _counts
     from memoriter.search import SearchSettings, query_terms, rank
@@ -193,6 +194,7 @@ def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, ma
     assert index.document_frequency(["milk", "tea"]) == {"milk": 1, "tea": 4}
 
 
+@pytest.mark.slow
 def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkeypatch):
     from memoriter.index import _keywords
     from memoriter.search import SearchSettings, rank

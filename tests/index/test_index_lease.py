@@ -140,6 +140,7 @@ def test_a_program_is_named_without_its_words(path, opened, other):
     assert refusal(index).message.count(str(path)) == 1
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_stopped_holder_is_called_stopped_and_both_ways_out_work(path, opened, other, now):
     index, holder = opened(), other(HOLDER)
@@ -198,6 +199,7 @@ def test_a_holder_on_another_machine_is_told_with_its_machine(path, opened):
         assert f"(process {os.getpid()} on attic)" in refusal(asking).message
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("script", [WRITER, REBUILDER])
 def test_a_holder_whose_lease_was_deleted_writes_nothing_more(path, opened, make, other, script):
     """The worst order: it is stopped, somebody deletes its lease, another process publishes, and it goes on."""

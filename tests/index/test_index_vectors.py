@@ -286,6 +286,7 @@ def test_a_vector_table_left_behind_by_another_engine_catches_up(index, opened, 
     assert index.vector_search(make.unit(0, 0, 1, 0), limit=1) == other.vector_search(make.unit(0, 0, 1, 0), limit=1)
 
 
+@pytest.mark.slow
 def test_a_vector_table_full_of_holes_is_made_again(index, opened, make):
     index.use_vectors(make.spec)
     index.choose_engine("sqlite-vec")

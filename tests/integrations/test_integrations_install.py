@@ -175,6 +175,7 @@ def test_a_project_has_files_of_its_own(desk: MemoryEnv) -> None:
     assert "--scope" in outcome.err
 
 
+@pytest.mark.matrix
 @linux
 @pytest.mark.parametrize(("client", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
 def test_the_hooks_that_were_installed_give_the_agent_its_memory(desk: MemoryEnv, client: str, name: str) -> None:

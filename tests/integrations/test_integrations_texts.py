@@ -33,6 +33,7 @@ def json_texts(draw: Any) -> str:
     return text.replace("\n", line) + draw(st.sampled_from(["", line]))
 
 
+@pytest.mark.slow
 @given(json_texts(), st.text(), st.text(), VALUES)
 def test_what_is_put_into_json_is_there_and_taking_it_out_gives_every_byte_back(
     text: str, outer: str, inner: str, value: Any
@@ -46,6 +47,7 @@ def test_what_is_put_into_json_is_there_and_taking_it_out_gives_every_byte_back(
     assert remove(text, (outer, inner)) == text
 
 
+@pytest.mark.slow
 @given(json_texts(), st.text(), VALUES)
 def test_an_item_is_put_before_the_others_of_a_list(text: str, key: str, value: Any) -> None:
     before = json.loads(text)
@@ -56,6 +58,7 @@ def test_an_item_is_put_before_the_others_of_a_list(text: str, key: str, value: 
     assert remove(changed, (key, 0)) == text
 
 
+@pytest.mark.slow
 @given(json_texts(), st.data())
 def test_a_member_anywhere_can_be_replaced(text: str, data: st.DataObject) -> None:
     before = json.loads(text)

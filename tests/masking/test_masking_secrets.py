@@ -153,6 +153,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_text_takes_more_time_than_its_length_explains(piece: str) -> None:
     tail = " " + Secrets(2).word(BASE64, 36) + Secrets(2).word(HEX, 4)

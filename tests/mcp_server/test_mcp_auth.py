@@ -131,6 +131,7 @@ def wrong(house: House) -> dict[str, list[tuple[str, str | bytes]]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["serve", "mcp"])
 def test_every_route_and_method_is_refused_without_the_token(house: House, kind: str) -> None:
     before, url = house.notes, house.addresses[kind]
@@ -145,6 +146,7 @@ def test_every_route_and_method_is_refused_without_the_token(house: House, kind:
     assert house.notes == before
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["serve", "mcp"])
 def test_nothing_but_the_token_in_its_place_is_let_in(house: House, kind: str) -> None:
     before, url = house.notes, house.addresses[kind]
@@ -172,6 +174,7 @@ def test_a_stranger_is_refused_before_the_body_is_read_or_the_host_is_looked_at(
         assert answer.startswith(b"HTTP/1.1 401 ")
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_official_client_works_with_the_token_and_not_without(house: House) -> None:
     for url in house.addresses.values():
@@ -214,6 +217,7 @@ def test_no_headers_but_the_one_with_the_token_are_admitted(shown: list[tuple[by
     )
 
 
+@pytest.mark.slow
 def test_a_renewed_token_counts_at_once_and_the_old_one_no_more(tmp_path: Path) -> None:
     desk = MemoryEnv.at(tmp_path)
     with serving(desk, "--no-watch") as server:
@@ -228,6 +232,7 @@ def test_a_renewed_token_counts_at_once_and_the_old_one_no_more(tmp_path: Path) 
         assert asked(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
 
 
+@pytest.mark.slow
 def test_neither_server_says_its_token(tmp_path: Path) -> None:
     desk = MemoryEnv.at(tmp_path)
     desk.environ["MEMORITER_TOKEN"] = token = "a-token-that-nobody-says"

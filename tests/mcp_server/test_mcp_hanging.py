@@ -75,6 +75,7 @@ async def finds_words(client: Client, desk: MemoryEnv) -> None:
         assert text in first["snippet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--no-watch",)])
 async def test_a_server_finds_words_while_the_service_hangs(desk: MemoryEnv, words: tuple[str, ...]) -> None:
     with connected(desk, *words) as (_, client):
@@ -82,11 +83,13 @@ async def test_a_server_finds_words_while_the_service_hangs(desk: MemoryEnv, wor
             await finds_words(client, desk)
 
 
+@pytest.mark.slow
 async def test_a_server_over_stdio_finds_words_too(desk: MemoryEnv) -> None:
     async with over_stdio(desk).connect() as client:
         await finds_words(client, desk)
 
 
+@pytest.mark.slow
 async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: MemoryEnv, service: HeldServer) -> None:
     desk.configure(**compatible(service), query={"deadlineMs": 600_000})
     with connected(desk, "--no-watch") as (server, client):
@@ -101,6 +104,7 @@ async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: Me
             service.let_go.set()
 
 
+@pytest.mark.slow
 async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(
     desk: MemoryEnv, service: HeldServer
 ) -> None:
@@ -122,6 +126,7 @@ async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(
     assert answers[0]["results"][0]["path"] == "MEMORY.md"  # whoever waited was answered first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_server_while_its_watcher_waits_for_the_service(
     desk: MemoryEnv, service: HeldServer, number: signal.Signals
@@ -144,6 +149,7 @@ memoriter.memory.Memory.close = close
 """Python before the program: a memory that cannot be let go of."""
 
 
+@pytest.mark.slow
 async def test_a_second_signal_ends_the_server_at_once(desk: MemoryEnv) -> None:
     before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 600.0\n{STUCK}"
     with serving(desk, before=before) as server:
@@ -155,6 +161,7 @@ async def test_a_second_signal_ends_the_server_at_once(desk: MemoryEnv) -> None:
         assert list(server.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: MemoryEnv) -> None:
     assert END_SECONDS < 5
     before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 0.5\n{STUCK}"
@@ -164,6 +171,7 @@ async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: Memo
         assert list(server.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_server_over_stdio_ends_when_its_input_does(desk: MemoryEnv, service: HeldServer) -> None:
     desk.configure(**compatible(service), query={"deadlineMs": 600_000})
     command = desk.command("-w", str(desk.notes), "mcp")

@@ -39,6 +39,7 @@ def post(address: str, **headers: str) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk: MemoryEnv) -> None:
     with served(desk, "--allow-host", "memory.example") as address:
         assert address.startswith("http://127.0.0.1:")
@@ -78,6 +79,7 @@ async def test_a_connector_searches_and_fetches_documents(desk: MemoryEnv) -> No
                 assert wrong.structured_content["error"]
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: MemoryEnv) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -93,6 +95,7 @@ def test_the_options_of_http_are_refused_without_it(desk: MemoryEnv) -> None:
     assert "--http" in outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_there_are_no_tools_where_memory_search_is_off(desk: MemoryEnv) -> None:
     desk.configure(provider="fake", enabled=False)

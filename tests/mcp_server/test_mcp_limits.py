@@ -73,6 +73,7 @@ async def answers(desk: MemoryEnv, server: Serving) -> None:
         assert found["results"][0]["path"] == "MEMORY.md"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 12"
@@ -89,6 +90,7 @@ async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(des
         await answers(desk, server)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
@@ -105,6 +107,7 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
                     pass
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
@@ -125,6 +128,7 @@ async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Mem
         await answers(desk, server)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_too_many_connections_close_the_oldest_half_sent_one(desk: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._running as running\nrunning.MOST_CONNECTIONS = 20"
@@ -230,6 +234,7 @@ def test_a_session_that_was_used_outlives_those_that_were_only_begun() -> None:
     anyio.run(run)
 
 
+@pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.anyio
 async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_open(desk: MemoryEnv) -> None:

@@ -67,6 +67,7 @@ async def test_notes_can_be_read_while_a_search_takes_its_time(memory: Memory, h
         held.may_go_on.set()
 
 
+@pytest.mark.slow
 async def test_an_entry_is_written_while_searches_take_all_the_time_they_may(
     memory: Memory, held: Held, desk: MemoryEnv
 ) -> None:
@@ -81,6 +82,7 @@ async def test_an_entry_is_written_while_searches_take_all_the_time_they_may(
         held.may_go_on.set()
 
 
+@pytest.mark.slow
 async def test_a_request_that_is_cancelled_while_it_waits_is_never_carried_out(memory: Memory, held: Held) -> None:
     async with Client(server_of(memory)) as client, anyio.create_task_group() as tasks:
         for _ in range(MOST_AT_ONCE):

@@ -69,6 +69,7 @@ def _comparable(hits, shape):
     return sorted(hits, key=lambda hit: (-round(hit["score"], 5), hit["path"], hit["startLine"], hit["snippet"]))
 
 
+@pytest.mark.matrix(quick=24)
 @pytest.mark.vectors("e2eSearch")
 def test_a_search_gives_what_openclaw_gave(case, recorded, opened, agree):
     backend = opened(recorded("e2eWorkspace"), case["input"]["variant"])

@@ -55,6 +55,7 @@ def whole(chunk: Chunk, lines: list[str]) -> bool:
     return chunk.text == "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
 
 
+@pytest.mark.slow
 @given(texts, limits, st.integers(0, 40), st.integers(0, 60))
 def test_a_chunk_is_its_lines_or_a_slice_of_one_of_them(text: str, tokens: int, overlap: int, merge: int) -> None:
     lines = lines_of(text)
@@ -77,6 +78,7 @@ def test_every_line_that_is_not_blank_is_in_a_chunk_and_the_spans_are_in_order(
     assert spans == sorted(spans)
 
 
+@pytest.mark.slow
 @given(texts, limits)
 def test_without_overlap_the_chunks_and_the_blank_lines_are_the_file(text: str, tokens: int) -> None:
     lines = lines_of(text)
@@ -89,6 +91,7 @@ def test_without_overlap_the_chunks_and_the_blank_lines_are_the_file(text: str, 
         assert rebuilt.get(at, "").split() == line.split() if line.strip() else not rebuilt.get(at, "").strip()
 
 
+@pytest.mark.slow
 @given(texts, limits, st.integers(0, 80), st.integers(0, 100))
 @example("x" * 500 + "\n", 8, 80, 48)
 @example("# " + "h" * 400 + "\n\n- a\n", 8, 0, 48)
@@ -99,6 +102,7 @@ def test_every_chunk_is_within_the_limit(text: str, tokens: int, overlap: int, m
         assert estimate_tokens(chunk.text) <= max(SMALLEST, tokens)
 
 
+@pytest.mark.slow
 @given(st.lists(words, min_size=40, max_size=120).map("".join), st.integers(0, 40))
 @example("a" * 40 + "e" + "\u0301" * 60 + "b" * 100, 0)
 def test_a_long_line_is_never_cut_inside_a_grapheme(line: str, overlap: int) -> None:
@@ -111,6 +115,7 @@ def test_a_long_line_is_never_cut_inside_a_grapheme(line: str, overlap: int) -> 
         assert at in ends
 
 
+@pytest.mark.slow
 @given(markdown)
 def test_merging_never_crosses_a_heading(text: str) -> None:
     for apart in chunk_markdown(text, merge=0):
@@ -118,6 +123,7 @@ def test_merging_never_crosses_a_heading(text: str) -> None:
         assert {chunk.heading for chunk in together} == {apart.heading}
 
 
+@pytest.mark.slow
 @given(texts)
 def test_chunking_is_deterministic_and_a_final_newline_changes_nothing(text: str) -> None:
     assert chunk_markdown(text) == chunk_markdown(text)
@@ -162,6 +168,7 @@ HARD = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", HARD)
 def test_the_time_grows_with_the_length_and_not_with_its_square(name: str) -> None:
     def seconds(size: int) -> float:

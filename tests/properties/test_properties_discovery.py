@@ -37,6 +37,7 @@ REASONS = st.sampled_from([b"memoriter-reasons: 1", b"memoriter-reasons: [1]", b
 ANSWERS = st.binary(max_size=40) | st.lists(LINES | REASONS, max_size=6).map(b"\r\n".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(answer=ANSWERS, takes=st.booleans(), proves=st.booleans())
 def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: bool) -> None:

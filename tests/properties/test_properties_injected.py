@@ -29,6 +29,7 @@ def test_of_a_block_that_was_cut_short_nothing_of_its_content_is_left(before, bo
     assert SECRET not in kept.removeprefix(before)
 
 
+@pytest.mark.slow
 @given(st.lists(PLAIN, min_size=1), st.text())
 def test_a_block_inside_a_block_goes_with_it(layers, body):
     text = body = injected(f"{SECRET} {body}")

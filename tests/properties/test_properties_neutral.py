@@ -109,6 +109,7 @@ def test_nothing_inside_closes_the_block_around_it(text: str) -> None:
     assert without_injected(f"before {block} after") == "before  after"
 
 
+@pytest.mark.slow
 @given(HOSTILE | ANY)
 def test_json_stands_for_the_same_value_and_shows_what_is_hidden(text: str) -> None:
     value = {"snippet": text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")}

@@ -121,6 +121,7 @@ def carried_out(asked: Asked, filters: Filters, reason: Diagnostic) -> tuple[Hit
     return asked.hits(Filters() if promised else filters, float(floor[1]) if floor else None)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(corpora, questions, filtered, told)
 @example([[0]], [9], Filters(), (SearchSettings(), False))

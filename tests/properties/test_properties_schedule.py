@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ class Simulation:
                 self.schedule.done(now, again=again, waiting=run.how == "waiting")
 
 
+@pytest.mark.slow
 @given(events, runs)
 def test_every_event_is_followed_by_a_run_that_begins_after_it_and_succeeds(events, runs):
     simulation = Simulation(events, list(runs))

@@ -127,6 +127,7 @@ def same_where_both(left: Sequence[Hit], right: Sequence[Hit]) -> bool:
 # a score is absolute
 
 
+@pytest.mark.slow
 @few
 @given(corpora, questions, st.integers(1, 30), st.booleans())
 @example([[[0]], [[0], [0]], [[0], [0], [0]]], [0], 1, False)
@@ -139,6 +140,7 @@ def test_a_score_does_not_depend_on_how_many_hits_are_wanted(new_index, corpus, 
     assert same_where_both(some, everything)
 
 
+@pytest.mark.slow
 @few
 @given(corpora, questions, st.booleans())
 def test_a_score_does_not_depend_on_what_the_filters_leave_out(new_index, corpus, question, by_meaning):
@@ -149,6 +151,7 @@ def test_a_score_does_not_depend_on_what_the_filters_leave_out(new_index, corpus
         assert same_where_both(ask(index, text, vector, filters=filters), everything)
 
 
+@pytest.mark.slow
 @few
 @given(corpora, questions, st.floats(0, 1), st.booleans())
 def test_the_floor_takes_only_what_lies_below_it(new_index, corpus, question, floor, by_meaning):
@@ -159,6 +162,7 @@ def test_the_floor_takes_only_what_lies_below_it(new_index, corpus, question, fl
     assert kept == tuple(hit for hit in everything if hit.score >= floor)
 
 
+@pytest.mark.slow
 @few
 @given(corpora, questions, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1), st.booleans())
 def test_replacing_an_unrelated_note_by_another_as_long_changes_no_score(
@@ -188,6 +192,7 @@ def test_an_unrelated_note_changes_the_order_of_the_others_in_no_way(new_index, 
             assert after[upper.citation] > after[lower.citation]
 
 
+@pytest.mark.slow
 @few
 @given(corpora, questions, st.integers(1, 60), st.booleans())
 def test_notes_without_a_word_of_the_question_never_push_a_hit_out(new_index, corpus, question, number, by_meaning):
@@ -215,6 +220,7 @@ def unrelated(number: int) -> list[Put]:
     return notes_of([[[100 + n, 101 + n, 102 + n]] for n in range(number)], "other")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("others", [0, 1, 30])
 @pytest.mark.parametrize("vectors", LEGS)
 @settings(max_examples=8)
@@ -233,6 +239,7 @@ def test_a_chunk_that_holds_every_word_is_found_whatever_its_vector(new_index, o
     assert hits[0].score >= (AS_INSTALLED.min_score if vectors == "opposite" else MATCH)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("others", [0, 1, 30])
 @settings(max_examples=8)
 @given(words=st.lists(st.integers(0, 40), min_size=1, max_size=20))
@@ -287,6 +294,7 @@ def test_the_answer_is_found_among_any_number_of_notes(of_size, size):
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("size", [1, 2, MANY])
 def test_a_question_about_nothing_that_is_noted_matches_nothing(of_size, size):
     index = of_size(size)
@@ -335,6 +343,7 @@ anything = st.one_of(
 )
 
 
+@pytest.mark.matrix
 @settings(max_examples=60)
 @given(anything)
 @example("\0")

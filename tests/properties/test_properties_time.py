@@ -148,6 +148,7 @@ def seconds(read: Callable[[str], object], text: str) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", READERS)
 def test_no_text_takes_more_time_than_its_length_explains(name: str) -> None:
     read = READERS[name]

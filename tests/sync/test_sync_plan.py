@@ -66,6 +66,7 @@ def test_a_plan_keeps_the_order_of_the_look_at_the_disk(disk):
     assert [source.path for source in make_plan(sources(disk), {}).added] == list(disk)
 
 
+@pytest.mark.slow
 @given(listings, listings)
 def test_a_plan_is_empty_only_if_disk_and_index_say_the_same(disk, index):
     assert make_plan(sources(disk), known(index)).empty == (disk == index)

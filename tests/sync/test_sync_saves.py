@@ -57,6 +57,7 @@ def followed(yard, memory, act: Callable[[Callable[[], None]], None], keeps: Seq
     assert lost == []
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.program)
 @pytest.mark.parametrize("pause", [0.0, 0.03], ids=["at once", "slowly"])
 def test_a_save_is_followed_and_only_new_text_is_embedded(yard, trace: Trace, pause: float) -> None:
@@ -81,6 +82,7 @@ def ran(*words: str, folder: object, typed: str = "") -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("sed") is None, reason="sed is not here")
 def test_what_sed_edits_in_place_is_followed(yard):
     memory = prepared(yard)
@@ -90,6 +92,7 @@ def test_what_sed_edits_in_place_is_followed(yard):
     assert len(yard.embedded) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("vim") is None, reason="vim is not here")
 def test_what_vim_writes_is_followed(yard):
     memory = prepared(yard)
@@ -99,6 +102,7 @@ def test_what_vim_writes_is_followed(yard):
     assert (yard.notes / NOTE).read_text() == AFTER + "It whistles.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not here")
 def test_a_checkout_of_many_notes_and_back_is_followed_and_embeds_only_what_is_new(yard):
     for number in range(40):

@@ -194,6 +194,7 @@ LINES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=int(15 * SOAK))
 @given(LINES, st.lists(st.integers(0, 100_000), max_size=4), st.sampled_from(["markdown", "lines"]), st.booleans())
 def test_reading_on_gives_what_reading_at_once_gives(tmp_path_factory, lines, cuts, strategy, ended):
@@ -227,6 +228,7 @@ def test_a_line_that_is_still_being_written_waits_for_its_end(desk):
     assert [text for _, _, text, _ in desk.chunks()] == ["User: First.\nUser: The whole sentence."]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("change", ["shorter", "other beginning", "other end", "same size"])
 def test_a_transcript_that_is_another_one_is_read_anew(desk, change):
     desk.write(conversation(0, 10))
@@ -263,6 +265,7 @@ def test_little_that_is_new_waits_until_there_is_more_or_nobody_writes(desk):
     assert desk.run().changed == 1
 
 
+@pytest.mark.slow
 def test_what_is_not_changed_costs_a_stat(desk):
     for number in range(1_000):
         desk.write(openclaw("user", f"Session {number}."), f"{number}.jsonl")
@@ -272,6 +275,7 @@ def test_what_is_not_changed_costs_a_stat(desk):
     assert desk.opened == 0
 
 
+@pytest.mark.slow
 def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(desk, monkeypatch):
     desk.write(conversation(0, 400))
     put, stored = Index.put_file, []

@@ -34,6 +34,7 @@ def finds(memory, word):
 # what a watched memory answers
 
 
+@pytest.mark.slow
 def test_a_change_is_found_without_a_search_looking_for_it(yard):
     yard.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = yard.open(sync={"watchDebounceMs": 100, "onSearch": False})
@@ -44,6 +45,7 @@ def test_a_change_is_found_without_a_search_looking_for_it(yard):
     until(lambda: finds(memory, "quokka") == set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("watched", [True, False])
 def test_each_search_finds_what_was_written_before_it_began(yard, watched):
     memory = yard.open(sync={"watchDebounceMs": 20_000})
@@ -64,6 +66,7 @@ def test_each_search_finds_what_was_written_before_it_began(yard, watched):
         assert watched or "stale" not in told
 
 
+@pytest.mark.slow
 def test_an_edit_that_leaves_size_and_times_alone_is_found(yard):
     memory = yard.open()
     file = yard.write("memory/a.md", "The quokka sleeps in bed 000.\n")
@@ -80,6 +83,7 @@ def test_an_edit_that_leaves_size_and_times_alone_is_found(yard):
                 os.utime(file, ns=times)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("on_search", [True, False])
 def test_what_is_remembered_while_watching_is_found_by_the_next_search(yard, on_search):
     aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
@@ -90,6 +94,7 @@ def test_what_is_remembered_while_watching_is_found_by_the_next_search(yard, on_
         assert len(finds(memory, word)) == 1
 
 
+@pytest.mark.slow
 def test_what_is_said_in_a_session_is_found_while_it_is_written(yard, monkeypatch):
     monkeypatch.setattr("memoriter.sync._watch.DEBOUNCE_SECONDS", 0.05)
     transcript = yard.root / "home/agents/main/sessions/s1.jsonl"
@@ -194,6 +199,7 @@ def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_nex
 # folders that come and go
 
 
+@pytest.mark.slow
 def test_a_workspace_that_goes_away_keeps_its_index_and_is_watched_again_when_it_is_back(yard):
     yard.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = yard.open(sync={"watchDebounceMs": 100, "onSearch": False})
@@ -209,6 +215,7 @@ def test_a_workspace_that_goes_away_keeps_its_index_and_is_watched_again_when_it
     until(lambda: finds(memory, "narwhal") == {"memory/new.md"})
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_removed_and_made_again_is_still_watched(yard):
     aged(yard.write("memory/sub/a.md", "The quokka sleeps.\n"))
     memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
@@ -221,6 +228,7 @@ def test_a_folder_that_is_removed_and_made_again_is_still_watched(yard):
         until(lambda word=word: finds(memory, word) and "rest" in memory.search(word).results[0].snippet)
 
 
+@pytest.mark.slow
 def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(yard):
     for name in ("a", "b", "c"):
         aged(yard.write(f"memory/{name}.md", f"Note {name} is about sails.\n"))
@@ -237,6 +245,7 @@ def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(yard):
 # what is not told, and what goes wrong
 
 
+@pytest.mark.slow
 def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(yard, monkeypatch):
     from memoriter.sync import _events
 
@@ -266,6 +275,7 @@ def test_on_a_network_file_system_the_watcher_looks_and_says_so(yard, monkeypatc
     assert not watching.settled
 
 
+@pytest.mark.slow
 def test_where_the_system_refuses_to_tell_of_changes_the_watcher_looks_and_says_what_to_raise(yard, monkeypatch):
     import watchfiles
 
@@ -283,6 +293,7 @@ def test_where_the_system_refuses_to_tell_of_changes_the_watcher_looks_and_says_
     assert "max_user_watches" in event.reason.remedy
 
 
+@pytest.mark.slow
 def test_a_provider_that_fails_is_told_once_and_its_vectors_come_when_it_is_back(yard, monkeypatch):
     yard.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
@@ -307,6 +318,7 @@ def test_a_provider_that_fails_is_told_once_and_its_vectors_come_when_it_is_back
     until(lambda: "recovered" in yard.kinds())
 
 
+@pytest.mark.slow
 def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_when_it_can(yard, monkeypatch):
     yard.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
@@ -329,6 +341,7 @@ def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_
     assert yard.kinds().count("trouble") == 1
 
 
+@pytest.mark.slow
 def test_a_second_watcher_waits_and_takes_over(yard):
     yard.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
@@ -347,6 +360,7 @@ def test_a_second_watcher_waits_and_takes_over(yard):
 # many files
 
 
+@pytest.mark.slow
 def test_many_files_take_few_descriptors(yard):
     for folder in range(int(30 * SOAK)):
         place = yard.notes / "memory" / f"{folder}"

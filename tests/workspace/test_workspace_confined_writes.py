@@ -56,6 +56,7 @@ ACTS: dict[str, Callable[[Memory], Any]] = {
 MOMENTS = ("_inner", "Folder.open", "Folder.look", "Folder.names", "Folder.exchange", "Folder.rename", "Folder.unlink")
 
 
+@pytest.mark.matrix
 @SWAPS
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("act", ACTS)

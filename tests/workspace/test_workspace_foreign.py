@@ -117,6 +117,7 @@ def test_such_a_line_starts_on_a_line_of_its_own(file: Path, new: str, monkeypat
     assert file.read_text(encoding="utf-8") == f"{new}\n{THEIRS}".removeprefix("\n")
 
 
+@pytest.mark.matrix
 def test_what_another_program_rewrites_in_place_comes_back(
     file: Path, system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +128,7 @@ def test_what_another_program_rewrites_in_place_comes_back(
     assert alone(file)
 
 
+@pytest.mark.matrix
 def test_the_rest_of_a_line_that_had_no_end_is_not_torn_off(
     file: Path, system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +226,7 @@ def test_a_note_that_was_appended_to_is_not_removed(file: Path, system: str, mon
     assert alone(file)
 
 
+@pytest.mark.matrix
 def test_a_note_that_is_made_anew_while_it_is_removed_has_all_lines(
     file: Path, system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ LARGE: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("form", LARGE.values(), ids=LARGE)
 def test_the_time_to_find_what_goes_is_proportional_to_the_length_of_the_note(form: Callable[[int], str]) -> None:
     def seconds(lines: int) -> float:
@@ -149,6 +150,7 @@ def test_the_time_to_find_what_goes_is_proportional_to_the_length_of_the_note(fo
 MARKS = st.sampled_from(("a", "ㅏ", "가", "\u0301", "\u0323", "\u1161", "\u11a8", " ", "é", "\u09c7", "\u09be"))
 
 
+@pytest.mark.slow
 @given(st.lists(MARKS, max_size=60), st.lists(MARKS, max_size=6))
 def test_a_text_is_found_as_in_the_composed_whole(note: list[str], text: list[str]) -> None:
     def composed(parts: list[str]) -> str:

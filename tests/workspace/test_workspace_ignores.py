@@ -200,6 +200,7 @@ PATTERN = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(PATTERN.filter(lambda text: not text.rstrip("/").endswith("**")), min_size=1, max_size=3),
     st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=4),

@@ -251,6 +251,7 @@ def test_a_name_that_is_not_text_is_listed_in_a_form_that_can_be_shown(tmp_path:
     assert skipped(workspace) == {"memory/caf\ufffd.md": "unreadable"}
 
 
+@pytest.mark.slow
 def test_ten_thousand_files_are_listed_with_one_stat_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in range(100):
         (tmp_path / "memory" / str(folder)).mkdir(parents=True)

@@ -142,6 +142,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.fixed_dictionaries(
         {},

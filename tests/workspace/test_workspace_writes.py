@@ -238,6 +238,7 @@ def entries_of(file: Path) -> dict[tuple[str, str], tuple[int, int]]:
     return found
 
 
+@pytest.mark.slow
 def test_fifty_processes_append_twenty_entries_each_and_all_thousand_are_whole(tmp_path: Path) -> None:
     file = tmp_path / "memory" / "2026-02-10.md"
     processes = [started(APPENDING, file, who, 20) for who in range(50)]
@@ -251,6 +252,7 @@ def test_fifty_processes_append_twenty_entries_each_and_all_thousand_are_whole(t
     assert {(who, number): (int(start), int(end)) for start, end, who, number in said} == entries
 
 
+@pytest.mark.slow
 def test_killing_writers_leaves_only_whole_entries(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     for turn in range(6):
@@ -279,6 +281,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_killing_a_process_that_replaces_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
     file = tmp_path / "memory" / "a.md"
     file.parent.mkdir()
