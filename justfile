@@ -6,11 +6,13 @@ set positional-arguments
 beside := parent_directory(just_executable())
 bin := if path_exists(parent_directory(beside) / "pyvenv.cfg") == "true" { beside } else { justfile_directory() / ".venv/bin" }
 python := quote(bin / "python")
-# Proofs that take many seconds are for CI, which sets CI, and for `just test -m slow`.
+# Tests that take more than a third of a second, and most cases of large matrices, are for CI, which sets CI.
 proofs := if env("CI", "") == "" { "-m 'not slow'" } else { "" }
 in_parallel := "-n auto --maxprocesses 4 --dist worksteal"
 compile := quote(bin / "uv") + " pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --annotation-style line"
 
+# Where byte code is not written, every process of a test run compiles everything again.
+export PYTHONDONTWRITEBYTECODE := ""
 export PYTHONPATH := justfile_directory() / "src"
 export UV_CUSTOM_COMPILE_COMMAND := "just lock"
 

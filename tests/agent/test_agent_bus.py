@@ -34,6 +34,7 @@ def adding(text: str, priority: int = 0) -> Listener:
     return Listener(text, "before_agent_start", lambda _: Addition(text), priority)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-3, 3), max_size=8))
 def test_what_is_added_comes_by_priority_and_then_in_the_order_of_registration(priorities: list[int]) -> None:
     listeners = [adding(f"{number}", priority) for number, priority in enumerate(priorities)]
@@ -104,6 +105,7 @@ def test_a_slow_listener_is_left_behind_and_not_called_again_until_it_is_done() 
         assert time.monotonic() < deadline
 
 
+@pytest.mark.slow
 def test_slow_observers_together_take_no_longer_than_the_slowest() -> None:
     release = threading.Event()
     listening = bus(*(Listener(f"l{n}", "agent_end", lambda _: release.wait(60) and None, 0, 0.3) for n in range(20)))

@@ -45,6 +45,7 @@ def test_what_is_appended_is_new_unless_an_equal_entry_was_there(before: str, ad
     assert set(difference.new) == appended - {"\n".join(entry) for entry in log_entries(start)}
 
 
+@pytest.mark.slow
 @given(logs)
 def test_a_log_that_is_the_same_has_nothing_new_and_nothing_gone(log: str) -> None:
     assert (log_difference(log, log).new, log_difference(log, log).gone) == ((), ())

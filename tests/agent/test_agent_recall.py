@@ -147,6 +147,7 @@ passages = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(passages, st.integers(0, 1_500), st.text(max_size=50))
 def test_recall_keeps_within_its_budget_its_quotes_and_never_repeats(
     candidates: list[RecallPassage], budget: int, context: str
@@ -187,6 +188,7 @@ def diary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     sys.modules.pop("memoriter_diary", None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("diary")
 def test_what_a_plugin_captures_from_one_turn_it_recalls_before_another(at: Open) -> None:
     messages = (Message("user", "my kettle is called Brumsel"), Message("assistant", "What a kettle."))

@@ -52,6 +52,7 @@ def test_every_answer_is_compared_with_the_files(desk: MemoryEnv) -> None:
         memory.sync()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", list(NOTES))
 def test_however_old_a_note_is_its_change_is_told(desk: MemoryEnv, path: str) -> None:
     desk.many(30)

@@ -318,6 +318,7 @@ def many(desk: Desk, number: int = 30) -> None:
         desk.write(f"memory/many/{n}.md", f"# Topic {n}\n\n" + " ".join(f"word{n}x{k}" for k in range(150)) + "\n")
 
 
+@pytest.mark.slow
 def test_the_first_search_answers_in_time_and_tells_how_many_vectors_wait(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -406,6 +407,7 @@ def test_while_another_process_indexes_a_search_answers_from_what_there_is(
     assert (paths(result)[0], result.health.ok) == ("memory/fruit.md", True)
 
 
+@pytest.mark.slow
 def test_while_another_process_builds_the_first_index_a_search_says_so(desk: Desk) -> None:
     memory = desk.open()
     with busy(memory) as other, other.lease():

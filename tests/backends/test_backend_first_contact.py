@@ -196,6 +196,7 @@ def test_another_key_address_or_model_begins_anew(desk: MemoryEnv, server: Compa
         assert memory.status().pending == len(NOTES)
 
 
+@pytest.mark.slow
 def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     answering = threading.Event()
@@ -222,6 +223,7 @@ def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: MemoryEnv, s
         assert [reason.code for reason in status.health.reasons] == [PENDING]
 
 
+@pytest.mark.slow
 def test_a_provider_that_another_process_has_reached_is_used_at_once(desk: MemoryEnv, server: CompatibleServer) -> None:
     server.always = FAULTS["status 404"]
     desk.configure(**compatible(server))

@@ -227,6 +227,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow
 def test_it_leaves_while_another_process_reads_and_that_one_then_sees_the_new_index(place: Place) -> None:
     text = CANARIES["hangul"]
     place.write("memory/day.md", note_with(text))
@@ -484,6 +485,7 @@ def test_health_says_that_a_forgetting_is_unfinished_until_the_remedy_is_done(pl
         assert memory.search("pens").health.reasons == ()
 
 
+@pytest.mark.slow
 def test_vectors_that_only_sqlite_vec_can_drop_are_told_of_and_the_remedy_drops_them(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

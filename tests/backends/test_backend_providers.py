@@ -213,6 +213,7 @@ def test_when_indexing_fails_the_fallback_indexes(desk: MemoryEnv, server: Compa
     assert len(server.calls) == 1
 
 
+@pytest.mark.slow
 def test_a_fallback_that_serves_the_same_model_at_another_address_has_vectors_of_its_own(
     desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
@@ -256,6 +257,7 @@ def test_after_ten_minutes_the_first_provider_is_tried_again(desk: MemoryEnv, se
     assert len(server.questions) == asked + 1
 
 
+@pytest.mark.slow
 def test_a_server_that_is_started_later_is_found_without_a_restart(desk: MemoryEnv, server: CompatibleServer) -> None:
     with CompatibleServer() as gone:
         address = gone.base_url
@@ -322,6 +324,7 @@ def test_a_rebuild_asks_a_model_that_has_changed_anew_and_gives_it_vectors_of_it
         assert (memory.search(QUESTION).mode, server.probes) == ("hybrid", 2)
 
 
+@pytest.mark.slow
 def test_a_rebuild_while_the_service_is_away_keeps_the_vectors(desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     memory = desk.open()

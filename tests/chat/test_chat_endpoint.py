@@ -45,6 +45,7 @@ def test_a_name_and_an_address_say_who_is_asked_and_with_which_key(
     assert found(model, base_url) == service
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["gpt-x", "claude-x", "openai/gpt-x", "anthropic/claude-x"]),
     st.from_regex(r"[a-z]{1,20}", fullmatch=True),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from conftest import Program
 
@@ -26,6 +28,7 @@ def test_it_says_how_large_the_index_was_and_is(program: Program) -> None:
     assert third == "1 unused vector kept; --unused drops them."
 
 
+@pytest.mark.slow
 def test_unused_vectors_go_when_told_and_never_one_in_use(program: Program) -> None:
     edit(program)
     before, kept = program("search", "home", "--json").json, program("compact", "--json").json

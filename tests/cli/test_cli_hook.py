@@ -245,6 +245,7 @@ def test_whatever_comes_in_the_agent_goes_on(program: Program, event: str, data:
     assert done.stderr.count("\n") <= 1
 
 
+@pytest.mark.slow
 def test_a_session_as_it_happens_in_processes_of_their_own(program: Program, tmp_path: Path) -> None:
     def run(event: str, **changes: Any) -> str:
         transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)

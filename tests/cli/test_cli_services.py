@@ -88,6 +88,7 @@ def test_a_fallback_that_would_be_sent_notes_is_told_of_too(
     assert NOTE not in program("index").err
 
 
+@pytest.mark.slow
 def test_a_service_on_this_machine_is_not_told_of(program: Program, desk: MemoryEnv, server: CompatibleServer) -> None:
     desk.configure(**compatible(server))
     assert NOTE not in program("index").err

@@ -111,6 +111,7 @@ def test_a_token_of_somebody_else_is_refused(desk: MemoryEnv) -> None:
         assert "planted" not in outcome.err
 
 
+@pytest.mark.slow
 def test_a_link_or_a_pipe_in_its_place_is_refused(desk: MemoryEnv, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("a-token-that-lies-elsewhere", encoding="ascii")
@@ -170,6 +171,7 @@ def test_a_file_that_only_the_administrator_and_our_group_can_read_is_taken(tmp_
         token_for(tmp_path, {}, file)
 
 
+@pytest.mark.slow
 def test_the_environment_s_token_is_not_renewed(desk: MemoryEnv) -> None:
     desk.environ["MEMORITER_TOKEN"] = "the-token-of-the-environment"
     assert desk.run("token").out == "the-token-of-the-environment\n"

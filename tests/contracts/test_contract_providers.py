@@ -45,6 +45,7 @@ def provider(opener: Opener, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     opened.close()
 
 
+@pytest.mark.matrix
 def test_a_vector_has_unit_length_and_the_stated_dimensions(provider: EmbeddingProvider) -> None:
     vectors = provider.embed(TEXTS, role="document")
     assert vectors.shape == (len(TEXTS), provider.spec.dimensions)

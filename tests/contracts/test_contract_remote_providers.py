@@ -42,6 +42,7 @@ def test_a_vector_has_unit_length_and_the_stated_dimensions(provider: EmbeddingP
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.matrix
 def test_rows_come_in_the_order_of_the_texts_and_a_batch_equals_its_texts_alone(provider: EmbeddingProvider) -> None:
     together = provider.embed(TEXTS, role="document")
     alone = np.concatenate([provider.embed([text], role="document") for text in TEXTS])
@@ -87,6 +88,7 @@ def test_any_characters_give_a_finite_unit_vector(provider: EmbeddingProvider, t
     assert float(np.linalg.norm(vector)) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.matrix
 def test_the_same_text_gives_the_same_vector_from_any_thread(provider: EmbeddingProvider) -> None:
     first = provider.embed(TEXTS, role="query")
     with ThreadPoolExecutor(4) as threads:

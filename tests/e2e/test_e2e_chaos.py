@@ -411,6 +411,7 @@ def test_every_surface_says_why_it_found_nothing(scene: Scene, question: str) ->
     assert all(reason["remedy"] in answers.text.out for reason in answers.json["reasons"])
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("question", ["nothing near", "too strict"])
 def test_the_lower_score_that_is_advised_shows_something_on_every_surface(scene: Scene, question: str) -> None:
     REASONS[question][0](scene)
@@ -423,6 +424,7 @@ def test_the_lower_score_that_is_advised_shows_something_on_every_surface(scene:
     assert answers.text.out.startswith("1. ")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("trouble", ERRORS)
 def test_every_surface_fails_in_the_same_words(scene: Scene, trouble: str) -> None:
     once, code, exit_code, remedy = ERRORS[trouble]

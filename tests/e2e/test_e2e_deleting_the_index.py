@@ -257,6 +257,7 @@ def test_another_programs_database_is_kept_as_it_was(notes: Path, home: Path) ->
     connection.close()
 
 
+@pytest.mark.slow
 def test_the_broken_index_is_reported_by_sync_and_status_too(notes: Path, home: Path) -> None:
     with open_memory(notes, home) as memory:
         index = index_of(memory)

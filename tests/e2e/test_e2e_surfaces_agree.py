@@ -108,6 +108,7 @@ def test_every_surface_gives_the_same_hits_scores_outcome_and_mode(
     assert by_tool(memory, question, {}) == expected
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("options", "words", "params"), NARROWED, ids=str)
 def test_every_option_means_the_same_on_every_surface(
     memory: Memory, place: tuple[Path, Path], options: Options, words: list[str], params: Options

@@ -59,6 +59,7 @@ def language(text: str) -> str:
     return "zh" if HAN.search(text) else "en"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_the_evidence_stands_in_the_lines_that_are_named(answer: Row) -> None:
     assert answer["path"] in notes()

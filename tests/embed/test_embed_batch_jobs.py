@@ -76,6 +76,7 @@ def plain(server: BatchServer, texts: Mapping[str, str] = TEXTS) -> dict[str, An
     return dict(zip(texts, provider.embed(list(texts.values()), role="document"), strict=True))
 
 
+@pytest.mark.matrix
 def test_a_batch_gives_the_vectors_that_plain_requests_give(server: BatchServer) -> None:
     server.runs_after, watch, store = 3, Watch(), Store()
     vectors, failures, again = gathered(started(server, store, watch).run(TEXTS))
@@ -211,6 +212,7 @@ def test_a_job_that_cannot_even_be_cancelled_is_left_alone(openai: OpenAIBatches
     assert 600 < watch.now - 1000 < 800
 
 
+@pytest.mark.matrix
 def test_a_job_that_the_service_has_forgotten_is_done_again(server: BatchServer) -> None:
     store, watch = Store(), Watch()
     list(started(server, store, watch, wait=False).run(TEXTS))
@@ -339,6 +341,7 @@ def test_nothing_that_is_kept_has_the_key_or_the_texts(server: BatchServer) -> N
 NAMES = st.lists(st.text(max_size=5), max_size=4).map(tuple)
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         BatchJob,

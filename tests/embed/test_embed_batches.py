@@ -89,6 +89,7 @@ def test_nothing_to_embed_asks_for_nothing() -> None:
     assert (provider.requests, provider.expected) == ([], [])
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(0, 11)))
 def test_poison_is_found_and_the_rest_goes_on(bad: set[int]) -> None:
     texts = [f"poison{i}" if i in bad else f"fine{i}" for i in range(12)]

@@ -77,7 +77,7 @@ def both(cache: Path) -> dict[str, tuple[Any, Any]]:
     return dict(zip(VARIED, zip(few, many, strict=True), strict=True))
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIED)
 def test_both_engines_give_one_vector(both: dict[str, tuple[Any, Any]], name: str) -> None:
     few, many = both[name]

@@ -232,6 +232,7 @@ def test_the_record_of_what_was_spent_looks_as_on_the_page(home: Path, monkeypat
     assert said_by("cost", "--days", "7") == shown.partition("\n")[2]
 
 
+@pytest.mark.slow
 def test_the_doctor_says_of_a_service_what_the_page_shows(home: Path) -> None:
     good, bad = [content for heading, content in blocks("text") if heading == "`memoriter doctor`"]
     for key, shown in ((KEY, good), ("another", bad)):

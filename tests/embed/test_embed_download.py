@@ -62,6 +62,7 @@ def test_a_model_is_downloaded_once_and_then_needs_no_network(hub: Hub, tmp_path
     assert hub.requests == []
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("uri", "name"),
     [
@@ -106,6 +107,7 @@ def test_a_download_that_was_given_up_goes_on_in_the_next_run(hub: Hub, tmp_path
     assert hub.ranges_asked() == [None, "bytes=100000-"]
 
 
+@pytest.mark.slow
 def test_a_server_without_ranges_sends_it_all_again(hub: Hub, tmp_path: Path, content: bytes) -> None:
     hub.ranges, hub.breaks = False, [100_000, 120_000]
     assert fetched(hub, tmp_path).read_bytes() == content
@@ -138,6 +140,7 @@ def test_a_server_that_does_not_notice_the_change_does_not_mix_two_versions(
     assert fetched(hub, tmp_path, sleep=change).read_bytes() == changed
 
 
+@pytest.mark.slow
 def test_a_part_that_was_damaged_on_the_disk_is_thrown_away(hub: Hub, tmp_path: Path, content: bytes) -> None:
     hub.breaks = [100_000]
     part = tmp_path / "ada" / "notes-GGUF" / "notes-Q8_0.gguf.part"
@@ -149,6 +152,7 @@ def test_a_part_that_was_damaged_on_the_disk_is_thrown_away(hub: Hub, tmp_path: 
     assert fetched(hub, tmp_path, sleep=damage).read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_part_longer_than_the_file_is_thrown_away(hub: Hub, tmp_path: Path, content: bytes) -> None:
     hub.breaks = [100_000]
     part = tmp_path / "ada" / "notes-GGUF" / "notes-Q8_0.gguf.part"
@@ -214,6 +218,7 @@ def test_a_connection_that_brings_nothing_is_given_up(hub: Hub, tmp_path: Path) 
     assert len(hub.ranges_asked()) == 6
 
 
+@pytest.mark.slow
 def test_an_answer_without_an_end_is_refused(hub: Hub, tmp_path: Path) -> None:
     hub.leads_to = "/ada/notes-GGUF/resolve/main/notes-Q8_0.gguf"
     with pytest.raises(ProviderUnavailable, match="in a circle"):
@@ -235,6 +240,7 @@ def test_a_hub_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
     assert refused.value.remedy
 
 
+@pytest.mark.slow
 def test_a_server_that_falls_silent_is_asked_again(hub: Hub, tmp_path: Path, content: bytes) -> None:
     hub.hold = threading.Event()
     assert fetched(hub, tmp_path, silence=0.1, sleep=lambda _: hub.hold and hub.hold.set()).read_bytes() == content

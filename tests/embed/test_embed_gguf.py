@@ -62,7 +62,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvi
     opened.close()
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["query", "document"])
 @pytest.mark.parametrize("language", TEXTS)
 def test_llama_cpp_gives_the_vectors_of_the_bundled_engine(
@@ -233,6 +233,7 @@ def test_without_llama_cpp_the_line_that_installs_it_is_given(tmp_path: Path, mo
     assert refused.value.remedy == "pip install 'memoriter[local]'"
 
 
+@pytest.mark.slow
 def test_the_other_package_serves_where_only_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "llama_cpp" or None)
     assert _llama.usable_package() is _llama._with_llama_cpp_python

@@ -59,7 +59,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvi
     opened.close()
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["query", "document"])
 @pytest.mark.parametrize("language", TEXTS)
 def test_onnxruntime_gives_the_vectors_of_the_bundled_engine(

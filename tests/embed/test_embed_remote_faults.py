@@ -188,6 +188,7 @@ class Kept:
         return True
 
 
+@pytest.mark.matrix
 def test_a_new_process_has_no_more_calls_and_a_new_key_has(server: ScriptedServer) -> None:
     server.always = refused(server.quota())
     watch, kept = Watch(), Kept()

@@ -268,6 +268,7 @@ def test_every_vector_is_read_as_it_was_given_in_the_order_of_the_texts(
     assert np.array_equal(read, np.array(vectors))
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(VENDORS),
     st.binary(max_size=80)

@@ -53,6 +53,7 @@ def test_json_has_the_same_figures_and_nothing_else(evaluate, sets):
     assert [system["quality"]["questions"] for system in one["systems"]] == [2, 2, 2, 2]
 
 
+@pytest.mark.slow
 def test_types_of_questions_are_told_apart_on_demand(evaluate, sets):
     done = evaluate(sets, "--provider", "fake", "--sets", "one", "--by-type")
     assert "**one by type**" in done.stdout

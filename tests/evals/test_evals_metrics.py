@@ -49,6 +49,7 @@ def test_recall_never_falls_as_more_is_looked_at(ranking, wanted, at):
     assert recall(ranking, wanted, at=at) <= recall(ranking, wanted, at=at + 1)
 
 
+@pytest.mark.slow
 @given(rankings, relevant)
 def test_naming_an_item_twice_earns_nothing(ranking, wanted):
     twice = [item for item in ranking for _ in range(2)]
@@ -76,6 +77,7 @@ def test_the_auc_of_a_distribution_against_itself_is_a_half(values):
     assert auc(values, values) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 @given(scores, scores)
 def test_the_auc_is_the_share_of_pairs_in_order_with_ties_counting_half(high, low):
     pairs = [(one > other) + 0.5 * (one == other) for one in high for other in low]

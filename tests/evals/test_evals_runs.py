@@ -132,6 +132,7 @@ def test_four_systems_are_measured(tmp_path, store):
     assert result.ours.auc_elsewhere is None
 
 
+@pytest.mark.slow
 def test_conversations_are_also_asked_about_each_other(tmp_path, store):
     result = EvalRun(store, tmp_path, ticks).measure(Dataset("talk", "en", TALK, NEEDS))
     assert all(system.auc_elsewhere is not None for system in result.systems)

@@ -69,6 +69,7 @@ def test_an_entry_is_kept_under_the_day_that_the_clock_says_and_never_over_anoth
     }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("stamp", [0, 1, 4_102_444_800, 32_503_680_000])
 def test_a_note_with_any_time_of_change_is_read_again_when_it_changes(desk: MemoryEnv, stamp: int) -> None:
     file = desk.notes / "memory/odd.md"

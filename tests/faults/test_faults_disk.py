@@ -47,6 +47,7 @@ def test_a_disk_that_becomes_full_leaves_the_old_index_to_be_read_and_the_remedy
         assert health(desk) == {}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("size", ["400k", "800k", "1500k"])
 def test_a_disk_that_is_too_small_keeps_what_was_finished(desk: MemoryEnv, size: str) -> None:
     with small_disk(desk.home, size):

@@ -149,6 +149,7 @@ def test_an_ignored_file_is_not_read_under_another_spelling(desk: MemoryEnv) -> 
     assert "shed" not in run(desk, "get", unicodedata.normalize("NFC", "memory/privé.md")).out
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("then", ["gone", "folder", "pipe", "link"])
 def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
     desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch, then: str
@@ -228,6 +229,7 @@ def test_notes_that_are_not_indexed_yet_are_not_called_absent(desk: MemoryEnv) -
     assert health(desk) == {}
 
 
+@pytest.mark.slow
 def test_the_doctor_indexes_them_and_finds_them(desk: MemoryEnv) -> None:
     findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
     assert "4 files" in findings["index"]["message"]

@@ -131,6 +131,7 @@ FILES = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -168,6 +169,7 @@ def test_filters_choose_the_same_files_in_both_legs(index, make, filters, expect
         assert {row.path for row in index.rows([id_ for id_, _ in found]).values()} == expected
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
 def test_the_one_hit_inside_a_window_is_found_among_four_thousand_better_ones(index, make, engine):
     for number in range(40):

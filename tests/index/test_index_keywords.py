@@ -41,6 +41,7 @@ def test_a_term_with_punctuation_stays_one_term(punctuated, mark):
     assert index.document_frequency(["x", "y", "z"]) == {"x": 0, "y": 0, "z": 0}
 
 
+@pytest.mark.slow
 @given(
     terms=st.lists(
         st.text(max_size=12) | st.sampled_from(['"', "*", "NEAR(a b)", "a AND b", "-x", "terms:y", "\0"]), max_size=6

@@ -122,6 +122,7 @@ def lease_of(path):
     return path.with_name(f"{path.name}.lease")
 
 
+@pytest.mark.slow
 def test_who_cannot_have_the_lease_is_told_who_has_it_and_since_when(path, opened, other, now):
     index, holder = opened(), other(HOLDER)
     now.seconds = time.time()

@@ -34,6 +34,7 @@ def test_of_five_hundred_look_alikes_at_most_one_in_a_hundred_is_touched(seed: i
     assert len(touched) <= 5, touched
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("pattern", ["*.md", "docs/*.md", "changelog.d/*.md", "requirements/*.txt", "justfile"])
 def test_nothing_is_masked_in_what_people_and_tools_wrote_for_this_repository(pattern: str) -> None:
     files = sorted(ROOT.glob(pattern))
@@ -103,6 +104,7 @@ PIECES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(PIECES, max_size=6).map("".join))
 def test_masking_what_is_masked_changes_nothing(text: str) -> None:
     once = mask(text)
@@ -110,6 +112,7 @@ def test_masking_what_is_masked_changes_nothing(text: str) -> None:
     assert mask(once) == once
 
 
+@pytest.mark.slow
 @given(st.lists(PIECES, max_size=6).map("".join))
 def test_the_places_are_in_order_within_the_text_and_all_that_changes(text: str) -> None:
     found = find_secrets(text)

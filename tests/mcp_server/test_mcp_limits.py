@@ -196,6 +196,7 @@ class Clients:
 ACTS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["begin", "use", "end"]), st.integers(0, 40)))
 
 
+@pytest.mark.slow
 @given(ACTS, st.integers(2, 9))
 def test_sessions_are_never_more_than_the_limit_and_the_newest_is_always_open(
     acts: list[tuple[str, str, int]], most: int

@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from typing import Literal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ Stage = Literal["read", "embed", "download"]
 STAGES = st.lists(st.sampled_from(["download", "read"]), max_size=3)
 
 
+@pytest.mark.slow
 @given(STAGES, st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500)), min_size=1, max_size=50))
 def test_progress_grows_with_every_message_and_stays_within_the_whole(
     stages: list[Stage], counts: list[tuple[int, int]]

@@ -67,6 +67,7 @@ def test_a_chunk_is_its_lines_or_a_slice_of_one_of_them(text: str, tokens: int, 
             assert chunk.text in lines[chunk.start_line - 1]
 
 
+@pytest.mark.slow
 @given(texts, limits, st.integers(0, 40))
 def test_every_line_that_is_not_blank_is_in_a_chunk_and_the_spans_are_in_order(
     text: str, tokens: int, overlap: int

@@ -17,6 +17,7 @@ ANY = st.text() | st.lists(
 SECRET = "XYZZY"
 
 
+@pytest.mark.slow
 @given(PLAIN, ANY, PLAIN)
 def test_exactly_the_block_goes_whatever_is_in_it(before, body, after):
     assert without_injected(before + injected(body) + after) == before + after

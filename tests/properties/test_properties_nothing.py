@@ -147,6 +147,7 @@ def test_nothing_found_among_something_always_has_a_reason_and_a_remedy_that_doe
         assert brought is None or brought or (hopeless and "--min-score" not in reason.remedy)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(corpora, questions, filtered, told)
 def test_a_reason_says_what_is_so(new_index, corpus, question, filters, told):

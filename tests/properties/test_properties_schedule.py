@@ -96,6 +96,7 @@ def test_every_event_is_followed_by_a_run_that_begins_after_it_and_succeeds(even
         assert any(run.job.whole or path in run.job.paths for run in later), (at, path)
 
 
+@pytest.mark.slow
 @given(events, runs)
 def test_there_are_never_two_runs_at_once(events, runs):
     played = Simulation(events, list(runs)).play()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def test_there_are_as_many_hits_as_asked_for_in_their_order_with_the_best_first(
     assert found[:1] == ([0] if kinds and limit > 0 else [])
 
 
+@pytest.mark.slow
 @given(KINDS, st.integers(2, 40))
 def test_each_kind_has_its_share_filled_from_its_best(kinds, limit):
     found = chosen(kinds, limit)
@@ -37,6 +39,7 @@ def test_a_kind_that_is_alone_takes_all(count, limit):
     assert chosen(["sessions"] * count, limit) == list(range(min(count, limit)))
 
 
+@pytest.mark.slow
 @given(KINDS, st.integers(1, 40))
 def test_nothing_changes_where_each_kind_has_its_share_anyway(kinds, limit):
     first = kinds[:limit]

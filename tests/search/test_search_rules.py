@@ -52,6 +52,7 @@ def test_a_keyword_score_lies_between_none_and_all(terms, asked, chunks):
     assert (score.value > 0) == bool(set(terms) & set(asked))
 
 
+@pytest.mark.slow
 @given(st.lists(words, min_size=1, max_size=20), st.lists(words, min_size=2, max_size=6, unique=True))
 def test_holding_one_more_term_of_the_question_never_lowers_the_score(terms, asked):
     query = weigh(asked, dict.fromkeys(asked, 1), chunks=50, mean_length=len(terms))

@@ -52,6 +52,7 @@ def test_every_path_gets_what_it_needs_and_nothing_else(disk, index):
     assert plan.removed == tuple(sorted(index.keys() - disk.keys()))
 
 
+@pytest.mark.slow
 @given(listings, listings)
 def test_after_a_plan_is_carried_out_there_is_nothing_left_to_do(disk, index):
     plan = make_plan(sources(disk), known(index))

@@ -96,6 +96,7 @@ UNCLOSED = {
 BEHIND = ("", "\n```sh\nls\n```\n", "\n```\nls\n```\n", "\n<!-- a -->\n", "\n---\n", "\n<pre>a</pre>\n")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("behind", BEHIND)
 @pytest.mark.parametrize("opening", UNCLOSED.values(), ids=UNCLOSED)
 def test_a_mark_that_is_never_closed_takes_no_other_entry_along(opening: str, behind: str) -> None:
