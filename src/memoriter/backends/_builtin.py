@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memoriter.backends._context import BackendContext
@@ -17,7 +18,7 @@ from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._settings import BackendSettings, Clocks
-    from memoriter.index import Index
+    from memoriter.index import Index, StoredChunk
     from memoriter.search import SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress, WatchRun
-    from memoriter.types import CompactReport, Estimate, Filters, Health, Mode, Query, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
 
 PATIENCE = 60.0
@@ -39,11 +40,7 @@ PATIENCE = 60.0
 WARMING_SECONDS = 0.5
 """How long a search waits for a model that is being loaded. The bundled model takes a tenth of it."""
 RANKINGS = 3
-"""The most rankings for one search.
-
-A ranking is repeated while another process writes: a passage that was just replaced would be missing from the hits,
-and so would its replacement.
-"""
+"""The most rankings for one search. A ranking is repeated after passages that differ from their notes were repaired."""
 
 
 class BuiltinBackend:
@@ -77,14 +74,18 @@ class BuiltinBackend:
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
         reasons += scope.reasons
         settings, filters, now = replace(self._settings(query), kinds=scope.kinds), scope.filters, self.clocks.wall()
-        hits, version = (), -1
+        hits: tuple[Hit, ...] = ()
+
+        def ranking(index: Index) -> tuple[tuple[Hit, ...], Mapping[int, StoredChunk]]:
+            reader = self._verifier.reader(index)
+            return rank(reader.as_reader, text, vector, settings, filters=filters, now=now), reader.refused
+
         for _ in range(RANKINGS):
-            if version == (version := self.index.version()):
+            index = self.index
+            hits, refused = index.at_one_state(partial(ranking, index))
+            if not refused:
                 break
-            reader = self._verifier.reader(self.index)
-            hits = rank(reader.as_reader, text, vector, settings, filters=filters, now=now)
-            if reader.refused:
-                reasons += self._indexing.mend(reader.refused.values(), self._verifier, deadline)
+            reasons += self._indexing.mend(refused.values(), self._verifier, deadline)
         empty_reasons = () if hits else self._diagnose_empty(text, vector, settings, filters)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from memoriter.index import _binary_quantization, _cache, _files, _oversampling, _ranking, _segments
 from memoriter.index._code_cache import CodeCache
-from memoriter.index._connection import transaction
+from memoriter.index._connection import snapshot, transaction
 from memoriter.index._filters import condition
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -117,7 +116,7 @@ class CodesEngine:
 
     def _load(self) -> None:
         try:
-            with _snapshot(self._connection):
+            with snapshot(self._connection):
                 self._code_means = _segments.read_code_means(self._connection, self._set)
                 if self._code_means is not None:
                     self._codes.refresh(self._code_means.epoch)
@@ -217,13 +216,3 @@ class CodesEngine:
             ids = np.append(ids, np.sort(new_ids))
         self._filter_ids[filters] = newest, ids
         return ids
-
-
-@contextmanager
-def _snapshot(connection: Database) -> Generator[None]:
-    """Run several statements on one state of the file."""
-    connection.execute("SAVEPOINT snapshot")
-    try:
-        yield
-    finally:
-        connection.execute("RELEASE snapshot")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from memoriter.index import _checksums
 from memoriter.index._filters import path_matches
@@ -11,7 +11,7 @@ from memoriter.index._schema import APPLICATION_ID, PAGE_SIZE, VERSION
 from memoriter.permissions import make_private_file
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from memoriter.index._database import Database
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 BUSY_MS = 10_000
 """How long a statement waits for another process' short transaction."""
+
+_ATTEMPTS = 3
+"""The most attempts to read one state. Other processes may change the vectors meanwhile, but not each time."""
+_T = TypeVar("_T")
 
 _ABANDONED: list[Database] = []
 """Connections of a parent process, kept so that they are never closed."""
@@ -94,9 +98,45 @@ def abandon(connection: Database) -> None:
     _ABANDONED.append(connection)
 
 
+class WriteInSnapshotError(Exception):
+    """A write began while a snapshot was open, which only reads."""
+
+
+@contextmanager
+def snapshot(connection: Database) -> Generator[None]:
+    """Run several reads on one state of the file. Snapshots may be nested."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def at_one_state(connection: Database, read: Callable[[], _T]) -> _T:
+    """Return the result of `read`, all of whose reads see one state of the file.
+
+    A read that has to prepare or repair vectors needs to write; then it runs once outside of a snapshot before.
+    """
+    for _ in range(_ATTEMPTS):
+        with suppress(WriteInSnapshotError), snapshot(connection):
+            return read()
+        read()
+    return read()
+
+
 @contextmanager
 def transaction(connection: Database) -> Generator[None]:
-    """Run statements in one transaction; it takes the write lock at once, so that it cannot fail half-way."""
+    """Run statements in one transaction; it takes the write lock at once, so that it cannot fail half-way.
+
+    Raises:
+        WriteInSnapshotError: a snapshot is open.
+    """
+    if connection.in_transaction:
+        raise WriteInSnapshotError
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

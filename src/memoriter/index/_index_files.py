@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.index._errors import translate_errors
 from memoriter.index._lease import Lease, identity
 from memoriter.index._seal import Seal
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
@@ -149,10 +150,11 @@ class IndexFiles:
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.path.with_name(f"{self.path.name}.{name}"), mode=PRIVATE_FILE)
-        try:
-            lock.acquire(timeout=wait)
-        except Timeout as error:
-            raise busy from error
+        with translate_errors(self.path):
+            try:
+                lock.acquire(timeout=wait)
+            except Timeout as error:
+                raise busy from error
         try:
             yield
         finally:

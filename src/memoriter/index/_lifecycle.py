@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _cache, _connection, _files, _keywords, _opening
@@ -19,14 +19,15 @@ from memoriter.permissions import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
     from pathlib import Path
-    from types import TracebackType
-    from typing import Self
 
     from memoriter.index._database import Database
     from memoriter.index._engines import EngineName
     from memoriter.index._values import IndexedFile
     from memoriter.types import Diagnostic, ModelSpec
+
+    _T = TypeVar("_T")
 
 
 class OpenFile:
@@ -106,9 +107,7 @@ class OpenFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def refresh(self) -> bool:
@@ -211,8 +210,7 @@ class OpenFile:
                 stack.enter_context(self._storage.seal.reseal(self._opened.file))
             yield
 
-    @contextmanager
-    def embedding_lease(self, *, wait: float = 0.0) -> Generator[None]:
+    def embedding_lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         """Hold the right to compute vectors; it is separate, so a slow provider does not delay keyword indexing.
 
         Raises:
@@ -222,23 +220,13 @@ class OpenFile:
             raise IndexUnavailable(reason.message, remedy=reason.remedy)
         message = f"Another process is computing vectors for {str(self.path)!r}"
         busy = IndexBusy(message, remedy="Wait until it is done; words are searched meanwhile.")
-        with self._exclusive("embed", busy, wait):
-            yield
+        return self._storage.exclusive("embed", busy, wait)
 
-    @contextmanager
-    def watch_lease(self) -> Generator[None]:
+    def watch_lease(self) -> AbstractContextManager[None]:
         """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
         message = f"Another process is watching the notes of {str(self.path)!r}"
         busy = IndexBusy(message, remedy="Nothing: this one takes over when the other ends.")
-        with self._exclusive("watch", busy, 0.0):
-            yield
-
-    @contextmanager
-    def _exclusive(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
-        with ExitStack() as stack:
-            with translate_errors(self.path):
-                stack.enter_context(self._storage.exclusive(name, busy, wait))
-            yield
+        return self._storage.exclusive("watch", busy, 0.0)
 
     def settle(self) -> None:
         """Prepare now what the next vector search would otherwise have to prepare."""
@@ -345,6 +333,18 @@ class OpenFile:
             if self._opened is None:
                 raise IndexUnavailable(f"The index {str(self.path)!r} is not open", remedy="Open it again.")
             yield self._opened.connection
+
+    def at_one_state(self, read: Callable[[], _T]) -> _T:
+        """Return the result of `read`, all of whose reads see one state of the index; `read` may run several times.
+
+        Threads may read at the same time. If the index changed meanwhile, `read` runs again while nothing can.
+        """
+        version = self.version()
+        result = read()
+        if self.version() == version:
+            return result
+        with self._reading() as connection:
+            return _connection.at_one_state(connection, read)
 
     @contextmanager
     def _writing(self) -> Generator[Database]:

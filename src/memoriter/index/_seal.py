@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexBusy, IndexDamaged
 from memoriter.index._checksums import vfs
-from memoriter.index._connection import BUSY_MS, file_kind
+from memoriter.index._connection import BUSY_MS, file_kind, snapshot
 from memoriter.index._errors import REBUILD
 
 if TYPE_CHECKING:
@@ -119,12 +119,8 @@ def check(connection: Database, target: Path) -> None:
     Raises:
         IndexDamaged: the file is not sound.
     """
-    connection.execute("BEGIN")
-    try:
+    with snapshot(connection):
         _check(connection, target)
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
 
 
 def _check(connection: Database, target: Path) -> None:
