@@ -84,7 +84,7 @@ class Filters:
 
     @property
     def empty(self) -> bool:
-        return self.sources is None and self.since is None and self.until is None and self.path is None
+        return self == Filters()
 
 
 ScriptBaselines = Mapping[str, tuple[float, float]]
