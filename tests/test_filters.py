@@ -6,6 +6,7 @@ import inspect
 from dataclasses import fields
 from datetime import date
 
+import click
 import pytest
 
 from memoriter import Memory
@@ -35,7 +36,10 @@ def test_every_filter_is_an_argument_of_search(search: object) -> None:
 
 
 def test_every_filter_is_an_option_of_the_command_line_and_a_parameter_of_the_tool() -> None:
-    options = {name for param in main.commands["search"].params for name in param.opts}
+    with click.Context(main, obj={}) as context:
+        command = main.get_command(context, "search")
+    assert command is not None
+    options = {name for param in command.params for name in param.opts}
     assert options >= set(all_options())
     assert set(all_options()) == {each.option for each in FILTERS} | {ON}
     assert set(SEARCH.input_schema["properties"]) - {"query", "maxResults", "minScore"} == PARAMETERS
