@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -134,7 +135,7 @@ def test_no_two_errors_have_the_same_code() -> None:
 
 NAMED = re.compile(r"memoriter ((?:config )?[a-z][a-z-]*)((?: +(?:--?[a-z][a-z-]*|[A-Z]+\b))*)")
 """A command with its options; arguments are in capitals."""
-NO_COMMANDS = {"again", "has", "is", "itself", "only", "says", "where"}
+NO_COMMANDS = {"again", "does", "has", "is", "itself", "only", "says", "where"}
 """Words that follow the name in a sentence."""
 
 
@@ -203,6 +204,21 @@ def test_every_setting_that_is_advised_exists() -> None:
     assert len({key for _, key in named}) > 8
 
 
+EXTRA = re.compile(r"memoriter\[([\w,-]+)\]")
+
+
+def test_every_extra_that_is_named_can_be_installed() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "changelog.d").glob("*.md")]
+    pages += (ROOT / "examples").rglob("*.*")
+    everything = [*texts(), *((str(page), page.read_text(encoding="utf-8")) for page in pages if page.is_file())]
+    named = {
+        (where, extra) for where, text in everything for names in EXTRA.findall(text) for extra in names.split(",")
+    }
+    assert {(where, extra) for where, extra in named if extra not in extras} == set()
+    assert {extra for _, extra in named} == set(extras)
+
+
 # docs/health.md
 
 
@@ -240,7 +256,7 @@ def test_the_page_explains_every_code_once_and_no_other() -> None:
         "What an answer says of the memory",
         "Why nothing was found",
         "Single notes",
-        "Other users of the machine",
+        "Settings, and other users of the machine",
         "Where forgotten text may still be",
         "Around an agent's turns",
         "Errors",

@@ -69,7 +69,7 @@ class Assembly:
     again: Callable[[], Assembly]
     """The same once more, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
-    """What a person should know of files that are not trusted, or that others could read."""
+    """Diagnostics about untrusted files, files that others could read, and settings without effect."""
 
     def watch(self, stop: Event, told: Callable[[WatchEvent], None]) -> Watch:
         """What keeps the index true to the files until `stop` is set."""

@@ -69,6 +69,7 @@ DiagnosticCode = Literal[
     "sent",
     "sessions_off",
     "settings_refused",
+    "settings_without_effect",
     "stale",
     "system",
     "throttled",

@@ -77,7 +77,7 @@ class Memory:
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
-        """Files that are not trusted because of their owner, and files that other users of the machine could read."""
+        """Untrusted files, files that other users of the machine could read, and settings without effect."""
         return self._assembly.notices
 
     @property

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CORE = "memory-core"
 NONE = "none"
 SLOT = "memory"
-INSTALL_COMMANDS = {"memory-lancedb": "pip install 'memoriter[longterm]'"}
-"""Commands that install memoriter's own plugins from packages of their own."""
+LONG_TERM = "memory-lancedb"
+"""OpenClaw's plugin for long-term memories. memoriter does not include it yet; a package may provide it."""
 
 log = logging.getLogger(__name__)
 
@@ -153,13 +153,11 @@ def _check_slot(slot: str, installed: Sequence[Installed]) -> None:
     available = {CORE, *(plugin.name for plugin in installed)}
     if slot in available:
         return
-    command = INSTALL_COMMANDS.get(slot, "")
-    remedy = (
-        f"Run: {command}"
-        if command
-        else f"Install the package that has it, or name one of: {', '.join(sorted(available))}."
-    )
-    raise ConfigError(f"plugins.slots.memory names {slot!r}, which is not installed.", remedy=remedy)
+    message = f"plugins.slots.memory names {slot!r}, which is not installed."
+    if slot == LONG_TERM:
+        message += " memoriter does not include a long-term store yet."
+    names = " or ".join(repr(name) for name in sorted(available))
+    raise ConfigError(message, remedy=f"Set plugins.slots.memory to {names}, or install the package that has {slot!r}.")
 
 
 def _register(manager: pluggy.PluginManager, name: str, plugin: object, slot: str) -> None:

@@ -84,7 +84,7 @@ class Filters:
 
     @property
     def empty(self) -> bool:
-        return self.sources is None and self.since is None and self.until is None and self.path is None
+        return self == Filters()
 
 
 ScriptBaselines = Mapping[str, tuple[float, float]]
@@ -374,7 +374,7 @@ class Status:
     index_reason: str = ""
     """Why the index is where it is, if it is not simply in the home."""
     notices: tuple[Diagnostic, ...] = ()
-    """Files that are not trusted, or that other users could read."""
+    """Untrusted files, files that other users could read, and settings without effect."""
     last_attempt: Attempt | None = None
     """The last attempt of any process to reach the provider; None if unknown, or if it is part of this program."""
 

@@ -219,7 +219,12 @@ def test_config_path_is_where_the_file_is_or_would_be(program: Program) -> None:
 def test_config_check_finds_every_mistake_with_its_place(program: Program) -> None:
     file = program.home / "memoriter.json5"
     assert program("config", "check").out == f"{file} is right.\n"
-    assert program("config", "check", "--json").json == {"ok": True, "files": [str(file)], "ignored": []}
+    assert program("config", "check", "--json").json == {
+        "ok": True,
+        "files": [str(file)],
+        "ignored": [],
+        "warnings": [],
+    }
     file.write_text('{\n agents: {defaults: {memorySearch: {providr: "fake"}}},\n}', encoding="utf-8")
     told, answer = program("config", "check"), program("config", "check", "--json")
     assert (told.exit_code, answer.exit_code) == (1, 1)

@@ -218,7 +218,7 @@ def test_a_broken_configuration_or_a_missing_plugin_never_stops_the_agent(hook: 
         (program.home / "memoriter.json5").write_text(text, encoding="utf-8")
         outcome = hook("user-prompt", prompt=QUESTION)
         assert (outcome.exit_code, outcome.out, outcome.err.count("\n")) == (0, "", 1)
-    assert "pip install 'memoriter[longterm]'" in outcome.err
+    assert "plugins.slots.memory names 'memory-lancedb'" in outcome.err
 
 
 def test_a_damaged_index_is_no_reason_to_stop(hook: Hook, program: Program) -> None:

@@ -13,6 +13,7 @@ from desk import MemoryEnv, compatible
 from memoriter.app import read_environment
 from memoriter.embed.remote import _remote_settings
 from memoriter.index import Ledger
+from memoriter.memory import Memory
 from servers import KEY
 from servers.compatible import CompatibleServer
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from conftest import Program
 
-NOTE = "Text of your notes"
+NOTE = "Note text will be sent to "
 KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY")
 
 
@@ -75,6 +76,18 @@ def test_before_anything_is_sent_the_line_is_there(program: Program, desk: Memor
         assert NOTE not in program("index", "--dry-run").err
         assert NOTE not in program("status").err
     assert server.calls == []
+
+
+def test_the_line_is_not_there_while_a_service_without_a_key_is_sent_nothing(
+    program: Program, desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.configure(provider="voyage")
+    outcome = program("search", "ledger")
+    assert "there is no key for Voyage" in outcome.err
+    assert NOTE not in outcome.err
+    monkeypatch.setenv("VOYAGE_API_KEY", KEY)
+    with Memory.open(program.workspace) as memory:
+        assert memory.egress_notice() == "voyage at https://api.voyageai.com/v1 (environment VOYAGE_API_KEY)"
 
 
 @pytest.mark.usefixtures("far")

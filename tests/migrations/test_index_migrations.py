@@ -1,4 +1,4 @@
-"""Every released schema opens as the present one, with nothing lost. A new schema adds `v<N>.sql` here."""
+"""Every earlier schema opens as the present one, with nothing lost. A new schema adds `v<N>.sql` here."""
 
 from __future__ import annotations
 
@@ -23,11 +23,18 @@ def laid_down(text: str, path: Path) -> None:
     connection.close()
 
 
-def tables(path: Path) -> dict[str, str]:
+def structure(path: Path) -> dict[str, object]:
+    """Return the columns of each table, the columns of each index, and the text of virtual tables."""
     connection = apsw.Connection(str(path))
-    found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    found = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    columns = {
+        str(name): connection.execute(f"SELECT * FROM pragma_{kind}_xinfo(?)", (name,)).fetchall()
+        for kind, name, _ in found
+    }
+    options = connection.execute("SELECT name, type, wr, strict FROM pragma_table_list ORDER BY name").fetchall()
+    virtual = [" ".join(str(sql).split()) for _, _, sql in found if str(sql).startswith("CREATE VIRTUAL")]
     connection.close()
-    return {str(name): " ".join(str(sql).split()) for name, sql in found}
+    return {"columns": columns, "options": options, "virtual": virtual}
 
 
 def test_every_schema_up_to_the_present_one_is_kept_here():
@@ -58,7 +65,7 @@ def test_a_released_index_opens_with_the_present_tables_and_all_its_content(rele
         with index._writing() as connection:
             connection.execute("DROP TABLE IF EXISTS chunks_vec_1")
     Index.open(new, clock=lambda: 0.0).close()
-    assert tables(path) == tables(new)
+    assert structure(path) == structure(new)
 
 
 STEPS = (

@@ -347,7 +347,13 @@ class Embedding:
     def egress_notice(self) -> str | None:
         """Return where text may be sent from now on; None if nowhere, or if the user was informed before."""
         first, second = (self._slot_of(fallback=fallback).choice for fallback in (False, True))
-        return egress_notice(first, second, self.ledger)
+        return egress_notice(first, second, self.ledger, self._can_start)
+
+    def _can_start(self, choice: Choice) -> bool:
+        with suppress(MemoriterError):
+            spec_at_hand(choice, self.settings, self.outside)
+            return True
+        return False
 
     def account(self, choice: Choice) -> UsageMeter | None:
         """Return the usage meter of a choice; None if it costs nothing."""

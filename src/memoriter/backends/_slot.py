@@ -52,15 +52,19 @@ def choose_slot(
         return Slot(None, Diagnostic(code, error.message, error.remedy), now, spec_checked=True)
 
 
-def egress_notice(first: Choice | None, other: Choice | None, ledger: Ledger) -> str | None:
+def egress_notice(
+    first: Choice | None, other: Choice | None, ledger: Ledger, can_start: Callable[[Choice], bool]
+) -> str | None:
     """Return where text may be sent from now on; None if nowhere, or if it was reported before.
 
     Args:
         first: the provider that has priority.
         other: its fallback.
         ledger: records what was reported.
+        can_start: returns whether a provider has what it needs to send text, such as a key.
     """
-    places = [place for place in (first, other) if place and place.leaves_machine and _is_news(place, ledger)]
+    remote = [place for place in (first, other) if place and place.leaves_machine]
+    places = [place for place in remote if can_start(place) and _is_news(place, ledger)]
     names = [f"{at.name} at {at.endpoint}" + (f" ({at.key_source})" if at.key_source else "") for at in places]
     if other in places and first is not None:
         names[-1] += f" whenever {first.name} fails"

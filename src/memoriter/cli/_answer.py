@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from memoriter.filters import all_options
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -73,7 +75,8 @@ def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
             nearest = " These are the nearest." if result.hits else ""
             lines = [((f"No note answers this.{nearest}", "yellow"),), *_empty_result_lines(result)]
     if result.outcome != "match" and narrowed and not result.reasons:
-        lines.append((("Or search everywhere: leave out --since, --until, --on, --source, --path, --min-score.", ""),))
+        options = ", ".join([*all_options(), "--min-score"])
+        lines.append(((f"Or search everywhere: leave out {options}.", ""),))
     if result.truncated_by is not None:
         lines.append(((f"Cut short by the {result.truncated_by}: this is the best so far.", "yellow"),))
     return lines

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memoriter.cli._options import GlobalOptions
     from memoriter.config import Configuration, Place
     from memoriter.embed import Choice
+    from memoriter.memory import Memory
     from memoriter.types import Diagnostic, Status
 
 State = Literal["good", "note", "broken"]
@@ -154,6 +155,7 @@ def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
         with options.open_silently() as memory:
+            yield from _check_plugins(memory)
             status = memory.status(deep=deep)
     except MemoriterError as error:
         yield Finding("index", "broken", error.message, error.remedy)
@@ -166,6 +168,14 @@ def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     else:
         message = f"not tried, since each question is sent to {status.provider}"
         yield Finding("search", "note", message, "To search for known passages, run: memoriter status --deep")
+
+
+def _check_plugins(memory: Memory) -> Iterator[Finding]:
+    """Yield a finding if the plugin of the memory slot is missing; servers and sessions cannot start without it."""
+    try:
+        _ = memory.tools
+    except ConfigError as error:
+        yield Finding("plugins", "broken", error.message, error.remedy)
 
 
 def _check_index(status: Status) -> Iterator[Finding]:

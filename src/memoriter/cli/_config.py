@@ -11,7 +11,7 @@ import click
 from memoriter.cli._failure import FAILED
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.errors import ConfigError
-from memoriter.tools import error_json
+from memoriter.tools import error_json, reason_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,12 +59,15 @@ def show(part: str, *, changed: bool) -> None:
     if screen.as_json:
         screen.json({key: {"value": value, "from": _origin_json(origin)} for key, value, origin in rows})
         return
-    screen.show(
-        [
-            ((key, "bold"), (f" = {value!r}", ""), ("" if origin.kind == "default" else f"  ({origin})", "dim"))
-            for key, value, origin in rows
-        ]
-    )
+    from memoriter.config import settings_without_effect
+
+    idle = settings_without_effect(configuration)
+
+    def note(key: str, origin: Origin) -> str:
+        has_effect = not any(f"{key}.".startswith(f"{name}.") for name in idle)
+        return "" if origin.kind == "default" else f"  ({origin}{'' if has_effect else '; no effect'})"
+
+    screen.show([((key, "bold"), (f" = {value!r}", ""), (note(key, origin), "dim")) for key, value, origin in rows])
     if not rows:
         screen.note(((f"No setting {'differs from its default' if changed else f'has {part!r} in its name'}.", ""),))
 
@@ -76,7 +79,7 @@ def check() -> None:
         memoriter config check
         memoriter config check --config ~/.openclaw/openclaw.json
 
-    Exit code 1 if there are any. Next: memoriter config show.
+    It also warns about settings without effect. Exit code 1 if there are mistakes. Next: memoriter config show.
     """
     screen = GlobalOptions.current().screen
     try:
@@ -88,14 +91,19 @@ def check() -> None:
             screen.show([((problem, "red"),) for problem in error.message.splitlines()])
             screen.note(((error.remedy, ""),))
         click.get_current_context().exit(FAILED)
+    from memoriter.config import effect_diagnostics
+
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
+    warnings = effect_diagnostics(configuration)
     if screen.as_json:
-        screen.json({"ok": True, "files": files, "ignored": list(configuration.ignored)})
+        warnings_json = [reason_json(warning) for warning in warnings]
+        screen.json({"ok": True, "files": files, "ignored": list(configuration.ignored), "warnings": warnings_json})
         return
     screen.show(
         [((file, "bold"), (" is right.", "green")) for file in files]
         or [(("There is no file; the defaults hold.", ""),)]
     )
+    screen.show_diagnostics(warnings)
     if configuration.ignored:
         screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
 

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import click
 
-FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
+from memoriter.filters import DAY_FORMS
+
 _AGO = re.compile(r"(\d{1,5})d")
 
 
@@ -35,7 +36,7 @@ def read_day(context: click.Context, parameter: click.Parameter, value: str | No
         return None
     day = parse_day(value, local_day())
     if day is None:
-        raise click.BadParameter(f"{value!r} is no day. Write {FORMS}.", context, parameter)
+        raise click.BadParameter(f"{value!r} is no day. Write {DAY_FORMS}.", context, parameter)
     return day
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from memoriter.memory import Memory
 
-STANDING = {"home_open"}
+STANDING = {"home_open", "settings_without_effect"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
 GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
 
@@ -79,7 +79,7 @@ class GlobalOptions:
         """Print a notice if text of the notes is about to leave the machine, and return the same memory."""
         if not self.quiet and (destination := memory.egress_notice()):
             remedy = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
-            self.screen.note(((f"Text of your notes is now sent to {destination}. {remedy}", "yellow"),))
+            self.screen.note(((f"Note text will be sent to {destination}. {remedy}", "yellow"),))
         return memory
 
 

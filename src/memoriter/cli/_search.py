@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memoriter.cli._answer import answer_lines
-from memoriter.cli._days import FORMS, read_day
+from memoriter.cli._days import read_day
 from memoriter.cli._options import Command, GlobalOptions
+from memoriter.filters import FILTERS, ON, search_arguments
 from memoriter.tools import citations_on, result_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import date
 
+    from memoriter.filters import Filter
     from memoriter.sync import Progress
-    from memoriter.types import SearchResult, SourceKind
+    from memoriter.types import SearchResult
+
+
+DAY: dict[str, Any] = {"callback": read_day, "metavar": "DAY"}
+
+
+def _filter_option(each: Filter) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator that adds the option of a filter."""
+    match each.kind:
+        case "source":
+            return click.option(each.option, type=click.Choice(["memory", "sessions"]), multiple=True, help=each.help)
+        case "day":
+            return click.option(each.option, **DAY, help=each.help)
+        case "text":
+            return click.option(each.option, metavar=each.parameter.upper(), help=each.help)
+
+
+def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of all filters to a command."""
+    options = [_filter_option(each) for each in FILTERS]
+    until = [each.name for each in FILTERS].index("until")
+    options.insert(until + 1, click.option(ON, **DAY, help="Only that day."))
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 @click.command(cls=Command, name="search")
@@ -25,13 +52,7 @@ if TYPE_CHECKING:
     "-n", "--max-results", type=click.IntRange(1, 1000), metavar="N", help="At most N passages; as configured, 6."
 )
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Leave out scores below S (0 to 1).")
-@click.option(
-    "--source", type=click.Choice(["memory", "sessions"]), multiple=True, help="Only notes, or conversations."
-)
-@click.option("--since", callback=read_day, metavar="DAY", help=f"Only what is dated then or later: {FORMS}.")
-@click.option("--until", callback=read_day, metavar="DAY", help="Only what is dated then or earlier.")
-@click.option("--on", callback=read_day, metavar="DAY", help="Only that day.")
-@click.option("--path", metavar="PATH", help="Only this file, folder or pattern, such as 'memory/work/*'.")
+@_filter_options
 @click.option("--explain", is_flag=True, help="Say for each passage how it came by its score.")
 @click.option(
     "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Answer by then, as well as it goes."
@@ -41,13 +62,10 @@ def command(
     query: tuple[str, ...],
     max_results: int | None,
     min_score: float | None,
-    source: tuple[SourceKind, ...],
-    since: date | None,
-    until: date | None,
-    on: date | None,
-    path: str | None,
     explain: bool,
     deadline_ms: int | None,
+    on: date | None,
+    **filters: Any,
 ) -> None:
     """Find the passages of your notes that answer a question.
 
@@ -59,7 +77,8 @@ def command(
     finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    since, until = _date_range(since, until, on)
+    since, until = _date_range(filters["since"], filters["until"], on)
+    arguments = search_arguments({**filters, "since": since, "until": until})
     text = " ".join(query)
     with options.open_memory() as memory:
         with screen.progress(_first_line) as progress:
@@ -67,20 +86,17 @@ def command(
                 text,
                 max_results=max_results,
                 min_score=min_score,
-                sources=source or None,
-                since=since,
-                until=until,
-                path=path,
                 explain=explain,
                 deadline_ms=deadline_ms,
                 progress=progress,
+                **arguments,
             )
         screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_provenance(result)}")
         mode = memory.configuration.settings.memory.citations
     if screen.as_json:
         screen.json(result_json(result, citations=citations_on(mode)))
         return
-    narrowed = bool(min_score or source or since or until or path)
+    narrowed = bool(min_score or any(arguments.values()))
     screen.show(answer_lines(result, text, marked=sys.stdout.isatty(), narrowed=narrowed))
     screen.show_diagnostics(result.health.reasons)
 

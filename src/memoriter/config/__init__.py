@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         VectorStoreSection,
     )
     from memoriter.config._secrets import expand
+    from memoriter.config._without_effect import effect_diagnostics, settings_without_effect
 
 __all__ = [
     "PROJECT_FILE",
@@ -109,6 +110,7 @@ __all__ = [
     "cache_of",
     "check_home",
     "chosen_file",
+    "effect_diagnostics",
     "expand",
     "find_workspace",
     "home_of",
@@ -120,6 +122,7 @@ __all__ = [
     "plan_qmd",
     "qmd_limits",
     "reference",
+    "settings_without_effect",
     "user_home_of",
     "with_values",
 ]
@@ -148,6 +151,7 @@ def __getattr__(name: str) -> Any:
             "VectorStoreSection "
         ),
         "_secrets": "expand",
+        "_without_effect": "effect_diagnostics settings_without_effect",
     }
     for file, names in late.items():
         if name in names.split():

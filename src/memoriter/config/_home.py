@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.config._places import FILE, HOME_NAME, in_home
+from memoriter.config._without_effect import effect_diagnostics
 from memoriter.errors import ConfigError
 from memoriter.permissions import Exposure, is_loose
 from memoriter.types import Diagnostic
@@ -43,7 +44,9 @@ def check_home(home: Path, owners: Owners) -> None:
 def notices_of(
     place: Place, configuration: Configuration, *, home: Path, user_home: Path, index: Collection[Path]
 ) -> tuple[Diagnostic, ...]:
-    """Make memoriter's files private, and return all diagnostics about untrusted or exposed files.
+    """Make memoriter's files private, and return all diagnostics about files and settings.
+
+    These are untrusted or exposed files, and settings without effect.
 
     Args:
         place: The workspace in use.
@@ -56,7 +59,8 @@ def notices_of(
     workspaces = filter(None, map(configuration.workspace_for, agents))
     excluded = {place.workspace, *(home / in_home(each, user_home) for each in workspaces)}
     exposure = close_home(home, user_home=user_home, keep=excluded, index=index)
-    return (*place.refused, *configuration.refused, *_exposure_diagnostics(exposure))
+    refused = (*place.refused, *configuration.refused)
+    return (*refused, *_exposure_diagnostics(exposure), *effect_diagnostics(configuration))
 
 
 def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), index: Collection[Path] = ()) -> Exposure:

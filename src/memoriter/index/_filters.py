@@ -4,43 +4,66 @@ from __future__ import annotations
 
 import json
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.index._text import storable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from datetime import date
+
     from memoriter.types import Filters
+
+
+class Condition(NamedTuple):
+    """An SQL condition; an empty one excludes nothing."""
+
+    sql: str = ""
+    values: tuple[str | int, ...] = ()
+
+
+def _sources(kinds: Collection[str]) -> Condition:
+    return Condition("files.kind IN (SELECT value FROM json_each(?))", (json.dumps(sorted(kinds)),))
+
+
+def _path(path: str) -> Condition:
+    plain = _plain(storable(path))
+    if not plain:
+        return Condition()
+    # "0" is the character after "/", so the range contains everything in the folder, whatever its name.
+    sql = "(files.path = ? OR (files.path >= ? AND files.path < ?) OR path_matches(files.path, ?))"
+    return Condition(sql, (plain, f"{plain}/", f"{plain}0", plain.replace("[^", "[!")))
+
+
+def _since(day: date) -> Condition:
+    return Condition("chunks.day >= ?", (day.toordinal(),))
+
+
+def _until(day: date) -> Condition:
+    return Condition("chunks.day <= ?", (day.toordinal(),))
+
+
+FILE_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"sources": _sources, "path": _path}
+"""Conditions over `files`, by the field of `Filters`."""
+CHUNK_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"since": _since, "until": _until}
+"""Conditions over `chunks`, by the field of `Filters`."""
 
 
 def condition(filters: Filters) -> tuple[str, tuple[str | int, ...]]:
     """Return an SQL condition over `chunks` and its values; `1` if there is nothing to filter."""
-    parts: list[str] = []
-    values: list[str | int] = []
-    file, file_values = _files(filters)
-    if file:
-        parts.append(f"chunks.file IN (SELECT files.id FROM files WHERE {file})")  # noqa: S608 (fixed text; values are bound)
-        values += file_values
-    if filters.since is not None:
-        parts.append("chunks.day >= ?")
-        values.append(filters.since.toordinal())
-    if filters.until is not None:
-        parts.append("chunks.day <= ?")
-        values.append(filters.until.toordinal())
-    return " AND ".join(parts) or "1", tuple(values)
+    file, chunk = _joined(filters, FILE_CONDITIONS), _joined(filters, CHUNK_CONDITIONS)
+    of_file = f"chunks.file IN (SELECT files.id FROM files WHERE {file.sql})" if file.sql else ""  # noqa: S608 (fixed text; values are bound)
+    return " AND ".join(filter(None, (of_file, chunk.sql))) or "1", (*file.values, *chunk.values)
 
 
-def _files(filters: Filters) -> tuple[str, list[str]]:
-    parts: list[str] = []
-    values: list[str] = []
-    if filters.sources is not None:
-        parts.append("files.kind IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(sorted(filters.sources)))
-    path = _plain(storable(filters.path or ""))
-    if path:
-        # "0" is the character after "/", so the range contains everything in the folder, whatever its name.
-        parts.append("(files.path = ? OR (files.path >= ? AND files.path < ?) OR path_matches(files.path, ?))")
-        values += [path, f"{path}/", f"{path}0", path.replace("[^", "[!")]
-    return " AND ".join(parts), values
+def _joined(filters: Filters, conditions: Mapping[str, Callable[[Any], Condition]]) -> Condition:
+    """Return one condition for all filters of a table that are set."""
+    parts = [
+        part
+        for name, make in conditions.items()
+        if (value := getattr(filters, name)) is not None and (part := make(value)).sql
+    ]
+    return Condition(" AND ".join(part.sql for part in parts), tuple(value for part in parts for value in part.values))
 
 
 def path_matches(path: str, pattern: str) -> bool:

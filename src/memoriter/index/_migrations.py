@@ -1,7 +1,11 @@
-"""Migrations from every released schema to the current one. Steps are appended and never edited."""
+"""Migrations from every earlier schema to the current one. Steps are appended and never edited.
+
+A new index is created from `_schema.py` alone, so each step has its counterpart there. A test compares both.
+"""
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,11 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.index._database import Database
+    from memoriter.types import SourceKind
 
 LARGE_BYTES = 64 * 1024 * 1024
 """A larger file gets checksums the next time it is rewritten: doing so at once would take seconds."""
 _CHECKSUMS_KEY = "page_checksums"
 """Set in `meta` of a file whose pages have checksums."""
+
+
+EVERYTHING: tuple[SourceKind, ...] = ("memory", "sessions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +35,12 @@ class Migration:
 
     version: int
     name: str
-    sql: str
+    sql: str = ""
+    reread: tuple[SourceKind, ...] = ()
+    """The kinds of sources whose files the next sync reads again: `EVERYTHING`, or one kind.
+
+    Their chunks stay searchable until then. Chunks with unchanged text keep their vectors.
+    """
 
 
 _CODES = """
@@ -92,8 +105,7 @@ def create(connection: Database, *, now: float, first_id: int = 1) -> None:
     with transaction(connection):
         # Another process may have created the schema first.
         if version(connection) == 0:
-            for sql in (SCHEMA, *(step.sql for step in MIGRATIONS)):
-                connection.execute(sql).fetchall()
+            connection.execute(SCHEMA).fetchall()
             connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (first_id - 1,))
             connection.pragma("application_id", APPLICATION_ID)
             if _checksums.verified(connection):
@@ -109,9 +121,17 @@ def migrate(connection: Database, *, now: float, steps: Sequence[Migration] = MI
             if version(connection) >= step.version:
                 continue
             connection.execute(step.sql).fetchall()
+            if step.reread:
+                _forget_reads(connection, step.reread)
             _record(connection, step.version, step.name, now)
         applied.append(step.name)
     return applied
+
+
+def _forget_reads(connection: Database, kinds: Sequence[SourceKind]) -> None:
+    """Mark files so that a sync takes them for changed: no file has this stamp and hash, and reading starts anew."""
+    statement = "UPDATE files SET stamp = -1, hash = '', tail = '' WHERE kind IN (SELECT value FROM json_each(?))"
+    connection.execute(statement, (json.dumps(kinds),))
 
 
 def add_checksums(connection: Database) -> None:

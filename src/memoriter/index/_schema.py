@@ -1,4 +1,4 @@
-"""The first schema. It never changes: later changes are steps in `_migrations.py`, which a new index gets too."""
+"""The current schema of the index. A change also needs a step in `_migrations.py` for the indexes that exist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
 VERSION = 4
-"""The current schema, with all steps; stored in `PRAGMA user_version`."""
+"""The number of the schema, stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
 """Five vectors of 384 dimensions fill such a page; pages of 4096 bytes would waste a quarter."""
@@ -30,6 +30,8 @@ CREATE TABLE counters(
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- tail: how far a file that only grows was read, as the sync package writes it; empty for files that are read whole;
+-- stamp: `Source.stamp` of the file when it was read
 CREATE TABLE files(
   id INTEGER PRIMARY KEY,
   path TEXT NOT NULL UNIQUE,
@@ -38,7 +40,9 @@ CREATE TABLE files(
   size INTEGER NOT NULL,
   mtime_ns INTEGER NOT NULL,
   chunks INTEGER NOT NULL,
-  length INTEGER NOT NULL
+  length INTEGER NOT NULL,
+  tail TEXT NOT NULL DEFAULT '',
+  stamp INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- AUTOINCREMENT: an id never comes back for other content. The narrow columns come first: filters read only them.
@@ -77,13 +81,15 @@ CREATE TABLE sets(
   created_at REAL NOT NULL
 ) STRICT;
 
--- float32, little endian, length 1: the only full-precision copy of a vector.
+-- vector: float32, little endian, length 1: the only full-precision copy; sum: its checksum, as `_sums.py` makes it;
+-- NULL: written before there were any
 CREATE TABLE embedding_cache(
   id INTEGER PRIMARY KEY,
   set_id INTEGER NOT NULL REFERENCES sets(id),
   key BLOB NOT NULL,
   used_at REAL NOT NULL,
-  vector BLOB NOT NULL
+  vector BLOB NOT NULL,
+  sum INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX embedding_cache_key ON embedding_cache(set_id, key);
 
@@ -94,4 +100,39 @@ CREATE TABLE failures(
   failed_at REAL NOT NULL,
   PRIMARY KEY(set_id, key)
 ) STRICT, WITHOUT ROWID;
+-- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
+-- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
+-- that the codes hold, codes:<set>:overwritten the overwritten vectors.
+CREATE TABLE code_sets(
+  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
+  epoch INTEGER NOT NULL,
+  vectors INTEGER NOT NULL,
+  measured INTEGER NOT NULL,
+  oversampling INTEGER NOT NULL,
+  recall REAL NOT NULL,
+  means BLOB NOT NULL
+) STRICT;
+
+-- Written once and never changed. The columns by which one chunk is looked for come before the codes.
+CREATE TABLE code_segments(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  set_id INTEGER NOT NULL REFERENCES sets(id),
+  size INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  ids BLOB NOT NULL,
+  places BLOB NOT NULL,
+  factors BLOB NOT NULL,
+  codes BLOB NOT NULL,
+  sum INTEGER
+) STRICT;
+CREATE INDEX code_segments_size ON code_segments(set_id, size);
+
+-- AUTOINCREMENT: a reader asks only for those that are new.
+CREATE TABLE code_tombs(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  segment INTEGER NOT NULL REFERENCES code_segments(id),
+  chunk INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
 """

@@ -128,7 +128,7 @@ def gather(
     by_vector = _nearest(reader, query.vector, baseline, limit=limit, filters=filters)
     proposed = {*by_keyword, *by_vector}
     # True if every neighbour in the same file passes the filters whenever the chunk does.
-    neighbours_pass = filters.since is None and filters.until is None and filters.path is None
+    neighbours_pass = replace(filters, sources=None).empty
     near_keywords = (
         {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)} if neighbours_pass else set[int]()
     )

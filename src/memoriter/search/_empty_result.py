@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import floor, inf
 from typing import TYPE_CHECKING
 
+from memoriter.filters import days_first, split_filters
 from memoriter.search._pipeline import rank
 from memoriter.search._terms import query_terms
 from memoriter.types import Diagnostic, Filters
@@ -68,11 +69,15 @@ def search_without_limits(
         best=max((hit.score for hit in hits), default=None),
         best_unfiltered=max((hit.score for hit in unfiltered), default=None),
         filters=filters,
-        passing_alone={} if searched else {name: reader.count(part) for name, part in _split_filters(filters)},
+        passing_alone={} if searched else _count_alone(reader, filters),
         has_vector=vector is not None,
         has_words=bool(query_terms(text)),
         is_classic=settings.scoring == "classic",
     )
+
+
+def _count_alone(reader: Reader, filters: Filters) -> dict[str, int]:
+    return {part.words: reader.count(part.filters) for part in split_filters(filters)}
 
 
 def diagnose_empty(result: EmptyResult) -> tuple[Diagnostic, ...]:
@@ -107,7 +112,7 @@ def _filter_message(result: EmptyResult) -> str:
     if not result.searched:
         counts = ", ".join(f"{name} alone leaves {count}" for name, count in result.passing_alone.items())
         return f"The filters leave none of {_chunk_count(result.chunks)}: {counts}."
-    names = " and ".join(name for name, _ in _split_filters(result.filters))
+    names = " and ".join(part.words for part in split_filters(result.filters))
     if result.best is None:
         verb = "could be compared with" if result.has_vector else "has a word of"
         return (
@@ -119,15 +124,8 @@ def _filter_message(result: EmptyResult) -> str:
 
 def _filter_remedy(result: EmptyResult) -> str:
     """Return the remedy. The same query finds what the remedy promises."""
-    filters, flags = result.filters, list[str]()
-    if filters.since is not None and filters.since == filters.until:
-        flags.append("--on")
-    else:
-        flags += ["--since"] if filters.since is not None else []
-        flags += ["--until"] if filters.until is not None else []
-    flags += ["--source"] if filters.sources is not None else []
-    flags += ["--path"] if filters.path is not None else []
-    remedy = f"Leave out {' and '.join(flags)}."
+    options = days_first(part.option for part in split_filters(result.filters))
+    remedy = f"Leave out {' and '.join(options)}."
     return (
         remedy
         if result.best_unfiltered is None or result.best_unfiltered >= result.min_score
@@ -137,21 +135,6 @@ def _filter_remedy(result: EmptyResult) -> str:
 
 def _min_score_hint(best: float) -> str:
     return f" With --min-score {_round_down(best, 2)} (minScore) you see what is nearest." if best >= 0 else ""
-
-
-def _split_filters(filters: Filters) -> Iterator[tuple[str, Filters]]:
-    """Yield each filter alone, with its description."""
-    if filters.sources is not None:
-        yield f"source {' or '.join(sorted(filters.sources))}", Filters(sources=filters.sources)
-    if filters.since is not None and filters.since == filters.until:
-        yield f"on {filters.since}", Filters(since=filters.since, until=filters.until)
-    else:
-        if filters.since is not None:
-            yield f"since {filters.since}", Filters(since=filters.since)
-        if filters.until is not None:
-            yield f"until {filters.until}", Filters(until=filters.until)
-    if filters.path is not None:
-        yield f"path {filters.path!r}", Filters(path=filters.path)
 
 
 def _chunk_count(count: int) -> str:

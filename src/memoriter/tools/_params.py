@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from memoriter.errors import UsageError
-from memoriter.types import SourceKind  # noqa: TC001 - pydantic reads it
+from memoriter.filters import FILTERS
+from memoriter.types import SourceKind
 
 
 def _text(value: Any) -> Any:
@@ -62,22 +63,34 @@ class _Params(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
 
-class SearchParams(_Params):
-    """Parameters of `memory_search`."""
-
+class _SearchParams(_Params):
     query: Text = None
     max_results: Annotated[Whole, Field(ge=1, le=100)] = None
     min_score: Annotated[Number, Field(ge=0, le=1)] = None
-    source: Annotated[SourceKind | None, BeforeValidator(_text)] = None
-    since: Day = None
-    until: Day = None
-    path: Text = None
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """Return the value of each filter, by its parameter; None if it is not set."""
+        return {each.parameter: getattr(self, each.parameter) for each in FILTERS}
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.since and self.until and self.since > self.until:
+        since, until = self.filters["since"], self.filters["until"]
+        if since and until and since > until:
             raise PydanticCustomError("order", "since must not be later than until")
         return self
+
+
+FILTER_TYPES: Mapping[str, Any] = {
+    "source": Annotated[SourceKind | None, BeforeValidator(_text)],
+    "day": Day,
+    "text": Text,
+}
+"""The type of each kind of filter."""
+_FILTER_FIELDS: dict[str, Any] = {each.parameter: (FILTER_TYPES[each.kind], None) for each in FILTERS}
+SearchParams = create_model(
+    "SearchParams", __base__=_SearchParams, __doc__="Parameters of `memory_search`.", **_FILTER_FIELDS
+)
 
 
 class GetParams(_Params):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
+from memoriter.filters import FILTERS, search_arguments
 from memoriter.tools._citations import citations_on
 from memoriter.tools._clamp import clamped
 from memoriter.tools._json import result_json, unavailable_json
@@ -32,21 +33,19 @@ Where nothing came back, `reasons` says what was looked at and what to ask inste
 could not look everywhere, `truncatedBy` when there was more than is shown. For the lines around a passage call \
 memory_get."""
 
-DAY = {"type": "string", "format": "date"}
+FORMS: dict[str, dict[str, Any]] = {
+    "source": {"type": "string", "enum": ["memory", "sessions"]},
+    "day": {"type": "string", "format": "date"},
+    "text": {"type": "string"},
+}
+"""The JSON schema of each kind of filter."""
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "query": {"type": "string", "description": "The question, or the words to look for."},
         "maxResults": {"type": "integer", "minimum": 1, "maximum": 100, "description": "At most so many passages."},
         "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Leave out lower scores."},
-        "source": {
-            "type": "string",
-            "enum": ["memory", "sessions"],
-            "description": "Only the notes, or only past conversations. Default: both.",
-        },
-        "since": {**DAY, "description": "Only what is dated this day or later: YYYY-MM-DD."},
-        "until": {**DAY, "description": "Only what is dated this day or earlier: YYYY-MM-DD."},
-        "path": {"type": "string", "description": "Only this file or folder, or a pattern such as memory/work/*."},
+        **{each.parameter: {**FORMS[each.kind], "description": each.description} for each in FILTERS},
     },
     "required": ["query"],
     "additionalProperties": False,
@@ -118,10 +117,7 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
         request.query,
         max_results=request.max_results,
         min_score=request.min_score,
-        sources=[request.source] if request.source else None,
-        since=request.since,
-        until=request.until,
-        path=request.path,
+        **search_arguments(request.filters),
     )
     settings = memory.configuration.settings.memory
     citations = citations_on(settings.citations, session_key)

@@ -1,0 +1,120 @@
+"""The table of search filters. The command line, the agent's tool and the reasons of empty results derive from it.
+
+`types.Filters` holds the values, and `index/_filters.py` the SQL condition of each filter, by the same names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from memoriter.types import Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
+"""The forms of a day on the command line."""
+ON = "--on"
+"""The option of the command line that sets `since` and `until` to the same day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One filter of a search."""
+
+    name: str
+    """The field of `Filters`, and the argument of `Memory.search`."""
+    parameter: str
+    """The parameter of the agent's tool; with two hyphens, the option of the command line."""
+    kind: Literal["source", "day", "text"]
+    """The type of the value: kinds of sources, a day, or any text."""
+    help: str
+    """Text for people."""
+    description: str
+    """Text for agents."""
+
+    @property
+    def option(self) -> str:
+        return f"--{self.parameter}"
+
+    def in_words(self, filters: Filters) -> str:
+        """Return the filter with its value, such as `since 2026-02-10`."""
+        value: Any = getattr(filters, self.name)
+        match self.kind:
+            case "source":
+                return f"{self.parameter} {' or '.join(sorted(value))}"
+            case "day":
+                return f"{self.parameter} {value}"
+            case "text":
+                return f"{self.parameter} {value!r}"
+
+
+FILTERS = (
+    Filter(
+        "sources",
+        "source",
+        "source",
+        "Only notes, or conversations.",
+        "Only the notes, or only past conversations. Default: both.",
+    ),
+    Filter(
+        "since",
+        "since",
+        "day",
+        f"Only what is dated then or later: {DAY_FORMS}.",
+        "Only what is dated this day or later: YYYY-MM-DD.",
+    ),
+    Filter(
+        "until",
+        "until",
+        "day",
+        "Only what is dated then or earlier.",
+        "Only what is dated this day or earlier: YYYY-MM-DD.",
+    ),
+    Filter(
+        "path",
+        "path",
+        "text",
+        "Only this file, folder or pattern, such as 'memory/work/*'.",
+        "Only this file or folder, or a pattern such as memory/work/*.",
+    ),
+)
+
+
+class FilterPart(NamedTuple):
+    """One filter of a search alone, or both days together if they are the same."""
+
+    words: str
+    option: str
+    filters: Filters
+
+
+def split_filters(filters: Filters) -> Iterator[FilterPart]:
+    """Yield each filter that is set."""
+    one_day = filters.since is not None and filters.since == filters.until
+    for each in FILTERS:
+        value: Any = getattr(filters, each.name)
+        if each.name == "since" and one_day:
+            yield FilterPart(f"on {filters.since}", ON, Filters(since=filters.since, until=filters.until))
+        elif value is not None and not (each.name == "until" and one_day):
+            yield FilterPart(each.in_words(filters), each.option, Filters(**{each.name: value}))
+
+
+def days_first(options: Iterable[str]) -> list[str]:
+    """Return options of filters in the order of messages: the days, then the others."""
+    days = [*(each.option for each in FILTERS if each.kind == "day"), ON]
+    return sorted(options, key=lambda option: option not in days)
+
+
+def all_options() -> list[str]:
+    """Return the options of all filters in the order of messages."""
+    days = [each.option for each in FILTERS if each.kind == "day"]
+    return [*days, ON, *(each.option for each in FILTERS if each.kind != "day")]
+
+
+def search_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `Memory.search` for values by parameter. A single source becomes a list."""
+    arguments = {each.name: values[each.parameter] for each in FILTERS}
+    sources: str | Iterable[str] | None = arguments["sources"]
+    return {**arguments, "sources": [sources] if isinstance(sources, str) else sources or None}

@@ -1,0 +1,84 @@
+"""Settings without effect are reported wherever the owner looks, and searches go on working."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Program
+
+CODE = "settings_without_effect"
+QMD = 'memory: {backend: "qmd", qmd: {command: "qmd", paths: [{path: "/a"}], limits: {timeoutMs: 1}}}'
+QMD_MESSAGE = (
+    "memory.backend, memory.qmd.command, memory.qmd.paths, memory.qmd.limits.timeoutMs: no effect, "
+    "because memoriter does not include OpenClaw's QMD backend. The builtin engine answers."
+)
+LONG_TERM = "plugins: {entries: {'memory-lancedb': {config: {autoCapture: true}}}}"
+LONG_TERM_MESSAGE = (
+    "plugins.entries.memory-lancedb.config.autoCapture: no effect, "
+    "because memoriter does not include a long-term store."
+)
+
+
+def configure(program: Program, text: str) -> None:
+    provider = 'agents: {defaults: {memorySearch: {provider: "fake"}}}'
+    (program.home / "memoriter.json5").write_text(f"{{{provider}, {text}}}", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        (QMD, [QMD_MESSAGE]),
+        (LONG_TERM, [LONG_TERM_MESSAGE]),
+        (f"{QMD}, {LONG_TERM}", [QMD_MESSAGE, LONG_TERM_MESSAGE]),
+        ("memory: {backend: 'builtin', qmd: {limits: {maxInjectedChars: 900}}}", []),
+        ("memory: {citations: 'on'}, plugins: {slots: {memory: 'memory-core'}}", []),
+    ],
+)
+def test_settings_without_effect_are_reported_by_status_doctor_and_config_check(
+    program: Program, text: str, messages: list[str]
+) -> None:
+    configure(program, text)
+    program("index")
+    status, doctor, check = (program(*words, "--json") for words in (("status",), ("doctor",), ("config", "check")))
+    assert [notice["message"] for notice in status.json[0].get("notices", [])] == messages
+    findings = [finding for finding in doctor.json["findings"] if finding["check"] == CODE]
+    assert [(finding["state"], finding["message"]) for finding in findings] == [("note", each) for each in messages]
+    assert [(warning["code"], warning["message"]) for warning in check.json["warnings"]] == [
+        (CODE, message) for message in messages
+    ]
+    for words in (("status",), ("config", "check")):
+        outcome = program(*words)
+        assert outcome.exit_code == 0
+        assert [line[2:] for line in outcome.err.splitlines() if line.startswith("! ")] == messages
+
+
+def test_a_search_with_the_qmd_backend_is_answered_by_the_builtin_engine_without_a_warning(program: Program) -> None:
+    configure(program, QMD)
+    program("index")
+    answer = program("search", "Omada router")
+    assert (answer.exit_code, answer.err) == (0, "")
+    assert answer.out.startswith("1. memory/2026-02-10.md#L")
+    assert program("status", "--json").json[0]["backend"] == "builtin"
+
+
+def test_the_list_of_settings_marks_those_without_effect(program: Program) -> None:
+    configure(program, QMD)
+    lines = program("config", "show", "memory.").out.splitlines()
+    marked = {line.split(" = ")[0] for line in lines if line.endswith("; no effect)")}
+    assert marked == {
+        "memory.backend",
+        "memory.qmd.command",
+        "memory.qmd.limits.timeoutMs",
+        "memory.qmd.paths.0.path",
+    }
+
+
+def test_the_doctor_names_a_plugin_of_the_memory_slot_that_is_not_installed(program: Program) -> None:
+    configure(program, 'plugins: {slots: {memory: "memory-lancedb"}}')
+    doctor = program("doctor", "--json")
+    (finding,) = [finding for finding in doctor.json["findings"] if finding["check"] == "plugins"]
+    assert (doctor.exit_code, finding["state"]) == (1, "broken")
+    assert finding["message"].startswith("plugins.slots.memory names 'memory-lancedb', which is not installed.")

@@ -1,0 +1,44 @@
+"""Every setting has an effect, or is named as one without effect."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from memoriter.config import Configuration, reference, settings_without_effect, with_values
+from memoriter.config._section import OTHER_NAMES, file_name
+from memoriter.config._without_effect import BACKEND, MISSING, QMD_SETTINGS_WITH_EFFECT, is_without_effect
+
+PACKAGE = Path(__file__).parents[2] / "src" / "memoriter"
+IN_CONFIG = ("_resolve.py", "_configuration.py")
+"""Files of the package that give settings an effect themselves."""
+ONE_VALUE = {"agents.defaults.memorySearch.store.driver"}
+"""Settings with a single possible value."""
+
+
+def attributes_read() -> set[str]:
+    """Return the names of all attributes that the program reads, as they are spelled in a configuration file."""
+    files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "config" or file.name in IN_CONFIG]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    names = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return {file_name(name) for name in names} | set(OTHER_NAMES.values())
+
+
+def test_every_setting_is_read_by_the_program_or_named_as_without_effect() -> None:
+    read = attributes_read()
+    for row in reference():
+        key = tuple(row.key.replace("[]", "").split("."))
+        if row.key not in ONE_VALUE and not (is_without_effect(key) and key != BACKEND):
+            assert key[-1] in read, row.key
+
+
+def test_every_missing_feature_names_settings_that_exist() -> None:
+    keys = [tuple(row.key.split(".")) for row in reference()]
+    for at in (*QMD_SETTINGS_WITH_EFFECT, *(at for feature in MISSING for at in feature.sections)):
+        assert any(key[: len(at)] == at for key in keys), at
+
+
+def test_the_builtin_backend_has_an_effect_whoever_chooses_it() -> None:
+    written = with_values(Configuration(), {"memory.backend": "qmd"}, kind="file")
+    assert settings_without_effect(written) == ("memory.backend",)
+    assert settings_without_effect(with_values(written, {"memory.backend": "builtin"})) == ()
