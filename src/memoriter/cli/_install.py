@@ -61,8 +61,11 @@ def command(
     if port is not None and not http:
         raise click.UsageError("--port goes with --http.")
     from memoriter.app import read_environment
+    from memoriter.extras import require
     from memoriter.integrations import HttpServer, Launch, Machine, apply, changes
 
+    if not remove or client == "codex":  # Codex has a TOML file, which takes a package to edit
+        require("serve" if http else "mcp", f"The server that {CLIENTS[client]} is to use")
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     env = read_environment()
     machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)

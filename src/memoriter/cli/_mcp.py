@@ -42,7 +42,9 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
         raise click.UsageError("--host, --port, --allow-host and --token-file go with --http.")
     from memoriter.environment import read_environment
+    from memoriter.extras import require
 
+    require("mcp", "The MCP server")
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     token = load_token(read_environment(), screen, token_file) if http else None
     memory = options.show_egress_notice(options.open_memory(spare=False))

@@ -46,7 +46,9 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
     Ctrl-C ends it, and everything goes on without it. Next: memoriter install --help.
     """
     from memoriter.environment import read_environment
+    from memoriter.extras import require
 
+    require("serve", "The server")
     options, env = GlobalOptions.current(), read_environment()
     token = load_token(env, options.screen, token_file)
     memory = options.show_egress_notice(options.open_memory(spare=False))
