@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
 import os
@@ -18,6 +19,8 @@ import memoriter
 from memoriter.embed import open_provider
 from memoriter.embed.bundled import _graph
 from memoriter.embed.bundled._artefact import load_or_create
+from memoriter.embed.bundled._tokens import Tokenizer
+from memoriter.embed.bundled._weightfile import open_weights
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     from memoriter.embed.bundled._bundled import BundledProvider
 
+ROOT = Path(__file__).parents[2]
 VARIED = {
     "english": "The team met on Tuesday; Alice wants a cosine score, Bob keyword matches.",
     "korean": "회의는 3월 15일로 결정했다. 나는 매운 음식을 좋아한다.",
@@ -206,3 +210,42 @@ def test_a_question_does_not_wait_for_the_bulk_engine(
     provider.hint_batch_size(100)
     provider.embed(["document"], role="document")
     assert answered == [1]
+
+
+def graph_script() -> Any:
+    """`scripts/bundled_graph.py`, which is no package."""
+    specification = importlib.util.spec_from_file_location("bundled_graph", ROOT / "scripts" / "bundled_graph.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_shipped_graph_is_the_one_that_the_script_writes_and_holds_no_weights(provider: BundledProvider) -> None:
+    shipped = (Path(memoriter.__file__).parent / "embed" / "bundled" / "transformer.onnx").read_bytes()
+    assert shipped == graph_script().weightless_graph(open_weights(provider._weights).shape)
+    assert len(shipped) < 50_000
+
+
+def test_the_bulk_engine_needs_neither_onnx_nor_sentencepiece(provider: BundledProvider, tmp_path: Path) -> None:
+    hidden = dict.fromkeys(("onnx", "sentencepiece", "tokenizers"))
+    code = f"import sys\nsys.modules.update({hidden})\n{BULK_VECTOR}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    vector, bulk = json.loads(subprocess.run(command, capture_output=True, env=environment, check=True).stdout)
+    assert bulk
+    assert float(np.array(vector) @ provider.embed(["two at once"], role="document")[0]) > 0.999
+
+
+def test_equally_likely_divisions_are_decided_as_in_32_bits(provider: BundledProvider) -> None:
+    tokenizer, pieces = Tokenizer(open_weights(provider._weights)), open_weights(provider._weights).vocabulary()[0]
+
+    def divided(text: str) -> list[str]:
+        return [pieces[token_id] for token_id in tokenizer.ids(text)[1:-1]]
+
+    # Recorded from SentencePiece. What comes before changes the rounding, and so the choice.
+    assert divided("passage: aaaaaaaa")[2:] == ["\u2581a", "aaaaa", "a", "a"]
+    assert divided("passage: The key is aaaaaaaa")[5:] == ["\u2581a", "a", "a", "aaaaa"]
+    assert divided("passage: xxxxxxxx")[2:] == ["\u2581xxx", "xx", "xxx"]
+    assert divided("passage: The key is xxxxxxxx")[5:] == ["\u2581xxx", "xxx", "xx"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import ModelFailed
-from memoriter.extras import require
+from memoriter.errors import MissingPackage, ModelFailed
+from memoriter.extras import install_command, require
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -27,7 +27,11 @@ def open_model(endpoint: ChatEndpoint) -> Model:
         MissingPackage: the extra `chat` is not installed.
     """
     require("chat", "The chat")
-    return _anthropic(endpoint) if endpoint.api == "anthropic" else _openai(endpoint)
+    try:
+        return _anthropic(endpoint) if endpoint.api == "anthropic" else _openai(endpoint)
+    except ImportError as error:
+        message = f"The chat needs packages that cannot be imported: {error.name or error}."
+        raise MissingPackage(message, remedy=f"Run: {install_command('chat')}") from error
 
 
 def _anthropic(endpoint: ChatEndpoint) -> Model:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memoriter.cli._options import GlobalOptions
     from memoriter.config import Configuration, Place
     from memoriter.embed import Choice
+    from memoriter.extras import Extra
     from memoriter.types import Diagnostic, Status
 
 State = Literal["good", "note", "broken"]
@@ -86,7 +87,7 @@ def _check_packages() -> Iterator[Finding]:
 def _check_extras() -> Finding:
     """Return which extras are installed; none of them must be."""
     installed = [extra for extra in PACKAGES if not missing_packages(extra)]
-    missing = [extra for extra in PACKAGES if extra not in installed]
+    missing: list[Extra] = [extra for extra in PACKAGES if extra not in installed]
     message = f"installed: {', '.join(installed) or 'none'}; not installed: {', '.join(missing) or 'none'}"
     return Finding("extras", "good", message, f"To add one: {install_command(missing[0])}" if missing else "")
 

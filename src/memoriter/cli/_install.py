@@ -56,7 +56,8 @@ def command(
     and Codex also get the hooks that recall notes and have them written down.
 
     With --http the file holds the address and the token of the server, and only you can read it; with --scope project
-    it names the variable MEMORITER_TOKEN instead. Next: start the client anew.
+    it names the variable MEMORITER_TOKEN instead. It needs pip install "memoriter[mcp]", and with --http pip install
+    "memoriter[serve]". Next: start the client anew.
     """
     if port is not None and not http:
         raise click.UsageError("--port goes with --http.")
