@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from memoriter.embed.bundled._artefact import load_or_create
 from memoriter.embed.bundled._tokens import Tokenizer
 from memoriter.embed.bundled._weightfile import open_weights
 from memoriter.errors import ProviderUnavailable
+from memoriter.extras import PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -249,3 +251,19 @@ def test_equally_likely_divisions_are_decided_as_in_32_bits(provider: BundledPro
     assert divided("passage: The key is aaaaaaaa")[5:] == ["\u2581a", "a", "a", "aaaaa"]
     assert divided("passage: xxxxxxxx")[2:] == ["\u2581xxx", "xx", "xxx"]
     assert divided("passage: The key is xxxxxxxx")[5:] == ["\u2581xxx", "xxx", "xx"]
+
+
+BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_graph_and_its_metadata_names_the_extras(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, str(tmp_path)], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
+    )
+    with zipfile.ZipFile(tmp_path / done.stdout.strip()) as wheel:
+        names = wheel.namelist()
+        metadata = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
+    assert "memoriter/embed/bundled/transformer.onnx" in names
+    extras = {line.removeprefix("Provides-Extra: ") for line in metadata.splitlines() if "Provides-Extra" in line}
+    assert extras == {*PACKAGES, "all"}
