@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import os
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 import memoriter
+from graph_script import graph_script
 from memoriter.embed import open_provider
 from memoriter.embed.bundled import _graph
 from memoriter.embed.bundled._artefact import load_or_create
@@ -212,16 +212,6 @@ def test_a_question_does_not_wait_for_the_bulk_engine(
     provider.hint_batch_size(100)
     provider.embed(["document"], role="document")
     assert answered == [1]
-
-
-def graph_script() -> Any:
-    """`scripts/bundled_graph.py`, which is no package."""
-    specification = importlib.util.spec_from_file_location("bundled_graph", ROOT / "scripts" / "bundled_graph.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
 
 
 def test_the_shipped_graph_is_the_one_that_the_script_writes_and_holds_no_weights(provider: BundledProvider) -> None:
