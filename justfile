@@ -84,8 +84,13 @@ soak-watch *ARGS:
 # compile requirements/ from pyproject.toml; `just lock --upgrade` takes newer versions
 lock *ARGS:
     {{ compile }} "$@" --output-file requirements/run.txt pyproject.toml
-    {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/run.txt --group dev pyproject.toml
+    {{ compile }} "$@" --output-file requirements/serve.txt --constraint requirements/run.txt --extra serve --extra remote pyproject.toml
+    {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/serve.txt --extra all --group dev pyproject.toml
     {{ compile }} "$@" --output-file requirements/fuzz.txt --group fuzz
+
+# write the graph of the bundled model, without its weights, after a change of scripts/bundled_graph.py
+graph:
+    {{ python }} scripts/bundled_graph.py
 
 # record the public names of each package, after a change that means it
 api:

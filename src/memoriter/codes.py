@@ -43,6 +43,7 @@ DiagnosticCode = Literal[
     "interrupted",
     "left_out",
     "memory_off",
+    "missing_package",
     "model",
     "no_notes",
     "no_such_note",

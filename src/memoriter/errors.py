@@ -9,6 +9,7 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 ├── SearchDisabled              the configuration has turned searching off
 ├── WriteError                  a note was not written; what was there is untouched
 │   └── WriteConflict           the file changed since it was read
+├── MissingPackage          an optional part of memoriter is not installed
 ├── ModelFailed                 the model of a chat gave no answer
 ├── IndexUnavailable            the index cannot be used now
 │   ├── IndexBusy               another process is indexing
@@ -100,6 +101,13 @@ class WriteConflict(WriteError):
     """The file is not the one that was read before."""
 
     code = "write_conflict"
+
+
+class MissingPackage(MemoriterError, ImportError):
+    """A package that an optional part of memoriter needs is not installed."""
+
+    code = "missing_package"
+    usual = 'Run: pip install "memoriter[all]"'
 
 
 class ModelFailed(MemoriterError):

@@ -372,7 +372,7 @@ def test_without_its_packages_the_chat_says_how_to_get_them(program: Program, tm
     path = f"{tmp_path}{os.pathsep}{program.environment()['PYTHONPATH']}"
     done = program("chat", "--model", "x", "--base-url", "http://127.0.0.1:9", typed="Hi\n", PYTHONPATH=path)
     assert done.exit_code == 1
-    assert "pip install 'memoriter[chat]'" in done.err
+    assert 'pip install "memoriter[chat]"' in done.err
     assert done.out == ""
 
 

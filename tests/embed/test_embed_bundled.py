@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +16,21 @@ import numpy as np
 import pytest
 
 import memoriter
+from graph_script import graph_script
 from memoriter.embed import open_provider
 from memoriter.embed.bundled import _graph
 from memoriter.embed.bundled._artefact import load_or_create
+from memoriter.embed.bundled._tokens import Tokenizer
+from memoriter.embed.bundled._weightfile import open_weights
 from memoriter.errors import ProviderUnavailable
+from memoriter.extras import PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.embed.bundled._bundled import BundledProvider
 
+ROOT = Path(__file__).parents[2]
 VARIED = {
     "english": "The team met on Tuesday; Alice wants a cosine score, Bob keyword matches.",
     "korean": "회의는 3월 15일로 결정했다. 나는 매운 음식을 좋아한다.",
@@ -213,3 +219,48 @@ def test_a_question_does_not_wait_for_the_bulk_engine(
     provider.hint_batch_size(100)
     provider.embed(["document"], role="document")
     assert answered == [1]
+
+
+def test_the_shipped_graph_is_the_one_that_the_script_writes_and_holds_no_weights(provider: BundledProvider) -> None:
+    shipped = (Path(memoriter.__file__).parent / "embed" / "bundled" / "transformer.onnx").read_bytes()
+    assert shipped == graph_script().weightless_graph(open_weights(provider._weights).shape)
+    assert len(shipped) < 50_000
+
+
+def test_the_bulk_engine_needs_neither_onnx_nor_sentencepiece(provider: BundledProvider, tmp_path: Path) -> None:
+    hidden = dict.fromkeys(("onnx", "sentencepiece", "tokenizers"))
+    code = f"import sys\nsys.modules.update({hidden})\n{BULK_VECTOR}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    vector, bulk = json.loads(subprocess.run(command, capture_output=True, env=environment, check=True).stdout)
+    assert bulk
+    assert float(np.array(vector) @ provider.embed(["two at once"], role="document")[0]) > 0.999
+
+
+def test_equally_likely_divisions_are_decided_as_in_32_bits(provider: BundledProvider) -> None:
+    tokenizer, pieces = Tokenizer(open_weights(provider._weights)), open_weights(provider._weights).vocabulary()[0]
+
+    def divided(text: str) -> list[str]:
+        return [pieces[token_id] for token_id in tokenizer.ids(text)[1:-1]]
+
+    # Recorded from SentencePiece. What comes before changes the rounding, and so the choice.
+    assert divided("passage: aaaaaaaa")[2:] == ["\u2581a", "aaaaa", "a", "a"]
+    assert divided("passage: The key is aaaaaaaa")[5:] == ["\u2581a", "a", "a", "aaaaa"]
+    assert divided("passage: xxxxxxxx")[2:] == ["\u2581xxx", "xx", "xxx"]
+    assert divided("passage: The key is xxxxxxxx")[5:] == ["\u2581xxx", "xxx", "xx"]
+
+
+BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_graph_and_its_metadata_names_the_extras(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, str(tmp_path)], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
+    )
+    with zipfile.ZipFile(tmp_path / done.stdout.strip()) as wheel:
+        names = wheel.namelist()
+        metadata = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
+    assert "memoriter/embed/bundled/transformer.onnx" in names
+    extras = {line.removeprefix("Provides-Extra: ") for line in metadata.splitlines() if "Provides-Extra" in line}
+    assert extras == {*PACKAGES, "all"}

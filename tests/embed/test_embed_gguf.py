@@ -230,7 +230,7 @@ def test_without_llama_cpp_the_line_that_installs_it_is_given(tmp_path: Path, mo
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(ProviderUnavailable, match=r"llama\.cpp is not installed") as refused:
         open_gguf(written(tmp_path, bert__embedding_length=8), cache_dir=tmp_path)
-    assert refused.value.remedy == "pip install 'memoriter[local]'"
+    assert refused.value.remedy == 'pip install "memoriter[local]"'
 
 
 @pytest.mark.slow

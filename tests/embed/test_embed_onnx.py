@@ -394,4 +394,4 @@ def test_without_its_packages_the_line_that_installs_them_is_given(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "tokenizers" or None)
     with pytest.raises(ProviderUnavailable, match="tokenizers must be installed") as refused:
         open_onnx(tmp_path, cache_dir=tmp_path)
-    assert refused.value.remedy == "pip install 'memoriter[onnx]'"
+    assert refused.value.remedy == 'pip install "memoriter[onnx]"'

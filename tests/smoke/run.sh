@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Build and install memoriter for the Python given, in a new environment with exactly the pinned packages, and ask it something.
+# Build and install memoriter for the Python given, in a new environment with exactly the pinned packages, and ask it something:
+# first without extras, then with those of a server.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 checkout=$PWD
@@ -10,9 +11,16 @@ export MEMORITER_HOME="$scratch/home"
 unset PYTHONPATH MEMORITER_CONFIG MEMORITER_WORKSPACE
 
 "${1:-python3}" -m venv "$scratch/venv"
-"$scratch/venv/bin/pip" install --quiet --require-hashes -r requirements/run.txt
-"$scratch/venv/bin/pip" install --quiet .
-"$scratch/venv/bin/pip" check
+python="$scratch/venv/bin/python"
+"$python" -m pip install --quiet --require-hashes -r requirements/run.txt
+"$python" -m pip install --quiet .
+"$python" -m pip check
 
 cd "$scratch" # away from the checkout, so that what answers is what was installed
-"$scratch/venv/bin/python" "$checkout/tests/smoke/ask.py" "$checkout/examples/workspace"
+"$python" "$checkout/tests/smoke/ask.py" "$checkout/examples/workspace"
+"$python" "$checkout/tests/smoke/extras.py" absent
+
+"$python" -m pip install --quiet --require-hashes -r "$checkout/requirements/serve.txt"
+"$python" -m pip check
+"$python" "$checkout/tests/smoke/ask.py" "$checkout/examples/workspace"
+"$python" "$checkout/tests/smoke/extras.py" present

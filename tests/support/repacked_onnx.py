@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoriter.embed.bundled import _graph_build
+from graph_script import graph_script
+from memoriter.embed.bundled._graph_weights import convert_weights, split_weights
 from memoriter.embed.bundled._weightfile import BLOCK, open_weights
 from memoriter.embed.bundled._weights import usable_weights
 from repacked import made_once
@@ -78,45 +79,51 @@ def _tokenizer(weights: WeightFile) -> Any:
 def graph(weights: WeightFile) -> bytes:
     """Ids to states: the word embeddings stay in their blocks of 4 bits, the rest is that of the bulk engine."""
     import onnx
-    from onnx import helper
+    from onnx import helper, numpy_helper
 
-    whole = _graph_build._Graph(weights)
-    _embed(whole, weights)
+    whole = graph_script().Graph(weights.shape)
+    constants = _embed(whole, weights) | split_weights(convert_weights(weights), weights.shape)
     whole.transformer()
     names = ("input_ids", "attention_mask", "token_type_ids")
     inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [1, "n"]) for name in names]
     shape = [1, "n", weights.shape.hidden]
     outputs = [helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, shape)]
-    whole._node("Identity", ["states"], "last_hidden_state")
+    whole.node("Identity", ["states"], "last_hidden_state")
+    initializers = [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in constants.items()]
     versions = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
-    made = helper.make_graph(whole.nodes, "exported", inputs, outputs, whole.constants)
+    made = helper.make_graph(whole.nodes, "exported", inputs, outputs, initializers)
     return helper.make_model(made, opset_imports=versions, ir_version=9).SerializeToString()
 
 
-def _embed(whole: Any, weights: WeightFile) -> None:
+def _embed(whole: Any, weights: WeightFile) -> dict[str, Any]:
+    """Add the nodes, and return the constants that they name."""
     hidden = weights.shape.hidden
     blocks = np.array(weights.blocks("emb.word", hidden))
     scales = np.ascontiguousarray(blocks[..., :2]).view("<f2")
-    whole._constant("words", blocks[..., 2:])
-    whole._constant("scales", scales)
-    whole._constant("places", weights.floats("emb.pos").reshape(-1, hidden))
-    whole._constant("kinds", np.tile(weights.floats("emb.type")[:hidden], (2, 1)))
-    for name, value in {"fifteen": 15, "four": 4}.items():
-        whole._constant(name, np.array(value, np.uint8))
-    whole._constant("eight", np.array(8, np.float32))
-    whole._constant("rows", np.array([1, -1, hidden]))
-    for name, value in {"zero": 0, "one": 1, "two": 2}.items():
-        whole._constant(name, np.array([value]))
-    packed = whole._node("Gather", ["words", "input_ids"], "packed")
-    low = whole._node("BitwiseAnd", [packed, "fifteen"], "low")
-    high = whole._node("BitShift", [packed, "four"], "high", direction="RIGHT")
-    both = whole._node("Concat", [low, high], "both", axis=-1)
-    values = whole._node("Cast", [both], "values", to=1)
-    centred = whole._node("Sub", [values, "eight"], "centred")
-    scale = whole._node("Cast", [whole._node("Gather", ["scales", "input_ids"], "scale16")], "scale", to=1)
+    constants = {
+        "words": blocks[..., 2:],
+        "scales": scales,
+        "places": weights.floats("emb.pos").reshape(-1, hidden),
+        "kinds": np.tile(weights.floats("emb.type")[:hidden], (2, 1)),
+        "fifteen": np.array(15, np.uint8),
+        "four": np.array(4, np.uint8),
+        "eight": np.array(8, np.float32),
+        "rows": np.array([1, -1, hidden]),
+        "zero": np.array([0]),
+        "one": np.array([1]),
+        "two": np.array([2]),
+    }
+    packed = whole.node("Gather", ["words", "input_ids"], "packed")
+    low = whole.node("BitwiseAnd", [packed, "fifteen"], "low")
+    high = whole.node("BitShift", [packed, "four"], "high", direction="RIGHT")
+    both = whole.node("Concat", [low, high], "both", axis=-1)
+    values = whole.node("Cast", [both], "values", to=1)
+    centred = whole.node("Sub", [values, "eight"], "centred")
+    scale = whole.node("Cast", [whole.node("Gather", ["scales", "input_ids"], "scale16")], "scale", to=1)
     assert hidden % BLOCK == 0
-    words = whole._node("Reshape", [whole._node("Mul", [centred, scale], "scaled"), "rows"], "word")
-    length = whole._node("Slice", [whole._node("Shape", ["input_ids"], "shape"), "one", "two"], "length")
-    place = whole._node("Slice", ["places", "zero", length], "place")
-    kind = whole._node("Gather", ["kinds", "token_type_ids"], "kind")
-    whole._node("Add", [whole._node("Add", [words, place], "placed"), kind], "tokens")
+    words = whole.node("Reshape", [whole.node("Mul", [centred, scale], "scaled"), "rows"], "word")
+    length = whole.node("Slice", [whole.node("Shape", ["input_ids"], "shape"), "one", "two"], "length")
+    place = whole.node("Slice", ["places", "zero", length], "place")
+    kind = whole.node("Gather", ["kinds", "token_type_ids"], "kind")
+    whole.node("Add", [whole.node("Add", [words, place], "placed"), kind], "tokens")
+    return constants

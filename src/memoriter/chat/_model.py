@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import ModelFailed
+from memoriter.errors import MissingPackage, ModelFailed
+from memoriter.extras import install_command, require
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 NO_KEY = "none"
 """Placeholder key for services that need none."""
-INSTALL = "Run: pip install 'memoriter[chat]'"
 LONGEST_REPLY = 8_192
 """Tokens; Anthropic requires a limit."""
 LONGEST_DETAIL = 300
@@ -24,13 +24,14 @@ def open_model(endpoint: ChatEndpoint) -> Model:
     """Return the service's model; this sends no request.
 
     Raises:
-        ModelFailed: Pydantic AI is not installed.
+        MissingPackage: the extra `chat` is not installed.
     """
+    require("chat", "The chat")
     try:
         return _anthropic(endpoint) if endpoint.api == "anthropic" else _openai(endpoint)
     except ImportError as error:
-        message = f"The chat needs Pydantic AI, which is not installed ({error.name or error})."
-        raise ModelFailed(message, remedy=INSTALL) from error
+        message = f"The chat needs packages that cannot be imported: {error.name or error}."
+        raise MissingPackage(message, remedy=f"Run: {install_command('chat')}") from error
 
 
 def _anthropic(endpoint: ChatEndpoint) -> Model:

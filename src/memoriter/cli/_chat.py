@@ -43,10 +43,13 @@ def command(*, model: str | None, base_url: str | None, context: int | None, sho
     Any service with OpenAI's or Anthropic's interface will do; keys are those of OPENAI_API_KEY, ANTHROPIC_API_KEY and
     models.providers. Every line of stdin is a message, answers are on stdout. Ctrl-D ends the chat, Ctrl-C stops a
     turn. What is said goes to the service, together with the notes that are recalled; the transcript stays here.
-    It needs pip install 'memoriter[chat]'. Next: memoriter search --source sessions finds what was said.
+    It needs pip install "memoriter[chat]". Next: memoriter search --source sessions finds what was said.
     """
     if not model:
         raise click.UsageError("Name a model: --model NAME, such as anthropic/claude-sonnet-4-5.")
+    from memoriter.extras import require
+
+    require("chat", "The chat")
     options = GlobalOptions.current()
     screen = options.screen
     memory = options.open_memory()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.cli._render import pluralize
 from memoriter.errors import ConfigError, MemoriterError
+from memoriter.extras import PACKAGES, install_command, missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from memoriter.cli._options import GlobalOptions
     from memoriter.config import Configuration, Place
     from memoriter.embed import Choice
+    from memoriter.extras import Extra
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic, Status
 
@@ -52,6 +54,7 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
 
     yield _check_python()
     yield from _check_packages()
+    yield _check_extras()
     env = read_environment()
     yield _check_home(env)
     try:
@@ -80,6 +83,14 @@ def _check_packages() -> Iterator[Finding]:
         installed = _installed_version(package)
         remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
         yield Finding(package, "good" if installed else "note", f"{installed or 'not installed'} ({role})", remedy)
+
+
+def _check_extras() -> Finding:
+    """Return which extras are installed; none of them must be."""
+    installed = [extra for extra in PACKAGES if not missing_packages(extra)]
+    missing: list[Extra] = [extra for extra in PACKAGES if extra not in installed]
+    message = f"installed: {', '.join(installed) or 'none'}; not installed: {', '.join(missing) or 'none'}"
+    return Finding("extras", "good", message, f"To add one: {install_command(missing[0])}" if missing else "")
 
 
 def _installed_version(package: str) -> str | None:

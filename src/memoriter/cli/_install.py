@@ -56,13 +56,17 @@ def command(
     and Codex also get the hooks that recall notes and have them written down.
 
     With --http the file holds the address and the token of the server, and only you can read it; with --scope project
-    it names the variable MEMORITER_TOKEN instead. Next: start the client anew.
+    it names the variable MEMORITER_TOKEN instead. It needs pip install "memoriter[mcp]", and with --http pip install
+    "memoriter[serve]". Next: start the client anew.
     """
     if port is not None and not http:
         raise click.UsageError("--port goes with --http.")
     from memoriter.app import read_environment
+    from memoriter.extras import require
     from memoriter.integrations import HttpServer, Launch, Machine, apply, changes
 
+    if not remove or client == "codex":  # Codex has a TOML file, which takes a package to edit
+        require("serve" if http else "mcp", f"The server that {CLIENTS[client]} is to use")
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     env = read_environment()
     machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)

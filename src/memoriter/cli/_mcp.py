@@ -37,12 +37,14 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     MCP is the Model Context Protocol; the client of an agent starts the server by itself. The agent gets the tools
     memory_search, memory_get and memory_append; notes are resources, recall and flush are prompts. Over HTTP, ChatGPT's
     search and fetch come on top, and each request must carry the token that memoriter token prints.
-    Next: memoriter install --help.
+    It needs pip install "memoriter[mcp]". Next: memoriter install --help.
     """
     if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
         raise click.UsageError("--host, --port, --allow-host and --token-file go with --http.")
     from memoriter.environment import read_environment
+    from memoriter.extras import require
 
+    require("mcp", "The MCP server")
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     token = load_token(read_environment(), screen, token_file) if http else None
     memory = options.show_egress_notice(options.open_memory(spare=False))

@@ -43,10 +43,13 @@ def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: st
     The hooks of coding agents find it by themselves and answer sooner; MCP clients connect to /mcp, as with
     memoriter mcp --http; notes are indexed while they change, as with memoriter watch. One server has one workspace.
     Each request must carry the token that memoriter token prints; hooks need no setting for that.
-    Ctrl-C ends it, and everything goes on without it. Next: memoriter install --help.
+    Ctrl-C ends it, and everything goes on without it. It needs pip install "memoriter[serve]".
+    Next: memoriter install --help.
     """
     from memoriter.environment import read_environment
+    from memoriter.extras import require
 
+    require("serve", "The server")
     options, env = GlobalOptions.current(), read_environment()
     token = load_token(env, options.screen, token_file)
     memory = options.show_egress_notice(options.open_memory(spare=False))

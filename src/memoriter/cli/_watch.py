@@ -37,7 +37,7 @@ def command() -> None:
 
     One line for each thing it does, with --json one object a line. While another process watches the same notes it
     waits, and takes over when that one ends. Where the system cannot tell of changes it looks at the notes every few
-    seconds, and says so. Next: memoriter status.
+    seconds, and says so. File-system events need pip install "memoriter[watch]". Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     stop = threading.Event()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.embed.remote import ConfiguredKeys, choose_auto, key_for
 from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.extras import install_command, missing_packages
 from memoriter.providers import AUTO, AUTO_ORDER, COMPATIBLE, NONE, PROCESS, SERVICES
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ def _automatic(settings: ProviderSettings) -> str:
         for vendor in AUTO_ORDER
         if key_for(vendor, configured=configured, environ=settings.environ, elsewhere=_has_address(vendor, settings))
     ]
+    if missing_packages("remote"):
+        keys = []  # a key that happens to be in the environment does not stop the search
     there = bool(settings.local_model) and _is_there(settings)
     return choose_auto(local_model=there, keys=keys, bundled=True, offline=settings.offline)
 
@@ -169,6 +172,11 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     problem = (settings.problem if own else None) or service.problem
     if problem is not None:
         raise problem
+    if missing := missing_packages("remote"):
+        raise ProviderUnavailable(
+            f"The provider {name!r} needs the extra 'remote': {', '.join(missing)} is not installed.",
+            remedy=f"Run: {install_command('remote')}",
+        )
     vendor = _vendor(name, service)
     base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")
     if name not in SERVICES and not base_url:

@@ -2,19 +2,27 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.mcp_server._server import server_of
-from memoriter.mcp_server._transports import http_app, listen, serve_http, serve_stdio
-
 if TYPE_CHECKING:
     from memoriter.mcp_server._serve import serve, serve_app
+    from memoriter.mcp_server._server import server_of
+    from memoriter.mcp_server._transports import http_app, listen, serve_http, serve_stdio
 
 __all__ = ["http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdio", "server_of"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the HTTP server on first use; a server on stdio does not need it."""
-    if name in {"serve", "serve_app"}:
-        from memoriter.mcp_server import _serve
+    """Import a name on first use, once it is known that its packages are there; stdio does not need those of HTTP."""
+    from importlib import import_module
 
-        return getattr(_serve, name)
+    from memoriter.extras import require
+
+    late = {
+        "_serve": "serve serve_app",
+        "_server": "server_of",
+        "_transports": "http_app listen serve_http serve_stdio",
+    }
+    for module, names in late.items():
+        if name in names.split():
+            require("mcp", "The MCP server")
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

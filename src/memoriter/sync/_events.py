@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from memoriter.extras import install_command
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class Events:
             return False
         try:
             self._open()
+        except ImportError:
+            self.close()
+            message = "watchfiles is not installed, so the notes are looked at every few seconds."
+            self._refuse(Diagnostic("polling", message, f"To index changes at once: {install_command('watch')}"))
+            return False
         except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError for other errors
             self.close()
             if isinstance(error, FileNotFoundError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.embed.bundled._weights import processor_flags
 from memoriter.errors import ProviderUnavailable
+from memoriter.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _PROCESSOR = {"avx2", "f16c", "fma"}
 """Processor flags that the x86 build uses without checking."""
-INSTALL = "pip install 'memoriter[local]'"
 
 
 def usable_package() -> Callable[..., LocalEngine]:
@@ -37,7 +37,7 @@ def usable_package() -> Callable[..., LocalEngine]:
         return _with_xllamacpp
     if importlib.util.find_spec("llama_cpp") is not None:
         return _with_llama_cpp_python
-    raise ProviderUnavailable("llama.cpp is not installed, which runs GGUF models", remedy=INSTALL)
+    raise ProviderUnavailable("llama.cpp is not installed, which runs GGUF models", remedy=install_command("local"))
 
 
 def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:

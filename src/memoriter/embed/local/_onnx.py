@@ -9,6 +9,7 @@ from memoriter.embed.local._local import LocalProvider, threads_to_use
 from memoriter.embed.local._model_file import revision_of
 from memoriter.embed.local._onnx_folder import read_onnx_folder
 from memoriter.errors import ProviderUnavailable
+from memoriter.extras import install_command
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from memoriter.embed.local._local import LocalEngine
     from memoriter.embed.local._onnx_folder import OnnxFolder
 
-INSTALL = "pip install 'memoriter[onnx]'"
 _NEEDED = ("onnxruntime", "tokenizers")
 
 
@@ -34,7 +34,9 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     """
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ProviderUnavailable(f"{' and '.join(missing)} must be installed to run ONNX models", remedy=INSTALL)
+        raise ProviderUnavailable(
+            f"{' and '.join(missing)} must be installed to run ONNX models", remedy=install_command("onnx")
+        )
     model = read_onnx_folder(path)
     threads = threads_to_use(threads)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from memoriter.errors import ProviderUnavailable
+from memoriter.extras import install_command, missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -109,6 +110,11 @@ def open_stream(
 @contextmanager
 def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Generator[httpx2.Response]:
     """Yield the response of one server. The connection closes with the context."""
+    if missing := missing_packages("remote"):
+        raise ProviderUnavailable(
+            f"A model cannot be downloaded: {', '.join(missing)} is not installed.",
+            remedy=f"Run: {install_command('remote')}",
+        )
     import memoriter.embed._network as network
 
     host, limits = urlsplit(url).hostname, network.ExchangeLimits()
