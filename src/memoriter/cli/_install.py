@@ -59,7 +59,7 @@ def command(
     it names the variable MEMORITER_TOKEN instead. Next: start the client anew.
     """
     if port is not None and not http:
-        raise click.UsageError("--port goes with --http.")
+        raise click.UsageError("The option --port goes with --http.")
     from memoriter.app import read_environment
     from memoriter.integrations import HttpServer, Launch, Machine, apply, changes
 

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from memoriter.errors import sentence
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -143,8 +144,10 @@ class Events:
 
 
 def _refusal(error: Exception) -> Diagnostic:
-    message = f"The system does not tell of changes, so the notes are looked at every few seconds: {error}"
-    remedy = "Raise its limits, on Linux: sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512"
+    message = f"The system does not tell of changes, so the notes are looked at every few seconds: {sentence(error)}"
+    remedy = (
+        "Raise its limits, on Linux with `sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512`."
+    )
     return Diagnostic("polling", message, remedy)
 
 

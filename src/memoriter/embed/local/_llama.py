@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _PROCESSOR = {"avx2", "f16c", "fma"}
 """Processor flags that the x86 build uses without checking."""
-INSTALL = "pip install 'memoriter[local]'"
+INSTALL = "Run `pip install 'memoriter[local]'`."
 
 
 def usable_package() -> Callable[..., LocalEngine]:
@@ -31,13 +31,13 @@ def usable_package() -> Callable[..., LocalEngine]:
         flags = processor_flags()
         if flags is not None and not flags >= _PROCESSOR:
             raise ProviderUnavailable(
-                f"xllamacpp needs a processor with {', '.join(sorted(_PROCESSOR - flags)).upper()}",
-                remedy="pip uninstall xllamacpp, and install llama-cpp-python, which is compiled for this processor",
+                f"The package xllamacpp needs a processor with {', '.join(sorted(_PROCESSOR - flags)).upper()}.",
+                remedy="Run `pip uninstall xllamacpp`, then install llama-cpp-python: it is built for this processor.",
             )
         return _with_xllamacpp
     if importlib.util.find_spec("llama_cpp") is not None:
         return _with_llama_cpp_python
-    raise ProviderUnavailable("llama.cpp is not installed, which runs GGUF models", remedy=INSTALL)
+    raise ProviderUnavailable("GGUF models need llama.cpp, which is not installed.", remedy=INSTALL)
 
 
 def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memoriter.embed.local._local import LocalEngine
     from memoriter.embed.local._onnx_folder import OnnxFolder
 
-INSTALL = "pip install 'memoriter[onnx]'"
+INSTALL = "Run `pip install 'memoriter[onnx]'`."
 _NEEDED = ("onnxruntime", "tokenizers")
 
 
@@ -34,7 +34,7 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     """
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ProviderUnavailable(f"{' and '.join(missing)} must be installed to run ONNX models", remedy=INSTALL)
+        raise ProviderUnavailable(f"To run ONNX models, {' and '.join(missing)} must be installed.", remedy=INSTALL)
     model = read_onnx_folder(path)
     threads = threads_to_use(threads)
 
