@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memoriter import errors
 from memoriter.backends._canaries import CANARIES
@@ -20,6 +22,7 @@ from memoriter.cli import main
 from memoriter.codes import CODES as DIAGNOSTIC_CODES
 from memoriter.config import reference
 from memoriter.errors import MemoriterError
+from source_texts import BLANK, SourceTexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +33,6 @@ PAGE = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
 
 ERRORS = {name: kind for name, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, MemoriterError)}
 CODES = {kind.code for kind in ERRORS.values()}
-BLANK = "X"
-"""For what a text is given while it runs."""
 
 
 class Said(NamedTuple):
@@ -130,6 +131,68 @@ def test_no_two_errors_have_the_same_code() -> None:
     assert len(CODES) == len(ERRORS)
 
 
+# each is a sentence, or several
+
+
+SHOWN = {
+    **dict.fromkeys(ERRORS, (0, 99)),
+    **dict.fromkeys(("ClickException", "BadParameter"), (0, 99)),
+    "Problem": (1, 99),
+    "MCPError": (1, 99),
+    "Diagnostic": (1, 2),
+    "CommandFailure": (1, 2),
+    "Finding": (2, 3),
+    "_error_response": (2, 3),
+    "to_exception": (99, 99),
+}
+"""What is called with a message and a remedy, with the places of both; an error takes its remedy by name."""
+OF_OPENCLAW = {"path required", "query required"}
+"""Errors of tools that agents know from OpenClaw."""
+SENTENCES = re.compile(r"""['"`]?[A-Z0-9].*[^.\s]\.""", re.DOTALL)
+
+
+def called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+
+
+def shown() -> Iterator[tuple[str, str]]:
+    """Every message and every remedy of the program, with its place."""
+    elsewhere = {"", BLANK, f"{BLANK}."}
+    for file, tree in parsed():
+        source = SourceTexts(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and called(node) in SHOWN:
+                said = Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, called(node))
+                for place, name in zip(SHOWN[said.name], ("message", "remedy"), strict=True):
+                    if argument := said.argument(place, name):
+                        yield from ((said.where, text) for text in source.find(argument) if text not in elsewhere)
+
+
+def is_form(text: str) -> bool:
+    return bool(SENTENCES.fullmatch(text)) and ".." not in text.replace("...", "")
+
+
+def test_every_message_and_remedy_is_a_sentence_with_a_capital_and_a_full_stop() -> None:
+    written = {*shown()}
+    assert {(where, text) for where, text in written if not is_form(text) and text not in OF_OPENCLAW} == set()
+    assert len(written) > 500
+
+
+@pytest.mark.parametrize("kind", ERRORS.values(), ids=ERRORS)
+def test_the_usual_remedy_of_an_error_is_a_sentence(kind: type[MemoriterError]) -> None:
+    assert is_form(kind.usual)
+
+
+@given(st.text())
+def test_a_reason_from_elsewhere_ends_with_one_full_stop(reason: str) -> None:
+    text = errors.sentence(reason)
+    assert text[-1] in ".?!"
+    assert not text.endswith("..")
+    assert text.strip() != "."
+    assert errors.sentence(text) == text
+    assert text.rstrip(".").startswith(reason.rstrip().rstrip(".").rstrip())
+
+
 # what it says to do can be done
 
 
@@ -215,8 +278,9 @@ def test_every_extra_that_is_named_can_be_installed() -> None:
     named = {
         (where, extra) for where, text in everything for names in EXTRA.findall(text) for extra in names.split(",")
     }
-    assert {(where, extra) for where, extra in named if extra not in extras} == set()
-    assert {extra for _, extra in named} == set(extras)
+    blanks = {"EXTRA", BLANK}
+    assert {(where, extra) for where, extra in named if extra not in extras.keys() | blanks} == set()
+    assert {extra for _, extra in named} - blanks == set(extras)
 
 
 # docs/health.md

@@ -321,7 +321,7 @@ def _workspace(
         return Workspace(place.workspace, extra, transcripts=transcripts)
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
-            f"{error.message} (chosen by: {place.reason}).",
+            f"{error.message} It was chosen by: {place.reason}.",
             remedy="Give a folder of Markdown notes with -w DIR, or run inside one.",
         ) from error
 

@@ -36,11 +36,31 @@ if TYPE_CHECKING:
     from memoriter.codes import DiagnosticCode
 
 
+def sentence(reason: object) -> str:
+    """Return a text with exactly one full stop at its end, to embed it at the end of a message.
+
+    Args:
+        reason: A text from elsewhere, such as an error of the operating system. It may have a stop already.
+
+    Returns:
+        The text with a full stop; a question or an exclamation stays one.
+    """
+    text = str(reason).rstrip().rstrip(".").rstrip() or "no reason was given"
+    return text if text.endswith(("?", "!")) else f"{text}."
+
+
+def system_error_text(error: OSError) -> str:
+    """Return an error of the operating system as one sentence, with the file if it names one."""
+    if error.filename is None:
+        return f"The operating system reports an error: {sentence(error.strerror or error)}"
+    return f"The path {str(error.filename)!r} cannot be used: {sentence(error.strerror or error)}"
+
+
 class MemoriterError(Exception):
     """Anything that memoriter refuses or fails to do."""
 
     code: ClassVar[DiagnosticCode] = "error"
-    usual: ClassVar[str] = "Run: memoriter doctor"
+    usual: ClassVar[str] = "Run `memoriter doctor`."
     """The remedy, where whoever raises it knows no better one."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
@@ -53,7 +73,7 @@ class UsageError(MemoriterError):
     """The request itself must change."""
 
     code = "usage"
-    usual = "See: memoriter --help"
+    usual = "See `memoriter --help`."
 
 
 class ConfigError(UsageError):
@@ -107,7 +127,7 @@ class MissingPackage(MemoriterError, ImportError):
     """A package that an optional part of memoriter needs is not installed."""
 
     code = "missing_package"
-    usual = 'Run: pip install "memoriter[all]"'
+    usual = 'Run `pip install "memoriter[all]"`.'
 
 
 class ModelFailed(MemoriterError):
@@ -134,7 +154,7 @@ class IndexDamaged(IndexUnavailable):
     """The file is not a healthy index of memoriter's."""
 
     code = "index_damaged"
-    usual = "Run: memoriter index --force"
+    usual = "Run `memoriter index --force`."
 
 
 class EmbeddingError(MemoriterError):

@@ -46,4 +46,4 @@ def require(extra: Extra, feature: str) -> None:
     if missing := missing_packages(extra):
         verb = "is" if len(missing) == 1 else "are"
         message = f"{feature} needs the extra {extra!r}: {', '.join(missing)} {verb} not installed."
-        raise MissingPackage(message, remedy=f"Run: {install_command(extra)}")
+        raise MissingPackage(message, remedy=f"Run `{install_command(extra)}`.")

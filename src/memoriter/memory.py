@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
-from memoriter.errors import SearchDisabled, UsageError
+from memoriter.errors import SearchDisabled, UsageError, sentence
 from memoriter.types import Diagnostic, Filters, Query, Remembered
 from memoriter.workspace import local_time, marked
 
@@ -229,7 +229,7 @@ class Memory:
         """
         if not text.strip():
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
-        _check_range("the length of the text", len(text), 1, LONGEST_ENTRY)
+        _check_range("len(text)", len(text), 1, LONGEST_ENTRY)
         workspace, entry = self._workspace, _entry(text)
         if origin is not None:
             entry = marked(entry, origin, self._today().isoformat())
@@ -243,9 +243,9 @@ class Memory:
         note, refusal = self._workspace.find(str(file)), self._workspace.refusal(str(file))
         why = refusal.message if refusal else "it is not a plain file of the workspace any more"
         if refusal or note is None or note[1] is None:
-            advice = "Correct .memoryignore; " if refusal else ""
-            message = f"{file.name!r} was written, but no search finds it: {why}."
-            return (Diagnostic("left_out", message, f"{advice}`memoriter status -v` lists what is left out."),)
+            advice = "Correct .memoryignore. " if refusal else ""
+            message = f"{file.name!r} was written, but no search finds it: {sentence(why)}"
+            return (Diagnostic("left_out", message, f"{advice}See what is left out with `memoriter status -v`."),)
         if not self.settings.enabled:
             message = f"Searching is turned off for the agent {self.agent!r}."
             return (Diagnostic(SearchDisabled.code, message, SearchDisabled.usual),)
@@ -393,4 +393,7 @@ def _entry(text: str) -> str:
 
 def _check_range(name: str, value: float | None, low: float, high: float) -> None:
     if value is not None and not low <= value <= high:
-        raise UsageError(f"{name} is {value!r}.", remedy=f"Give a number from {low:g} to {high:g}.")
+        raise UsageError(
+            f"The value of {name} is {value!r}, which is out of range.",
+            remedy=f"Give a number from {low:g} to {high:g}.",
+        )

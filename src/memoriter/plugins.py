@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pluggy
 
 from memoriter.agent import Listener, MarkdownRecall
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, sentence
 from memoriter.hookspecs import HookSpecs, PluginContext, Tool, hookimpl
 from memoriter.tools import tools_for
 from memoriter.types import Diagnostic
@@ -104,7 +104,9 @@ class Plugins:
     def leave_out(self, name: str, error: Exception) -> None:
         """Log that a plugin is skipped, and keep a diagnostic with the reason."""
         log.warning("plugin %s failed", name, exc_info=error)
-        self._add_diagnostic("plugin_failed", f"The plugin {name!r} is left out: {type(error).__name__}: {error}")
+        self._add_diagnostic(
+            "plugin_failed", f"The plugin {name!r} is left out: {type(error).__name__}: {sentence(error)}"
+        )
 
     def _add_diagnostic(self, code: DiagnosticCode, message: str) -> None:
         reason = Diagnostic(code, message, "Update the plugin, or remove its package.")
@@ -137,7 +139,7 @@ def load_plugins(slot: str, installed: Sequence[Installed], *, home: Path, wall:
         except Exception as error:
             if name == slot:
                 raise ConfigError(
-                    f"plugins.slots.memory names {slot!r}, which cannot be loaded: {error}",
+                    f"The setting plugins.slots.memory names {slot!r}, which cannot be loaded: {sentence(error)}",
                     remedy=f"Repair its package, or set plugins.slots.memory to {CORE!r}.",
                 ) from error
             plugins.leave_out(name, error)
@@ -153,7 +155,7 @@ def _check_slot(slot: str, installed: Sequence[Installed]) -> None:
     available = {CORE, *(plugin.name for plugin in installed)}
     if slot in available:
         return
-    message = f"plugins.slots.memory names {slot!r}, which is not installed."
+    message = f"The setting plugins.slots.memory names {slot!r}, which is not installed."
     if slot == LONG_TERM:
         message += " memoriter does not include a long-term store yet."
     names = " or ".join(repr(name) for name in sorted(available))

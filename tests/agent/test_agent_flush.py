@@ -169,7 +169,7 @@ def test_what_a_model_overwrites_is_told_with_a_copy_and_the_log_is_left_as_it_i
 
 
 def copy_named_in(remedy: str) -> Path:
-    return Path(remedy.rpartition(": ")[2])
+    return Path(remedy.split("'")[1])
 
 
 def test_a_model_that_says_no_reply_with_other_words_and_writes_nothing_has_failed(at: Open, log: Path) -> None:

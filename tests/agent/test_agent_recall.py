@@ -109,7 +109,7 @@ def test_a_note_that_gives_orders_is_not_recalled_and_that_is_said(at: Open, not
     answer = at().session("s", audience="private").recall("When does the Osaka trip start, and with which plans?")
     assert answer.prepend_context == ""
     assert [reason.code for reason in answer.reasons] == ["recall_refused"]
-    assert answer.reasons[0].remedy == "Look at it: memoriter get memory/travel.md"
+    assert answer.reasons[0].remedy == "Look at it with `memoriter get memory/travel.md`."
 
 
 @pytest.mark.parametrize(

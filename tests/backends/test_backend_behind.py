@@ -32,7 +32,7 @@ def test_where_searches_do_not_look_at_the_files_an_answer_names_what_it_does_no
     (desk.notes / "memory" / "2026-03-05.md").unlink()
     desk.wait()
     (reason,) = memory.search(QUESTION).health.reasons
-    assert (reason.code, reason.remedy) == ("stale", "Run: memoriter index")
+    assert (reason.code, reason.remedy) == ("stale", "Run `memoriter index`.")
     assert "3 notes changed" in reason.message
     assert all(path in reason.message for path in ("memory/fruit.md", "MEMORY.md", "memory/2026-03-05.md"))
     assert codes(memory.status()) == ["stale"]

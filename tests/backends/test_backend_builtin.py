@@ -740,7 +740,7 @@ def test_a_search_reads_the_newest_changes_while_there_is_time_and_later_ones_go
     first = memory.search("kiwi")
     assert read == [f"memory/new/{number}.md" for number in (6, 5, 4)]
     (reason,) = [reason for reason in first.health.reasons if reason.code == "files_pending"]
-    assert (reason.message[:23], reason.remedy) == ("4 changed files are not", "Run: memoriter index")
+    assert (reason.message[:23], reason.remedy) == ("4 changed files are not", "Run `memoriter index`.")
     assert "memory/new/6.md" in paths(first)
     second = memory.search("kiwi")
     assert "1 changed file is" in next(r.message for r in second.health.reasons if r.code == "files_pending")

@@ -377,7 +377,7 @@ def test_while_another_process_indexes_the_note_is_done_and_the_rest_says_how_to
         assert text not in file.read_text(encoding="utf-8")
         (left,) = receipt.left
         assert (left.code, receipt.index) == (IndexBusy.code, None)
-        assert left.remedy.endswith("memoriter index")
+        assert left.remedy.endswith("`memoriter index`.")
         memory.sync()
     assert found(place, text) == []
 
@@ -393,7 +393,7 @@ def test_a_session_goes_with_its_archives_and_no_other(place: Place) -> None:
         assert [file.name for file in receipt.transcripts] == ["abc.jsonl", "abc.jsonl.reset.2026-01-01"]
         assert [file.name for file in folder.iterdir()] == ["abcd.jsonl"]
         told = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
-        assert told["transcript"].remedy == "Run: memoriter forget --session abcd"
+        assert told["transcript"].remedy == "Run `memoriter forget --session abcd`."
         with pytest.raises(UsageError, match="no session 'abc'"):
             memory.plan_forget(session="abc")
         for wrong in ("../abcd", "a/b", "", ".", "..", "*"):

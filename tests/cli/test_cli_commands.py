@@ -61,7 +61,7 @@ def test_a_path_outside_the_memory_is_refused_and_says_why(program: Program) -> 
     error = refusal.pop("error")
     assert refusal == {"path": "../secret.md", "text": "", "disabled": True, "code": "path_refused"}
     message, remedy = told.err.removeprefix("Error: ").splitlines()
-    assert error == f"{message}. {remedy}"
+    assert error == f"{message} {remedy}"
 
 
 def test_what_is_remembered_is_found_by_the_next_search(program: Program) -> None:
@@ -294,7 +294,7 @@ def test_the_doctor_says_that_there_is_nothing_to_find_yet(program: Program) -> 
         file.unlink()
     findings = program("doctor", "--json").json["findings"]
     assert [(finding["state"], finding["message"]) for finding in findings if finding["check"] == "index"] == [
-        ("note", "there are no notes yet")
+        ("note", "There are no notes yet.")
     ]
 
 

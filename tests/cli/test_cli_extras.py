@@ -74,7 +74,7 @@ def test_with_json_a_missing_extra_is_one_object(program: Program, name: str) ->
     error = json.loads(done.stdout)["error"]
     assert (done.returncode, done.stderr) == (1, "")
     assert error["code"] == "missing_package"
-    assert error["remedy"] == f'Run: pip install "memoriter[{extra}]"'
+    assert error["remedy"] == f'Run `pip install "memoriter[{extra}]"`.'
 
 
 def test_a_client_without_the_extra_can_still_be_taken_out(program: Program) -> None:
@@ -125,13 +125,13 @@ def test_doctor_names_the_extras_that_are_there(program: Program) -> None:
     bare = core(program, "--json", "doctor")
     (finding,) = [each for each in json.loads(bare.stdout)["findings"] if each["check"] == "extras"]
     everything = ", ".join(PACKAGES)
-    assert finding["message"] == f"installed: none; not installed: {everything}"
+    assert finding["message"] == f"Installed: none. Not installed: {everything}."
     assert 'pip install "memoriter[' in finding["remedy"]
     (finding,) = [each for each in program("--json", "doctor").json["findings"] if each["check"] == "extras"]
     assert finding == {
         "check": "extras",
         "state": "good",
-        "message": f"installed: {everything}; not installed: none",
+        "message": f"Installed: {everything}. Not installed: none.",
         "remedy": "",
     }
 
@@ -152,7 +152,7 @@ def test_the_library_says_the_same() -> None:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.count("The MCP server needs the extra 'mcp'") == 2
-    assert done.stdout.count('Run: pip install "memoriter[mcp]"') == 2
+    assert done.stdout.count('Run `pip install "memoriter[mcp]"`.') == 2
 
 
 def test_extras_and_their_messages_are_those_of_the_package_metadata() -> None:

@@ -43,7 +43,10 @@ def test_a_mistake_of_ours_is_an_apology_and_the_trace_is_shown_when_asked_for(p
 def test_a_failure_of_the_system_names_the_file(program: Program, failing: Any) -> None:
     failing(PermissionError(13, "Permission denied", "/x/y"))
     told = program("get", "x")
-    assert (told.exit_code, told.err.splitlines()[0]) == (1, "Error: /x/y: Permission denied")
+    assert (told.exit_code, told.err.splitlines()[0]) == (
+        1,
+        "Error: The path '/x/y' cannot be used: Permission denied.",
+    )
 
 
 def test_an_interrupted_run_exits_with_130(program: Program, failing: Any) -> None:

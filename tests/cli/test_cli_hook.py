@@ -131,7 +131,7 @@ def test_what_an_agent_overwrites_is_told_with_its_copy_and_left_as_it_is(
     assert (settled.exit_code, settled.out) == (0, "")
     assert "1 is gone or changed; nothing was put back" in settled.err
     assert path.read_text(encoding="utf-8") == "- We ship on Friday.\n"
-    copy = Path(settled.err.rpartition(": ")[2].strip())
+    copy = Path(settled.err.split("'")[-2])
     assert "The standup moved to ten." in copy.read_text(encoding="utf-8")
 
 

@@ -172,7 +172,7 @@ def test_the_doctor_says_that_nothing_answers_at_a_dead_address(program: Program
         desk.configure(**compatible(gone))
     code, findings = doctor(program)
     assert (code, findings["provider"]["state"]) == (1, "broken")
-    assert "nothing answers at 127.0.0.1" in findings["provider"]["message"]
+    assert "Nothing answers at 127.0.0.1" in findings["provider"]["message"]
     assert findings["provider"]["remedy"]
 
 

@@ -150,13 +150,13 @@ def test_all_mistakes_of_a_file_are_in_one_message_with_their_places(tmp_path: P
     name = "agents.defaults.memorySearch"
     assert sorted(refused(tmp_path, text)) == sorted(
         [
-            f"{where}2:7: {name}.provider 'opnai' is no provider; did you mean 'openai'?",
-            f"{where}3:7: {name}.quary is not a setting; did you mean 'query'?",
-            f"{where}4:16: {name}.query.maxresults is not a setting; did you mean 'maxResults'?",
-            f"{where}4:31: {name}.query.deadlineMs must be 1 or more, not 0",
-            f"{where}5:15: {name}.sync.watch must be true or false, not text",
-            f"{where}6:7: {name}.sources.0 must be 'memory' or 'sessions', not 'notes'",
-            f"{where}7:19: {name}.chunking.tokens must be a whole number, not text",
+            f"{where}2:7: The setting {name}.provider is 'opnai', which is no provider. Perhaps you mean 'openai'.",
+            f"{where}3:7: The key {name}.quary is not a setting. Perhaps you mean 'query'.",
+            f"{where}4:16: The key {name}.query.maxresults is not a setting. Perhaps you mean 'maxResults'.",
+            f"{where}4:31: The setting {name}.query.deadlineMs must be 1 or more, not 0.",
+            f"{where}5:15: The setting {name}.sync.watch must be true or false, not text.",
+            f"{where}6:7: The setting {name}.sources.0 must be 'memory' or 'sessions', not 'notes'.",
+            f"{where}7:19: The setting {name}.chunking.tokens must be a whole number, not text.",
         ]
     )
 
@@ -164,15 +164,18 @@ def test_all_mistakes_of_a_file_are_in_one_message_with_their_places(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{a: 1", "memoriter.json5:1:6: this is not JSON5: the end of the file is not expected here"),
-        ("{\n  a = 1}", "memoriter.json5:2:5: this is not JSON5: '=' is not expected here"),
-        ("[]", "memoriter.json5:1:1: a configuration is an object in braces"),
-        ("{a:" * 3000, "memoriter.json5: the objects are nested too deeply"),
-        ("{agents: []}", "memoriter.json5:1:2: agents must be a section in braces, not a list"),
-        ("{memory: {backend: 'qdm'}}", "memoriter.json5:1:11: memory.backend must be 'builtin' or 'qmd', not 'qdm'"),
+        ("{a: 1", "memoriter.json5:1:6: This is not JSON5: the end of the file is not expected here."),
+        ("{\n  a = 1}", "memoriter.json5:2:5: This is not JSON5: '=' is not expected here."),
+        ("[]", "memoriter.json5:1:1: A configuration is an object in braces."),
+        ("{a:" * 3000, "memoriter.json5: The objects are nested too deeply."),
+        ("{agents: []}", "memoriter.json5:1:2: The setting agents must be a section in braces, not a list."),
+        (
+            "{memory: {backend: 'qdm'}}",
+            "memoriter.json5:1:11: The setting memory.backend must be 'builtin' or 'qmd', not 'qdm'.",
+        ),
         (
             "{memory: {citation: 'on'}}",
-            "memoriter.json5:1:11: memory.citation is not a setting; did you mean 'citations'?",
+            "memoriter.json5:1:11: The key memory.citation is not a setting. Perhaps you mean 'citations'.",
         ),
     ],
 )
@@ -183,7 +186,7 @@ def test_a_mistake_is_named_with_line_and_column(tmp_path: Path, text: str, mess
 def test_a_misspelt_name_of_ours_is_reported_even_where_openclaw_has_other_keys(tmp_path: Path) -> None:
     text = "{agents: {defaults: {memorysearch: {}}}}"
     assert refused(tmp_path, text) == [
-        "memoriter.json5:1:22: agents.defaults.memorysearch is not a setting; did you mean 'memorySearch'?"
+        "memoriter.json5:1:22: The key agents.defaults.memorysearch is not a setting. Perhaps you mean 'memorySearch'."
     ]
 
 
@@ -194,7 +197,7 @@ def test_a_number_that_is_not_finite_is_refused(tmp_path: Path) -> None:
 
 def test_a_text_in_the_wrong_place_is_not_repeated_in_the_message(tmp_path: Path) -> None:
     [message] = refused(tmp_path, search("{remote: 'sk-planted'}"))
-    assert message.endswith("remote must be a section in braces, not text")
+    assert message.endswith("remote must be a section in braces, not text.")
 
 
 def test_a_provider_of_the_users_own_is_known_by_its_id(tmp_path: Path) -> None:
@@ -227,9 +230,9 @@ def test_the_environment_can_name_the_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_named_must_exist(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no configuration file .*named by MEMORITER_CONFIG"):
+    with pytest.raises(ConfigError, match=r"There is no configuration file .*named by MEMORITER_CONFIG"):
         load(None, home=tmp_path, environ={"MEMORITER_CONFIG": "missing.json5"})
-    with pytest.raises(ConfigError, match="there is no configuration file"):
+    with pytest.raises(ConfigError, match="There is no configuration file"):
         load(tmp_path / "missing.json5", home=tmp_path, environ={})
 
 
@@ -241,7 +244,7 @@ def test_what_the_caller_gives_wins_over_the_files(tmp_path: Path) -> None:
 
 
 def test_what_the_caller_gives_is_checked_like_a_file() -> None:
-    with pytest.raises(ConfigError, match=r"given by flag: memory\.citations must be"):
+    with pytest.raises(ConfigError, match=r"Given by flag: The setting memory\.citations must be"):
         with_values(Configuration(), {"memory.citations": "maybe"})
     with pytest.raises(ConfigError):
         with_values(Configuration(), {"memory.citations": Path("x")})

@@ -69,7 +69,7 @@ def test_a_note_that_another_user_planted_is_not_found_and_that_is_told(tree: Pa
     assert refusal.code == "workspace_refused"
     assert str(tree / "shared" / "MEMORY.md") in refusal.message
     assert "another user" in refusal.message
-    assert refusal.remedy.endswith(f"-w {tree / 'shared'}")
+    assert refusal.remedy.endswith(f"`-w {tree / 'shared'}`.")
 
 
 def test_nor_is_the_folder_of_another_user_with_a_note_of_ones_own(tree: Path) -> None:

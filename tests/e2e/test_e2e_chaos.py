@@ -295,9 +295,9 @@ HEALTH = {
     # what is wrong        is made by       then, each time      code                    mode       its remedy names
     "nothing": (sound, nothing, "", "hybrid", ""),
     "no key": (no_key, nothing, "provider_unavailable", "keyword", "OPENAI_API_KEY"),
-    "bad key": (bad_key, nothing, "unauthorised", "keyword", "check the key"),
-    "provider overloaded": (provider_down, nothing, "transient", "keyword", "try again later"),
-    "provider not there": (nobody_there, nothing, "provider_unavailable", "keyword", "start the server"),
+    "bad key": (bad_key, nothing, "unauthorised", "keyword", "Check the key"),
+    "provider overloaded": (provider_down, nothing, "transient", "keyword", "Try again later"),
+    "provider not there": (nobody_there, nothing, "provider_unavailable", "keyword", "Start the server"),
     "offline": (offline, nothing, "provider_unavailable", "keyword", "memorySearch.provider"),
     "budget spent": (budget_spent, nothing, "over_budget", "keyword", "memorySearch.remote.budget"),
     "no sqlite-vec": (no_sqlite_vec, nothing, "vector_engine", "hybrid", "memorySearch.store.vector.extensionPath"),

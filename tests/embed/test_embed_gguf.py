@@ -204,7 +204,7 @@ def test_what_llama_cpp_refuses_is_the_fault_of_one_text(said: Any, error: type[
 
 def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:
     provider = open_gguf(written(tmp_path, bert__embedding_length=8), cache_dir=tmp_path, threads=1)
-    with pytest.raises(ProviderUnavailable, match="does not load the model"):
+    with pytest.raises(ProviderUnavailable, match=r"cannot be loaded by llama\.cpp"):
         provider.embed(["a"], role="query")
 
 
@@ -228,9 +228,9 @@ def test_a_model_that_makes_no_vectors_is_refused(tmp_path: Path, values: dict[s
 
 def test_without_llama_cpp_the_line_that_installs_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ProviderUnavailable, match=r"llama\.cpp is not installed") as refused:
+    with pytest.raises(ProviderUnavailable, match=r"need llama.cpp, which is not installed") as refused:
         open_gguf(written(tmp_path, bert__embedding_length=8), cache_dir=tmp_path)
-    assert refused.value.remedy == 'pip install "memoriter[local]"'
+    assert refused.value.remedy == 'Run `pip install "memoriter[local]"`.'
 
 
 @pytest.mark.slow

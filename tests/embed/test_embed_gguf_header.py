@@ -88,17 +88,17 @@ def test_no_bytes_make_the_reader_crash(rest: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "said", "advised"),
     [
-        (b"", "is empty", "download"),
+        (b"", "is empty", "Download"),
         (b"<!DOCTYPE html><html><title>Sign in</title>", "web page", "download the file itself"),
         (b"\n\n<html>", "web page", "download the file itself"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "only points", "git lfs pull"),
         (b"PK\x03\x04zip", r"not GGUF \(it starts with b'PK", "llama.cpp converts"),
-        (b"GGUF", "ends in the middle", "download"),
-        (b"GGUF" + struct.pack("<IQQ", 1, 0, 0), "version 1 ", "convert"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "ends in the middle", "download"),
-        (b"GGUF" + struct.pack("<IQQQI", 3, 0, 1, 0, 99), "unknown type 99", "convert"),
-        (b"GGUF" + struct.pack("<IQQQ", 3, 1, 0, 0) + struct.pack("<I", 1 << 31), "dimensions", "convert"),
-        (b"GGUF" + struct.pack("<IQQQI", 3, 0, 1, 0, 9) + struct.pack("<IQ", 9, 1) * 9, "lists within", "convert"),
+        (b"GGUF", "ends in the middle", "Download"),
+        (b"GGUF" + struct.pack("<IQQ", 1, 0, 0), "version 1 ", "Convert"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "ends in the middle", "Download"),
+        (b"GGUF" + struct.pack("<IQQQI", 3, 0, 1, 0, 99), "unknown type 99", "Convert"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 1, 0, 0) + struct.pack("<I", 1 << 31), "dimensions", "Convert"),
+        (b"GGUF" + struct.pack("<IQQQI", 3, 0, 1, 0, 9) + struct.pack("<IQ", 9, 1) * 9, "lists within", "Convert"),
     ],
 )
 def test_something_else_is_refused_with_what_it_is_and_what_to_do(

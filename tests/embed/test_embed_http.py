@@ -155,7 +155,7 @@ def test_a_server_that_is_not_running_is_said_at_once(server: OpenAIServer) -> N
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     watch = Watch()
-    with pytest.raises(ProviderUnavailable, match="nothing answers"):
+    with pytest.raises(ProviderUnavailable, match="Nothing answers"):
         send(client(server, watch), post(url))
     assert watch.slept == []
 

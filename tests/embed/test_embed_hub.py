@@ -107,12 +107,12 @@ def test_a_size_means_one_file(quant: str, files: list[str], chosen: str) -> Non
 @pytest.mark.parametrize(
     ("listing", "said"),
     [
-        (listed("a-Q4_0.gguf", "b-Q4_0.gguf"), "no file"),
-        (listed("model.safetensors"), "no file"),
-        (listed("../Q8_0.gguf"), "no file"),
+        (listed("a-Q4_0.gguf", "b-Q4_0.gguf"), "No file of"),
+        (listed("model.safetensors"), "No file of"),
+        (listed("../Q8_0.gguf"), "No file of"),
         (listed("a-Q8_0-00001-of-00002.gguf", "a-Q8_0-00002-of-00002.gguf"), "split"),
         (b"<html>", "cannot be read"),
-        (b"{}", "no file"),
+        (b"{}", "No file of"),
         (b"[1]", "cannot be read"),
     ],
 )

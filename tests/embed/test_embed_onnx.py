@@ -242,7 +242,7 @@ def test_a_graph_of_another_kind_is_refused(
 
 def test_layers_that_the_graph_does_not_contain_are_not_passed_over(tmp_path: Path) -> None:
     modules = [{"type": "sentence_transformers.models.Dense"}]
-    with pytest.raises(ProviderUnavailable, match="layers follow") as refused:
+    with pytest.raises(ProviderUnavailable, match="Layers follow") as refused:
         vector_of(small_model(tmp_path / "m", modules=modules))
     assert "sentence_embedding" in refused.value.remedy
 
@@ -368,7 +368,7 @@ def test_a_strange_configuration_does_no_harm(tmp_path: Path, content: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("model.onnx", "does not load the model"), ("tokenizer.json", "tokenizer does not load")]
+    ("name", "said"), [("model.onnx", "cannot be loaded by onnxruntime"), ("tokenizer.json", "tokenizer does not load")]
 )
 def test_a_damaged_model_is_a_reason(tmp_path: Path, name: str, said: str) -> None:
     folder = small_model(tmp_path / "m")
@@ -394,4 +394,4 @@ def test_without_its_packages_the_line_that_installs_them_is_given(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "tokenizers" or None)
     with pytest.raises(ProviderUnavailable, match="tokenizers must be installed") as refused:
         open_onnx(tmp_path, cache_dir=tmp_path)
-    assert refused.value.remedy == 'pip install "memoriter[onnx]"'
+    assert refused.value.remedy == 'Run `pip install "memoriter[onnx]"`.'

@@ -186,7 +186,7 @@ def test_dimensions_that_a_model_cannot_give_are_refused_with_those_it_can(
 
 
 def test_a_server_without_a_default_wants_a_model() -> None:
-    with pytest.raises(ConfigError, match="which model of Ollama"):
+    with pytest.raises(ConfigError, match="No model of Ollama is named"):
         vendor_of("ollama").resolved(RemoteSettings("ollama"))
     with pytest.raises(ConfigError, match="no remote provider 'open-ai'"):
         vendor_of("open-ai")

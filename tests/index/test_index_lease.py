@@ -189,7 +189,7 @@ def test_a_lease_that_says_nothing_useful_is_a_lease_all_the_same(path, opened, 
     with index.lease():
         lease_of(path).write_text(content, encoding="utf-8")
         told = refusal(asking)
-    assert told.message == f"Another process is indexing {str(path)!r}"
+    assert told.message == f"Another process is indexing {str(path)!r}."
 
 
 def test_a_holder_on_another_machine_is_told_with_its_machine(path, opened):

@@ -75,9 +75,9 @@ async def test_what_an_agent_asks_wrongly_is_told_to_it_and_the_next_call_is_ans
     async with door.connect() as client:
         for name, params, words in [
             ("memory_search", {}, "query required"),
-            ("memory_search", {"query": "x", "limit": 3}, "there is no parameter 'limit'"),
+            ("memory_search", {"query": "x", "limit": 3}, "There is no parameter 'limit'."),
             ("memory_get", {"path": "../../etc/passwd"}, "refused"),
-            ("memory_append", {"text": " "}, "text required"),
+            ("memory_append", {"text": " "}, "The parameter text is required."),
         ]:
             result = await client.call_tool(name, params)
             assert result.is_error

@@ -51,8 +51,8 @@ async def test_a_tool_that_breaks_its_promise_fails_alone(desk: MemoryEnv, monke
     monkeypatch.setattr(Memory, "tools", property(lambda memory: (*TOOLS, *broken)))
     async with Client(server_of(desk.open())) as client:
         for name, words in {
-            "boom": "boom failed: ValueError: half of it",
-            "odd": "odd failed: TypeError",
+            "boom": "The tool boom failed: ValueError: half of it.",
+            "odd": "The tool odd failed: TypeError",
         }.items():
             result = await client.call_tool(name, {})
             assert result.is_error

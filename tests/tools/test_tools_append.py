@@ -81,13 +81,13 @@ def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(desk: Me
 @pytest.mark.parametrize(
     ("params", "error"),
     [
-        ({}, "text required"),
-        ({"text": " \n "}, "text required"),
-        ({"text": ["a"]}, "text must be text"),
-        ({"text": "a", "to": "diary"}, "to: input should be 'daily' or 'long-term'"),
-        ({"text": "a", "path": "MEMORY.md"}, "there is no parameter 'path'"),
-        ({"text": "a" * 1_000_001}, "the length of the text is 1000001."),
-        (["a"], "the parameters must be an object"),
+        ({}, "The parameter text is required."),
+        ({"text": " \n "}, "The parameter text is required."),
+        ({"text": ["a"]}, "The parameter text must be text."),
+        ({"text": "a", "to": "diary"}, "The parameter to is not valid: input should be 'daily' or 'long-term'."),
+        ({"text": "a", "path": "MEMORY.md"}, "There is no parameter 'path'."),
+        ({"text": "a" * 1_000_001}, "The value of len(text) is 1000001, which is out of range."),
+        (["a"], "The parameters must be an object."),
     ],
 )
 def test_a_wrong_parameter_is_named_and_nothing_is_written(

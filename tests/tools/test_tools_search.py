@@ -173,16 +173,28 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
         ({}, "query required"),
         (None, "query required"),
         ({"query": " \n"}, "query required"),
-        ({"query": 5}, "query must be text"),
-        ({"query": "x", "maxResults": 0}, "maxResults: input should be greater than or equal to 1"),
-        ({"query": "x", "maxResults": "many"}, "maxResults must be a number, not 'many'"),
-        ({"query": "x", "maxResults": True}, "maxResults must be a number, not True"),
-        ({"query": "x", "minScore": float("nan")}, "minScore must be a number, not nan"),
-        ({"query": "x", "source": "mail"}, "source: input should be 'memory' or 'sessions'"),
-        ({"query": "x", "since": "10.2.2026"}, "since must be a day such as 2026-02-10, not '10.2.2026'"),
-        ({"query": "x", "since": "2026-02-02", "until": "2026-02-01"}, "since must not be later than until"),
-        ({"query": "x", "limit": 3}, "there is no parameter 'limit'"),
-        (["x"], "the parameters must be an object"),
+        ({"query": 5}, "The parameter query must be text."),
+        (
+            {"query": "x", "maxResults": 0},
+            "The parameter maxResults is not valid: input should be greater than or equal to 1.",
+        ),
+        ({"query": "x", "maxResults": "many"}, "The parameter maxResults must be a number, not 'many'."),
+        ({"query": "x", "maxResults": True}, "The parameter maxResults must be a number, not True."),
+        ({"query": "x", "minScore": float("nan")}, "The parameter minScore must be a number, not nan."),
+        (
+            {"query": "x", "source": "mail"},
+            "The parameter source is not valid: input should be 'memory' or 'sessions'.",
+        ),
+        (
+            {"query": "x", "since": "10.2.2026"},
+            "The parameter since must be a day such as 2026-02-10, not '10.2.2026'.",
+        ),
+        (
+            {"query": "x", "since": "2026-02-02", "until": "2026-02-01"},
+            "The parameters are not valid: since must not be later than until.",
+        ),
+        ({"query": "x", "limit": 3}, "There is no parameter 'limit'."),
+        (["x"], "The parameters must be an object."),
     ],
 )
 def test_a_wrong_parameter_is_named_and_nothing_is_searched(params: Any, error: str) -> None:
@@ -198,12 +210,12 @@ def test_a_wrong_parameter_is_named_and_nothing_is_searched(params: Any, error: 
     ("trouble", "error", "action"),
     [
         (
-            IndexDamaged("The index is damaged.", remedy="Run: memoriter index"),
+            IndexDamaged("The index is damaged.", remedy="Run `memoriter index`."),
             "The index is damaged.",
-            "Run: memoriter index",
+            "Run `memoriter index`.",
         ),
-        (EmbeddingError("no answer"), "no answer", "Ask the owner to run: memoriter doctor"),
-        (ValueError("boom"), "ValueError: boom", "Ask the owner to run: memoriter doctor"),
+        (EmbeddingError("no answer"), "no answer", "Ask the owner to run `memoriter doctor`."),
+        (ValueError("boom"), "ValueError: boom.", "Ask the owner to run `memoriter doctor`."),
     ],
 )
 def test_whatever_fails_the_agents_turn_goes_on(trouble: Exception, error: str, action: str) -> None:
@@ -239,11 +251,11 @@ def test_a_text_that_was_cut_says_so() -> None:
         (
             {"path": "x", "from": "top"},
             None,
-            "from must be a number, not 'top'. Call again with parameters out of: path, from, lines.",
+            "The parameter from must be a number, not 'top'. Call again with parameters out of: path, from, lines.",
         ),
         ({"path": "../x"}, PathRefused("'../x' is refused", remedy="Name a note."), "'../x' is refused. Name a note."),
-        ({"path": "x"}, RuntimeError("boom"), "RuntimeError: boom. Ask the owner to run: memoriter doctor"),
-        (["x"], None, "the parameters must be an object. Call again with names and values."),
+        ({"path": "x"}, RuntimeError("boom"), "RuntimeError: boom. Ask the owner to run `memoriter doctor`."),
+        (["x"], None, "The parameters must be an object. Call again with names and values."),
     ],
 )
 def test_what_cannot_be_read_has_no_text_and_a_reason(params: Any, trouble: Exception | None, error: str) -> None:

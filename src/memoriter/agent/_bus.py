@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memoriter.agent._events import event_name
-from memoriter.errors import MemoriterError
+from memoriter.errors import MemoriterError, sentence
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class _ListenerThread:
         if self.error is not None:
             log.warning("%s failed", where, exc_info=self.error)
             return Diagnostic(
-                "hook_failed", f"{where} failed: {type(self.error).__name__}: {self.error}", PLUGIN_REMEDY
+                "hook_failed", f"{where} failed: {type(self.error).__name__}: {sentence(self.error)}", PLUGIN_REMEDY
             )
         return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from memoriter.agent._context_usage import context_usage
 from memoriter.agent._events import Message
-from memoriter.errors import PathRefused, UsageError
+from memoriter.errors import PathRefused, UsageError, sentence
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -71,16 +71,23 @@ def read_hook(event: str, text: str) -> HookInput:
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"stdin is not JSON: {error}.", remedy="A coding agent calls this command.") from error
+        raise UsageError(
+            f"The input is not JSON: {sentence(error)}",
+            remedy="Let a coding agent call this command; it writes the input.",
+        ) from error
     if not isinstance(parsed, dict):
-        raise UsageError("stdin is not a JSON object.", remedy="A coding agent calls this command.")
+        raise UsageError(
+            "The input is not a JSON object.", remedy="Let a coding agent call this command; it writes the input."
+        )
     fields = cast("dict[str, Any]", parsed)
     reported = fields.get("hook_event_name")
     if reported is not None and EVENTS.get(str(reported)) != name:
         raise UsageError(f"This is the hook for {name}, but {reported} happened.", remedy="Correct the agent's hooks.")
     session = _text(fields, "session_id").strip()
     if not session:
-        raise UsageError("stdin has no session_id.", remedy="A coding agent calls this command.")
+        raise UsageError(
+            "The input has no session_id.", remedy="Let a coding agent call this command; it writes the input."
+        )
     reply = fields.get("last_assistant_message")
     return HookInput(
         event=name,
@@ -138,7 +145,7 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
     try:
         usage = context_usage(hook_input.transcript) if interactive else None
     except PathRefused as error:
-        return HookAnswer(None, (*reasons, Diagnostic(error.code, f"{error.message}.", error.remedy)))
+        return HookAnswer(None, (*reasons, Diagnostic(error.code, error.message, error.remedy)))
     if usage is None:
         return HookAnswer(None, reasons)
     answer = session.flush(usage.tokens, window=usage.window, reserve=usage.reserve)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.errors import PathRefused
+from memoriter.errors import PathRefused, sentence
 from memoriter.plain_file import open_plain
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def context_usage(transcript: str) -> ContextUsage | None:
         return None
     except (OSError, RuntimeError) as error:  # RuntimeError: the user after `~` does not exist
         why = getattr(error, "strerror", None) or str(error)
-        message = f"The transcript {transcript[:200]!r} is not read: {why}"
+        message = f"The transcript {transcript[:200]!r} is not read: {sentence(why)}"
         raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
     for entry in entries:
         kind = entry.get("type")

@@ -28,7 +28,7 @@ from memoriter.agent._log_difference import LogDifference, log_difference
 from memoriter.agent._prompts import flush_prompt, flush_system_prompt, late_prompt
 from memoriter.agent._snapshots import KEPT_SECONDS, remove_old
 from memoriter.agent._store import OWN_KEY, SessionStore
-from memoriter.errors import MemoriterError, PathRefused, WriteConflict
+from memoriter.errors import MemoriterError, PathRefused, WriteConflict, system_error_text
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.plain_file import read_plain
@@ -236,7 +236,7 @@ class Flushing:
             target = folder if folder.exists() else root
             target = target if self.workspace.content(path) is None else log
         except PathRefused as error:
-            return Diagnostic("flush_skipped", f"The log cannot be written: {error.message}.", MAKE_PLAIN)
+            return Diagnostic("flush_skipped", f"The log cannot be written. {error.message}", MAKE_PLAIN)
         if not os.access(target, os.W_OK):
             return Diagnostic(
                 "flush_skipped", f"{str(target)!r} is read-only, so nothing can be kept in it.", MAKE_ROOM
@@ -273,12 +273,14 @@ class Flushing:
             before = read_plain(self.folder / flush.before, MAX_BYTES)
         except OSError:
             message = f"What {flush.path} was before the flush is not known, so neither is what the flush changed."
-            return Diagnostic("flush_unknown", message, f"Look at it: memoriter get {flush.path}")
+            return Diagnostic("flush_unknown", message, f"Look at it with `memoriter get {flush.path}`.")
         try:
             after = self.workspace.content(flush.path) or b""
         except PathRefused as error:
-            message = f"What became of the log is not known: {error.message}."
-            return Diagnostic("flush_unknown", message, f"{MAKE_PLAIN} As it was before: {self.folder / flush.before}")
+            message = f"What became of the log is not known. {error.message}"
+            return Diagnostic(
+                "flush_unknown", message, f"{MAKE_PLAIN} The copy from before is {str(self.folder / flush.before)!r}."
+            )
         return log_difference(_text(before), _text(after))
 
     def _release_snapshot(self, flush: Flush, change: LogDifference | Diagnostic | None = None) -> list[Diagnostic]:
@@ -294,9 +296,8 @@ class Flushing:
             f"Of the lines that {flush.path} had when the flush was requested, {count} {'is' if count == 1 else 'are'}"
             " gone or changed; nothing was put back."
         )
-        remedy = (
-            f"Compare it with the copy from before, which is kept for {KEPT_DAYS} days: {self.folder / flush.before}"
-        )
+        copy = str(self.folder / flush.before)
+        remedy = f"Compare it with the copy from before, {copy!r}; it is kept for {KEPT_DAYS} days."
         return [Diagnostic("flush_changed", message, remedy)]
 
     def _delete_snapshot(self, before: str) -> None:
@@ -316,7 +317,7 @@ class Flushing:
         else:
             message = f"The flush was to append to {flush.path}, which has no new entry."
         return Diagnostic(
-            "flush_failed", message, "What was said is in the transcript; memoriter remember keeps it by hand."
+            "flush_failed", message, "What was said is in the transcript; `memoriter remember` keeps it by hand."
         )
 
 
@@ -324,8 +325,7 @@ def to_diagnostic(error: MemoriterError | OSError) -> Diagnostic:
     """Return an error as a diagnostic for people."""
     if isinstance(error, MemoriterError):
         return Diagnostic(error.code, error.message, error.remedy)
-    message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return Diagnostic("system", message, "Look at the path, its permissions and the free space.")
+    return Diagnostic("system", system_error_text(error), "Look at the path, its permissions and the free space.")
 
 
 def _own_fields(entry: Entry) -> dict[str, Any]:

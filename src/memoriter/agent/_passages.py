@@ -132,4 +132,6 @@ def _quoted_passage(text: str, citation: str, room: int) -> str | None:
 
 def _refusal_diagnostic(passage: RecallPassage) -> Diagnostic:
     message = f"{passage.citation} was not put before the turn: it tells the reader what to do."
-    return Diagnostic("recall_refused", message, f"Look at it: memoriter get {passage.citation.partition('#')[0]}")
+    return Diagnostic(
+        "recall_refused", message, f"Look at it with `memoriter get {passage.citation.partition('#')[0]}`."
+    )

@@ -113,7 +113,9 @@ class Session:
         """
         limit = self._env.context_chars if max_chars is None else max_chars
         if limit < SMALLEST_BUDGET:
-            raise UsageError(f"max_chars is {limit}.", remedy=f"Give {SMALLEST_BUDGET} or more.")
+            raise UsageError(
+                f"The limit max_chars is {limit}, which is too small.", remedy=f"Give {SMALLEST_BUDGET} or more."
+            )
         reasons = [*self._env.reasons, *self._env.bus.tell(SessionStart(self.key, self.audience))]
         if not self._env.active:
             return Context("", tuple(reasons))

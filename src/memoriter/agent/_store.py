@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.agent._retry import retry_on_conflict
-from memoriter.errors import WriteError
+from memoriter.errors import WriteError, sentence
 from memoriter.ids import bytes_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, owners_of
 from memoriter.plain_file import read_plain
@@ -87,7 +87,7 @@ class SessionStore:
         return cast("Entry", value), bytes_hash(content)
 
     def _read_error(self, why: str) -> WriteError:
-        return WriteError(f"{str(self._file)!r} cannot be read: {why}.", remedy="Correct it, or move it away.")
+        return WriteError(f"{str(self._file)!r} cannot be read: {sentence(why)}", remedy="Correct it, or move it away.")
 
 
 def _table(value: object) -> Entry:

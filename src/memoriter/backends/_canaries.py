@@ -223,12 +223,12 @@ def _losses(canaries: Sequence[Canary], wrong: Sequence[str]) -> list[Diagnostic
     if lost:
         places = ", ".join(f"{canary.citation} ({' and '.join(canary.lost)} leg)" for canary in lost)
         message = f"{len(lost)} of {len(canaries)} known passages are not found by their own words: {places}."
-        reasons.append(Diagnostic("canaries_lost", message, "Run: memoriter index --force"))
+        reasons.append(Diagnostic("canaries_lost", message, "Run `memoriter index --force`."))
     if wrong:
         message = (
             f"{len(wrong)} of {len(canaries)} vectors are not what the model makes of the passages: {', '.join(wrong)}."
         )
-        reasons.append(Diagnostic("vectors_wrong", message, "Run: memoriter index --vectors"))
+        reasons.append(Diagnostic("vectors_wrong", message, "Run `memoriter index --vectors`."))
     return reasons
 
 

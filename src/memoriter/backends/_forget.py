@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, files_containing
-from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict
+from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.types import Diagnostic
 from memoriter.workspace import Removal, all_of, blocks_with, lines_of, take_out
@@ -215,8 +215,8 @@ def carry_out(
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
-        message = f"The notes are done, the index still has it. {error.message}"
-        problems.append(Diagnostic(error.code, message, "When the cause is gone, run: memoriter index"))
+        message = f"The files are done, but the index still has the text. {error.message}"
+        problems.append(Diagnostic(error.code, message, "When the cause is gone, run `memoriter index`."))
         report = None
     else:
         problems = [reason for reason in problems if not reason.code.startswith("index")]
@@ -255,7 +255,7 @@ def _delete(files: Iterable[Path], problems: list[Diagnostic]) -> list[Path]:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            message = f"{str(file)!r} could not be deleted: {error.strerror}"
+            message = f"{str(file)!r} could not be deleted: {sentence(error.strerror)}"
             problems.append(Diagnostic("write", message, "Look at its permissions and ask again."))
         else:
             deleted.append(file)
@@ -265,7 +265,7 @@ def _delete(files: Iterable[Path], problems: list[Diagnostic]) -> list[Path]:
 def _foreign_transcript(path: str) -> Diagnostic:
     """Return the diagnostic for a transcript that was indexed again, because its file belongs to another program."""
     message = f"{path!r} is in a folder that memoriter only reads, and is indexed as long as it is there."
-    return Diagnostic("transcript", message, "Delete the file there, then run: memoriter index")
+    return Diagnostic("transcript", message, "Delete the file there, then run `memoriter index`.")
 
 
 def _diagnostic(error: MemoriterError) -> Diagnostic:

@@ -38,7 +38,7 @@ def health_of(context: BackendContext, reasons: list[Diagnostic], *, serving: bo
         message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         batches = f" {jobs} batches are under way at the service." if jobs else ""
-        reasons.append(Diagnostic("vectors_pending", message + batches, "Run: memoriter index"))
+        reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))
     if pending or not serving:
         refusal = embedding.refusal(_next_request_tokens(context, pending))
         reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
@@ -46,10 +46,10 @@ def health_of(context: BackendContext, reasons: list[Diagnostic], *, serving: bo
         reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
     if failures := (index.failures() if embedding.spec else 0):
         message = f"{failures} chunks could not be embedded; words alone find them."
-        reasons.append(Diagnostic("vectors_failed", message, "Run: memoriter index --force"))
+        reasons.append(Diagnostic("vectors_failed", message, "Run `memoriter index --force`."))
     if index.forgetting:
         message = "A forgetting was interrupted: the index may still hold what is in no note any more."
-        reasons.append(Diagnostic("forgetting_unfinished", message, "Run: memoriter index"))
+        reasons.append(Diagnostic("forgetting_unfinished", message, "Run `memoriter index`."))
     reasons += undecoded_of(index)
     legs = {"keyword": True, "vector": serving}
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
@@ -66,9 +66,9 @@ def _no_notes(context: BackendContext) -> Diagnostic:
     files, folder = len(context.index.files()), str(context.workspace.root)
     if files:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
-        return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run: memoriter remember TEXT")
+        return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run `memoriter remember TEXT`.")
     message = f"There are no notes in {folder!r}."
-    return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run: memoriter remember TEXT")
+    return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run `memoriter remember TEXT`.")
 
 
 def _next_request_tokens(context: BackendContext, pending: int) -> int:

@@ -104,7 +104,7 @@ class Indexing:
                 return [diagnostic]
             return [diagnostic, *staleness(quick_scan(self.context.workspace, index.files()), busy=True)]
         except IndexUnavailable as error:
-            return [Diagnostic(error.code, f"{error.message}; what was indexed before is searched.", error.remedy)]
+            return [Diagnostic(error.code, f"{error.message} What was indexed before is searched.", error.remedy)]
         skipped = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
         self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)

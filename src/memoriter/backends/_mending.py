@@ -41,7 +41,9 @@ def repaired(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:
         return []
     message = f"The index held {_passages(damaged)} not as they were written; their notes were indexed again."
     return [
-        Diagnostic("index_repaired", message, "Run: memoriter index --force, if this comes again; look at the disk.")
+        Diagnostic(
+            "index_repaired", message, "If this comes again, look at the disk and run `memoriter index --force`."
+        )
     ]
 
 
@@ -49,12 +51,12 @@ def unrepaired(
     rows: Sequence[StoredChunk], damaged: Sequence[StoredChunk], error: IndexUnavailable
 ) -> list[Diagnostic]:
     """Return why passages are missing from a result: the index could not be written."""
-    blocked = Diagnostic(error.code, f"{error.message}.".replace("..", "."), error.remedy)
+    blocked = Diagnostic(error.code, error.message, error.remedy)
     if damaged:
         message = f"The index holds {_passages(damaged)} not as they were written; they are left out."
-        return [Diagnostic("index_damaged", message, "Run: memoriter index --force"), blocked]
-    message = f"{_passages(rows)} changed since they were indexed, and are left out of this answer."
-    return [Diagnostic("stale", message[0].upper() + message[1:], "Run: memoriter index"), blocked]
+        return [Diagnostic("index_damaged", message, "Run `memoriter index --force`."), blocked]
+    message = f"The notes of {_passages(rows)} changed since they were indexed; these passages are left out."
+    return [Diagnostic("stale", message, "Run `memoriter index`."), blocked]
 
 
 def _passages(rows: Sequence[StoredChunk]) -> str:

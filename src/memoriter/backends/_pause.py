@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.codes import stored_code
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Pause:
         left = self.until - now
         if not 0 < left <= LONGEST_SECONDS:  # a clock that was set back ends the pause
             return None
-        message = f"{self.message.rstrip('.')}. Words alone are searched until it is asked again."
+        message = f"{sentence(self.message)} Words alone are searched until the service is asked again."
         remedy = f"Check the service; it is asked again in {max(1, round(left))} s."
         return Diagnostic(stored_code(self.code), message, remedy)
 

@@ -53,8 +53,8 @@ def residual_copies(
 def _git_history(files: Sequence[Path]) -> Iterator[Diagnostic]:
     """Report notes whose earlier versions git keeps."""
     if tracked := [file.name for file in files if _tracked(file)]:
-        message = f"git keeps earlier versions of {_listed(tracked)}."
-        yield Diagnostic("git_history", message, "Commit the change, then rewrite the history with: git filter-repo")
+        message = f"Git keeps earlier versions of {_listed(tracked)}."
+        yield Diagnostic("git_history", message, "Commit the change, then rewrite the history with `git filter-repo`.")
 
 
 def _tracked(file: Path) -> bool:
@@ -125,7 +125,7 @@ def _transcripts(text: str, sessions: Path | None) -> Iterator[Diagnostic]:
         if ".jsonl" in file.name and file.is_file() and held_in(file, text):
             session = file.name.partition(".jsonl")[0]
             yield Diagnostic(
-                "transcript", f"The transcript {file.name!r} holds it.", f"Run: memoriter forget --session {session}"
+                "transcript", f"The transcript {file.name!r} holds it.", f"Run `memoriter forget --session {session}`."
             )
 
 

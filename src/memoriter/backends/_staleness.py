@@ -57,10 +57,10 @@ def staleness(plan: Plan, *, busy: bool = False) -> list[Diagnostic]:
     more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
     changed = f"{plan.size} note{'' if plan.size == 1 else 's'} changed since the index was made"
     message = f"{changed}, which is not in this answer: {', '.join(paths[:NAMED])}{more}."
-    return [Diagnostic("stale", message, "Ask again when it is done." if busy else "Run: memoriter index")]
+    return [Diagnostic("stale", message, "Ask again when it is done." if busy else "Run `memoriter index`.")]
 
 
 def unindexed(plan: Plan) -> Diagnostic:
     """Return the diagnostic that notes exist and none is indexed."""
     notes = f"{len(plan.added)} note{' is' if len(plan.added) == 1 else 's are'}"
-    return Diagnostic("not_indexed", f"{notes} there, and none is indexed yet.", "Run: memoriter index, or search.")
+    return Diagnostic("not_indexed", f"{notes} there, and none is indexed yet.", "Run `memoriter index`, or search.")

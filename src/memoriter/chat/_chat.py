@@ -11,7 +11,7 @@ from memoriter.chat._prompts import SUMMARY_SYSTEM, instructions, opening, summa
 from memoriter.chat._talk import Overflow, Talk
 from memoriter.chat._transcript import Transcript
 from memoriter.config import agent_name
-from memoriter.errors import ModelFailed
+from memoriter.errors import ModelFailed, sentence
 from memoriter.types import Diagnostic
 from memoriter.workspace import neutral, neutral_data
 
@@ -199,7 +199,9 @@ class Chat:
             for message, at in messages:
                 self.transcript.append_message(message, at)
         except OSError as error:
-            message_text = f"The transcript was not written: {self.transcript.file}: {error.strerror or error}."
+            message_text = (
+                f"The transcript {str(self.transcript.file)!r} was not written: {sentence(error.strerror or error)}"
+            )
             self._on_event(Diagnostic("write", message_text, "Look at the folder, its permissions and the free space."))
 
     def _emit(self, events: Sequence[MemoryEvent | Diagnostic]) -> None:

@@ -78,7 +78,7 @@ def endpoint_of(
     api = INTERFACES.get(interface)
     if api is None:
         raise UsageError(
-            f"models.providers.{name}.api is {interface!r}, which the chat does not speak.",
+            f"The setting models.providers.{name}.api is {interface!r}, which the chat does not speak.",
             remedy=f"Name a service that speaks one of: {', '.join(INTERFACES)}.",
         )
     url = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import MissingPackage, ModelFailed
+from memoriter.errors import MissingPackage, ModelFailed, sentence
 from memoriter.extras import install_command, require
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def open_model(endpoint: ChatEndpoint) -> Model:
         return _anthropic(endpoint) if endpoint.api == "anthropic" else _openai(endpoint)
     except ImportError as error:
         message = f"The chat needs packages that cannot be imported: {error.name or error}."
-        raise MissingPackage(message, remedy=f"Run: {install_command('chat')}") from error
+        raise MissingPackage(message, remedy=f"Run `{install_command('chat')}`.") from error
 
 
 def _anthropic(endpoint: ChatEndpoint) -> Model:
@@ -76,33 +76,46 @@ def to_model_failed(error: Exception, endpoint: ChatEndpoint) -> ModelFailed:
     match error:
         case exceptions.ModelAuthenticationError():
             setting = f"models.providers.{endpoint.name}.apiKey" if endpoint.name else "its variable or --model"
-            return ModelFailed(f"{where} refused the key: {detail}", remedy=f"Correct {setting}.")
+            return ModelFailed(f"The service {where} refused the key: {sentence(detail)}", remedy=f"Correct {setting}.")
         case exceptions.ModelNotFoundError():
             return ModelFailed(
-                f"{where} does not know the model {endpoint.model!r}: {detail}", remedy="Name another with --model."
+                f"The service {where} does not know the model {endpoint.model!r}: {sentence(detail)}",
+                remedy="Name another with --model.",
             )
         case exceptions.ModelContextWindowExceededError():
             return ModelFailed(
-                f"The conversation is longer than {endpoint.model!r} can hold: {detail}",
+                f"The conversation is longer than {endpoint.model!r} can hold: {sentence(detail)}",
                 remedy="Start the chat with a smaller --context.",
             )
         case exceptions.ModelQuotaExceededError():
-            return ModelFailed(f"Nothing is left to spend at {where}: {detail}", remedy="Look at the account there.")
+            return ModelFailed(
+                f"Nothing is left to spend at {where}: {sentence(detail)}", remedy="Look at the account there."
+            )
         case exceptions.ModelRateLimitError():
-            return ModelFailed(f"{where} asks for fewer requests: {detail}", remedy="Wait a moment, then say it again.")
+            return ModelFailed(
+                f"The service {where} asks for fewer requests: {sentence(detail)}",
+                remedy="Wait a moment, then say it again.",
+            )
         case exceptions.ModelConnectionError():
-            return ModelFailed(f"{where} cannot be reached: {detail}", remedy="Look at --base-url and the network.")
+            return ModelFailed(
+                f"The service {where} cannot be reached: {sentence(detail)}",
+                remedy="Look at --base-url and the network.",
+            )
         case exceptions.ModelServerError() | exceptions.ModelUnavailableError():
-            return ModelFailed(f"{where} failed: {detail}", remedy="Wait a moment, then say it again.")
+            return ModelFailed(
+                f"The service {where} failed: {sentence(detail)}", remedy="Wait a moment, then say it again."
+            )
         case exceptions.UsageLimitExceeded():
-            return ModelFailed(f"The model did not come to an end: {detail}", remedy="Ask for less at a time.")
+            return ModelFailed(
+                f"The model did not come to an end: {sentence(detail)}", remedy="Ask for less at a time."
+            )
         case exceptions.UnexpectedModelBehavior():
             return ModelFailed(
-                f"{endpoint.model!r} gave an answer that is none: {detail}",
+                f"The model {endpoint.model!r} gave an answer that is none: {sentence(detail)}",
                 remedy="Say it again, or use another model.",
             )
         case _:
-            return ModelFailed(f"{where} did not answer: {detail}")
+            return ModelFailed(f"The service {where} did not answer: {sentence(detail)}")
 
 
 def _error_detail(error: Exception, endpoint: ChatEndpoint) -> str:

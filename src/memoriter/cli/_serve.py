@@ -13,6 +13,7 @@ import click
 
 from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, load_token
 from memoriter.cli._options import Command, GlobalOptions
+from memoriter.errors import sentence
 
 if TYPE_CHECKING:
     import socket
@@ -117,7 +118,7 @@ class _ServerRun:
         try:
             announce(folder, server)
         except OSError as error:
-            notice = f"Hooks will not find this server, since {folder} cannot be written: {error.strerror}."
+            notice = f"Hooks will not find this server, since {folder} cannot be written: {sentence(error.strerror)}"
             self.screen.note(((notice, "yellow"),))
         if self.options.json:
             self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch})

@@ -51,4 +51,4 @@ class LazyGroup(click.Group):
 def unknown_command_message(name: str, names: Sequence[str]) -> str:
     """Return the message for an unknown command, with similar names."""
     similar = difflib.get_close_matches(name, names, n=2)
-    return f"There is no command {name!r}." + (f" Did you mean {' or '.join(similar)}?" if similar else "")
+    return f"There is no command {name!r}." + (f" Perhaps you mean {' or '.join(similar)}." if similar else "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from memoriter.config._resolve import ELSEWHERE
 from memoriter.config._schema import Settings
 from memoriter.config._section import doc_of, dotted, fields_by_key, inner_section, is_list, is_table, leaves
+from memoriter.errors import sentence
 from memoriter.providers import AUTO, BY_NAME, NONE
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def parse_settings(tree: Tree) -> Settings:
             [to_problem(cast("Mapping[str, Any]", error)) for error in caught.errors(include_url=False)]
         ) from None
     except (RecursionError, TypeError, ValueError) as caught:
-        raise InvalidSettings([Problem((), f"the file holds something that is not a setting: {caught}")]) from None
+        raise InvalidSettings(
+            [Problem((), f"The file holds something that is not a setting: {sentence(caught)}")]
+        ) from None
 
 
 def as_file(values: Settings) -> Tree:
@@ -83,12 +86,16 @@ def to_problem(error: Mapping[str, Any]) -> Problem:
         return Problem(key, unknown_key_message(key))
     if kind == "literal_error":
         return Problem(
-            key, f"{dotted(key)} must be {error['ctx']['expected']}, not {display_value(error['input'], plain=True)}"
+            key,
+            f"The setting {dotted(key)} must be {error['ctx']['expected']},"
+            f" not {display_value(error['input'], plain=True)}.",
         )
-    name, expected = dotted(key) or "the file", EXPECTED.get(kind)
+    name, expected = f"The setting {dotted(key)}" if key else "The file", EXPECTED.get(kind)
     return Problem(
         key,
-        f"{name} must be {expected}, not {display_value(error['input'])}" if expected else f"{name}: {error['msg']}",
+        f"{name} must be {expected}, not {display_value(error['input'])}."
+        if expected
+        else f"{name} is not valid: {sentence(error['msg'])}",
     )
 
 
@@ -106,7 +113,7 @@ def display_value(value: object, *, plain: bool = False) -> str:
 def unknown_key_message(key: Key) -> str:
     section = section_at(key[:-1])
     similar = get_close_matches(str(key[-1]), [*fields_by_key(section)] if section else [], n=1, cutoff=0.5)
-    return f"{dotted(key)} is not a setting" + (f"; did you mean {similar[0]!r}?" if similar else "")
+    return f"The key {dotted(key)} is not a setting." + (f" Perhaps you mean {similar[0]!r}." if similar else "")
 
 
 def section_at(key: Key) -> type[Section] | None:
@@ -128,12 +135,16 @@ def range_problems(values: Settings) -> Iterator[Problem]:
     """Yield numbers out of range, and unknown providers and search modes."""
     for key, item, value in leaves(values):
         if isinstance(value, int | float) and not is_within(value, doc_of(item)):
-            yield Problem(key, f"{dotted(key)} must be {range_text(doc_of(item))}, not {display_value(value)}")
+            yield Problem(
+                key, f"The setting {dotted(key)} must be {range_text(doc_of(item))}, not {display_value(value)}."
+            )
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
             yield from provider_problems(key, value, values.models.providers)
         if key[-1] == "searchMode" and isinstance(value, str) and value not in {"search", "vsearch", "query"}:
             yield Problem(
-                key, f"{dotted(key)} must be 'search', 'vsearch' or 'query', not {display_value(value, plain=True)}"
+                key,
+                f"The setting {dotted(key)} must be 'search', 'vsearch' or 'query',"
+                f" not {display_value(value, plain=True)}.",
             )
 
 
@@ -149,14 +160,11 @@ def range_text(doc: Doc) -> str:
 
 
 def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Iterator[Problem]:
-    built_in = (AUTO, *BY_NAME, NONE)
+    built_in = (*BY_NAME, NONE) if key[-1] == "fallback" else (AUTO, *BY_NAME, NONE)
     names = [*built_in, *ELSEWHERE, *custom]
-    if value in names and (value, key[-1]) != ("auto", "fallback"):
+    if value in names:
         return
     similar = get_close_matches(value, names, n=1, cutoff=0.5)
-    hint = (
-        f"; did you mean {similar[0]!r}?"
-        if similar and similar[0] != value
-        else f"; there are {', '.join([*built_in, *custom])}"
-    )
-    yield Problem(key, f"{dotted(key)} {display_value(value, plain=True)} is no provider{hint}")
+    hint = f"Perhaps you mean {similar[0]!r}." if similar else f"There are {', '.join([*built_in, *custom])}."
+    shown = display_value(value, plain=True)
+    yield Problem(key, f"The setting {dotted(key)} is {shown}, which is no provider. {hint}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.config._json5 import parse, position
 from memoriter.config._schema import Settings
 from memoriter.config._tree import canonicalize, locate, split_foreign, table
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, sentence
 from memoriter.plain_file import read_plain
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ConfigDocument:
     def location(self, key: Key) -> str:
         """Return `file:line:column` of a key, as far as known."""
         _, offset = locate(self.tree, key)
-        file = str(self.path or f"given by {self.kind}")
+        file = str(self.path or f"Given by {self.kind}")
         if offset is None or not self.text:
             return file
         line, column = position(self.text, offset)
@@ -64,7 +64,7 @@ class ConfigDocument:
 def make_document(kind: OriginKind, raw: object, *, path: Path | None = None, text: str = "") -> ConfigDocument:
     """Return the document of a parsed value, with only memoriter's own keys. Raises ConfigError."""
     if not isinstance(raw, dict):
-        raise ConfigError(f"{path or kind}:1:1: a configuration is an object in braces")
+        raise ConfigError(f"{path or kind.capitalize()}:1:1: A configuration is an object in braces.")
     tree, ignored = split_foreign(canonicalize(table(raw)), Settings)
     return ConfigDocument(kind, tree, path, text, tuple(ignored))
 
@@ -81,10 +81,12 @@ def read_document(kind: OriginKind, path: Path) -> ConfigDocument:
         content = read_plain(path, longest, follow=kind != "project")
     except OSError as caught:
         if caught.errno == errno.EFBIG:
-            raise ConfigError(f"{path} is longer than {longest} bytes: that is no configuration file") from None
-        raise ConfigError(f"{path} cannot be read: {caught.strerror or caught}") from caught
+            raise ConfigError(f"{path} is longer than {longest} bytes: that is no configuration file.") from None
+        raise ConfigError(f"{path} cannot be read: {sentence(caught.strerror or caught)}") from caught
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as caught:
-        raise ConfigError(f"{path} is not UTF-8 text: byte {caught.start} does not belong to any character") from caught
+        raise ConfigError(
+            f"{path} is not UTF-8 text: byte {caught.start} does not belong to any character."
+        ) from caught
     return make_document(kind, parse(text, str(path)), path=path, text=text)

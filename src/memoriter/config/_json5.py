@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Self, cast
 
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, sentence
 
 
 class Name(str):
@@ -41,12 +41,12 @@ def parse(text: str, file: str) -> Any:
         if not error:
             return to_python(tree)
     except RecursionError as caught:
-        raise ConfigError(f"{file}: the objects are nested too deeply") from caught
+        raise ConfigError(f"{file}: The objects are nested too deeply.") from caught
     except ValueError as caught:
-        raise ConfigError(f"{file}: {caught}") from caught
+        raise ConfigError(f"{file}: This is not JSON5: {sentence(caught)}") from caught
     line, column = position(text, offset)
     unexpected = repr(text[offset]) if offset < len(text) else "the end of the file"
-    raise ConfigError(f"{file}:{line}:{column}: this is not JSON5: {unexpected} is not expected here")
+    raise ConfigError(f"{file}:{line}:{column}: This is not JSON5: {unexpected} is not expected here.")
 
 
 def positioning_parser(text: str) -> Any:

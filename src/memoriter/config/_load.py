@@ -91,7 +91,7 @@ def validate(source: ConfigDocument, *, workspace: Path | None = None) -> Config
         f"{source.location(problem.key)}: {problem.message}" for problem in find_problems(source, workspace)
     )
     if problems:
-        raise ConfigError("\n".join(problems), remedy="correct the file; `memoriter config check` looks at it again")
+        raise ConfigError("\n".join(problems), remedy="Correct the file; `memoriter config check` looks at it again.")
     return source
 
 

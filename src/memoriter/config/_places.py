@@ -72,7 +72,7 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
     if not chosen.is_file():
         source = "" if path else " (named by MEMORITER_CONFIG)"
         raise ConfigError(
-            f"there is no configuration file {str(chosen)!r}{source}", remedy="give the path of a JSON5 file"
+            f"There is no configuration file {str(chosen)!r}{source}.", remedy="Give the path of a JSON5 file."
         )
     return chosen
 
@@ -140,7 +140,7 @@ def refusal_diagnostic(folder: Path, path: Path, complaint: str) -> Diagnostic:
     from shlex import quote
 
     message = f"{str(path)!r} is not used: {complaint}."
-    return Diagnostic("workspace_refused", message, f"If you trust it, name the folder: -w {quote(str(folder))}")
+    return Diagnostic("workspace_refused", message, f"If you trust it, name the folder with `-w {quote(str(folder))}`.")
 
 
 def candidate_folders(cwd: Path, user_home: Path) -> Iterator[Path]:

@@ -33,15 +33,15 @@ def find_forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem
         if key == (*SEARCH, "extraPaths"):
             yield from find_outside_paths(key, value, workspace)
         elif not any(key[: len(allowed)] == allowed for allowed in ALLOWED):
-            yield Problem(key, f"{dotted(key)} {refusal_text(project.path)}")
+            yield Problem(key, refusal_text(dotted(key), project.path))
     for name in project.ignored:
-        yield Problem(tuple(name.split(".")), f"{name} {refusal_text(project.path)}")
+        yield Problem(tuple(name.split(".")), refusal_text(name, project.path))
 
 
-def refusal_text(path: Path | None) -> str:
+def refusal_text(name: str, path: Path | None) -> str:
     return (
-        f"may not be set by {path}: a file that comes with a folder must not choose services, keys, commands or paths; "
-        "set it in your own configuration file"
+        f"The setting {name} may not be set by {path}: a file that comes with a folder must not choose services, keys,"
+        " commands or paths. Set it in your own configuration file."
     )
 
 
@@ -62,7 +62,8 @@ def find_outside_paths(key: Key, paths: Any, workspace: Path) -> Iterator[Proble
         if isinstance(path, str) and not is_inside(path, root):
             yield Problem(
                 key,
-                f"{dotted(key)}: {path[:80]!r} leaves the workspace, and this file may only name paths inside of it",
+                f"The setting {dotted(key)} names {path[:80]!r}, which leaves the workspace;"
+                " this file may only name paths inside of it.",
             )
 
 

@@ -29,8 +29,8 @@ def expand(value: str, environ: Mapping[str, str]) -> str:
         variable = environ.get(match[1])
         if not variable:
             raise ConfigError(
-                f"Environment variable {match[1]} is not set",
-                remedy=f"set {match[1]}, or write the value itself into the configuration file",
+                f"Environment variable {match[1]} is not set.",
+                remedy=f"Set {match[1]}, or write the value itself into the configuration file.",
             )
         return variable
 

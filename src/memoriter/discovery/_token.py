@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.discovery._private import LONGEST, privacy_fault, read_private, write_new
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, sentence
 from memoriter.permissions import HAS_MODES, make_private_folder
 from memoriter.plain_file import open_plain
 
@@ -92,7 +92,7 @@ def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) 
         return _existing(stored) or _create(stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(stored)!r} cannot be used: {why}.", remedy=REMEDY) from error
+        raise ConfigError(f"The token file {str(stored)!r} cannot be used: {sentence(why)}", remedy=REMEDY) from error
 
 
 def renewed_token(home: Path) -> Token:
@@ -104,7 +104,9 @@ def renewed_token(home: Path) -> Token:
             return Token(_read_private_token(stored), stored)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ConfigError(f"The token file {str(stored)!r} cannot be written: {why}.", remedy=REMEDY) from error
+        raise ConfigError(
+            f"The token file {str(stored)!r} cannot be written: {sentence(why)}", remedy=REMEDY
+        ) from error
 
 
 def _existing(file: Path) -> Token | None:
@@ -171,7 +173,9 @@ def _read_named_token(file: Path) -> str:
     try:
         opened = open_plain(file, follow=True)
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror}.", remedy="Correct --token-file.") from error
+        raise ConfigError(
+            f"{name} cannot be read: {sentence(error.strerror)}", remedy="Correct --token-file."
+        ) from error
     with opened:
         status = os.fstat(opened.fileno())
         fault = "" if _is_root_secret(status) else privacy_fault(status)
@@ -190,7 +194,7 @@ def _validate(content: bytes, name: str) -> str:
     """Return the token if it is valid; no message contains it. Raises ConfigError."""
     value = content.strip()
     if not TOKEN_PATTERN.fullmatch(value):
-        remedy = "Correct it there; memoriter token --renew makes a new one in memoriter's home."
+        remedy = "Correct it there; `memoriter token --renew` makes a new one in memoriter's home."
         raise ConfigError(f"{name} does not hold a token of {FORM_TEXT}.", remedy=remedy)
     return value.decode("ascii")
 

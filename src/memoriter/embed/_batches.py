@@ -125,16 +125,16 @@ def _check_rows(
 
     vectors = np.zeros((count, dimensions))
     if len(rows) != count:
-        return vectors.astype(np.float32), [f"{count} texts gave {len(rows)} vectors"] * count
+        return vectors.astype(np.float32), [f"The provider gave {len(rows)} vectors for {count} texts."] * count
     faults = [""] * count
     for position, row in enumerate(rows):
         if np.shape(row) == (dimensions,):
             vectors[position] = row
         else:
-            faults[position] = f"the vector has the shape {np.shape(row)} instead of ({dimensions},)"
+            faults[position] = f"The vector has the shape {np.shape(row)} instead of ({dimensions},)."
     unit, usable = normalise(vectors)
     return unit, [
-        fault or ("" if is_usable else "the vector is zero or not finite")
+        fault or ("" if is_usable else "The vector is zero or not finite.")
         for fault, is_usable in zip(faults, usable, strict=True)
     ]
 
@@ -147,7 +147,7 @@ def _average(vectors: NDArray[np.float32], parts: Sequence[str]) -> NDArray[np.f
         return vectors[0]
     weights = np.array([[len(part)] for part in parts])
     (mean,), (usable,) = normalise((vectors * weights).sum(axis=0, keepdims=True))
-    return mean if usable else BadVector("the vectors of the parts cancel each other out")
+    return mean if usable else BadVector("The vectors of the parts cancel each other out.")
 
 
 def _collect(

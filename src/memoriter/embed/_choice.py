@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memoriter.embed.remote._remote_settings import RemoteSettings
 
-_STAY = "set memorySearch.provider to bundled to stay on this machine"
+_STAY = "Set memorySearch.provider to bundled to stay on this machine"
 
 Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
 
@@ -158,7 +158,8 @@ def _of_a_file(name: str, settings: ProviderSettings) -> Choice:
     if not model:
         what = "a GGUF file or an hf: address" if name == "local" else "a folder with model.onnx and tokenizer.json"
         raise ConfigError(
-            f"memorySearch.provider is {name!r}, but no model is named.", remedy=f"Set local.modelPath to {what}."
+            f"The setting memorySearch.provider is {name!r}, but no model is named.",
+            remedy=f"Set local.modelPath to {what}.",
         )
     exported = Path(model).is_dir() or model.endswith(".onnx")
     return Choice(name, "onnx" if name == "onnx" or exported else "local")
@@ -175,7 +176,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     if missing := missing_packages("remote"):
         raise ProviderUnavailable(
             f"The provider {name!r} needs the extra 'remote': {', '.join(missing)} is not installed.",
-            remedy=f"Run: {install_command('remote')}",
+            remedy=f"Run `{install_command('remote')}`.",
         )
     vendor = _vendor(name, service)
     base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")

@@ -103,7 +103,7 @@ def open_choice(
     """
     match choice.kind:
         case "none":
-            raise ProviderUnavailable("no embedding provider is configured", remedy="set memorySearch.provider")
+            raise ProviderUnavailable("No embedding provider is configured.", remedy="Set memorySearch.provider.")
         case "bundled" | "fake":
             return open_provider(choice.kind, cache_dir=settings.cache_dir)
         case "local":

@@ -61,5 +61,5 @@ def open_provider(name: str, *, cache_dir: Path, threads: int | None = None) -> 
 def _row(name: str) -> _Row:
     if name not in _PROVIDERS:
         names = ", ".join(provider_names())
-        raise ConfigError(f"there is no embedding provider {name!r}", remedy=f"choose one of: {names}")
+        raise ConfigError(f"There is no embedding provider {name!r}.", remedy=f"Choose one of: {names}.")
     return _PROVIDERS[name]

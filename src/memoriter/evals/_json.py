@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.errors import UsageError
+from memoriter.errors import UsageError, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,9 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{str(file)!r} cannot be read: {error}", remedy="Give a JSON file in UTF-8.") from error
+        raise UsageError(
+            f"{str(file)!r} cannot be read: {sentence(error)}", remedy="Give a JSON file in UTF-8."
+        ) from error
 
 
 def fields_of(value: Any, *required: str, where: str) -> Fields:

@@ -71,7 +71,7 @@ def find_set(connection: Database, spec: ModelSpec) -> VectorSet | None:
         return None
     if row[1] != spec.dimensions:
         raise EmbeddingError(
-            f"The vectors of {spec.model!r} in the index have {row[1]} dimensions, the model gives {spec.dimensions}",
+            f"The vectors of {spec.model!r} in the index have {row[1]} dimensions, the model gives {spec.dimensions}.",
             remedy="Name the model's dimensions in the configuration, or run `memoriter index --force`.",
         )
     return VectorSet(row[0], name, row[1])
@@ -81,7 +81,7 @@ def register(connection: Database, spec: ModelSpec, *, now: float) -> None:
     """Register the vector set of a model; do nothing if it exists."""
     if spec.dimensions < 1:
         raise EmbeddingError(
-            f"{spec.model!r} gives vectors of {spec.dimensions} dimensions", remedy="Choose another model."
+            f"{spec.model!r} gives vectors of {spec.dimensions} dimensions.", remedy="Choose another model."
         )
     description = json.dumps(asdict(spec), sort_keys=True)
     connection.execute(

@@ -7,7 +7,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
+from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -53,11 +53,13 @@ def translate_errors(path: Path) -> Generator[None]:
     except apsw.Error as error:
         raise to_index_error(path, error) from error
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise IndexDamaged(f"The index {str(path)!r} holds unreadable content: {error}", remedy=REBUILD) from error
+        raise IndexDamaged(
+            f"The index {str(path)!r} holds unreadable content: {sentence(error)}", remedy=REBUILD
+        ) from error
     except OSError as error:
         reason = error.strerror or str(error)
         remedy = FREE_SPACE if error.errno in _DISK_FULL else _REMEDIES["CantOpenError"]
-        raise IndexUnavailable(f"The index {str(path)!r} cannot be used: {reason}", remedy=remedy) from error
+        raise IndexUnavailable(f"The index {str(path)!r} cannot be used: {sentence(reason)}", remedy=remedy) from error
 
 
 def is_damage(error: BaseException) -> bool:
@@ -71,17 +73,17 @@ def to_index_error(path: Path, error: Exception) -> IndexUnavailable:
     """Return the index error for an error of SQLite, with a remedy."""
     kind = type(error).__name__
     if getattr(error, "extendedresult", 0) == _DB_MOVED:
-        message = f"The index {str(path)!r} was moved or deleted while it was in use"
+        message = f"The index {str(path)!r} was moved or deleted while it was in use."
         return IndexUnavailable(message, remedy="Try again: the file that is there now will be opened.")
     if getattr(error, "extendedresult", 0) in _BAD_PAGES:
-        message = f"The index {str(path)!r} is damaged: a page does not match its checksum"
+        message = f"The index {str(path)!r} is damaged: a page does not match its checksum."
         return IndexDamaged(message, remedy=REBUILD)
     number = f" ({getattr(error, 'extendedresult', 0)})" if kind == "IOError" else ""
-    message = f"The index {str(path)!r} cannot be used: {error}{number}"
+    message = f"The index {str(path)!r} cannot be used: {sentence(f'{error}{number}')}"
     if is_damage(error):
-        return IndexDamaged(f"The index {str(path)!r} is damaged: {error}", remedy=REBUILD)
+        return IndexDamaged(f"The index {str(path)!r} is damaged: {sentence(error)}", remedy=REBUILD)
     if getattr(error, "extendedresult", 0) == _NO_SHM_SPACE:
-        return IndexUnavailable(f"The index {str(path)!r} cannot be used: the disk is full", remedy=FREE_SPACE)
+        return IndexUnavailable(f"The index {str(path)!r} cannot be used: the disk is full.", remedy=FREE_SPACE)
     if kind in {"BusyError", "LockedError"}:
         return IndexBusy(message, remedy=_REMEDIES[kind])
     return IndexUnavailable(message, remedy=_REMEDIES.get(kind, REBUILD))

@@ -367,11 +367,11 @@ class Index(OpenFile):
                 self._storage.clean()
             with self._reading() as connection:
                 if self.engine != "sqlite-vec" and _compact.left_by_sqlite_vec(connection):
-                    message = f"Only sqlite-vec can drop the vectors that it keeps in {str(self.path)!r}"
-                    raise IndexUnavailable(message, remedy="Run: memoriter index --force")
+                    message = f"Only sqlite-vec can drop the vectors that it keeps in {str(self.path)!r}."
+                    raise IndexUnavailable(message, remedy="Run `memoriter index --force`.")
             if self._is_log_in_use():
-                message = f"Another process keeps reading what {str(self.path)!r} held before"
-                raise IndexBusy(message, remedy="Close it, then run: memoriter index")
+                message = f"Another process keeps reading what {str(self.path)!r} held before."
+                raise IndexBusy(message, remedy="Close it, then run `memoriter index`.")
             self.end_forgetting()
         return report
 

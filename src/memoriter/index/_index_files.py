@@ -51,7 +51,7 @@ class IndexFiles:
         target = self._link_target() or self.path
         if target.is_dir():
             raise IndexUnavailable(
-                f"{str(target)!r} is a folder, not an index", remedy="Move it away or set memorySearch.store.path."
+                f"{str(target)!r} is a folder, not an index.", remedy="Move it away or set memorySearch.store.path."
             )
         return target if target.exists() else None
 
@@ -99,7 +99,7 @@ class IndexFiles:
             _flush(fresh)
             if not self._link(fresh):
                 raise IndexUnavailable(
-                    f"No symbolic link can be made at {str(self.path)!r}",
+                    f"No symbolic link can be made at {str(self.path)!r}.",
                     remedy="Set memorySearch.store.path to another place.",
                 )
             if old is not None and old != self.path:
@@ -170,7 +170,7 @@ class IndexFiles:
             with FileLock(lock, timeout=_LOCK_SECONDS, mode=PRIVATE_FILE):
                 yield
         except Timeout as error:
-            message = f"Another process holds {str(self.path)!r} for longer than it should"
+            message = f"Another process holds {str(self.path)!r} for longer than it should."
             raise IndexBusy(message, remedy="Stop the other process and try again.") from error
 
     def _orphans(self) -> list[str]:
@@ -224,7 +224,7 @@ def _resolve_links(path: Path) -> Path:
             return path
         path = Path(os.path.abspath(path.parent / link))  # noqa: PTH100 (one link at a time)
     raise IndexUnavailable(
-        f"The links at {str(path)!r} lead in a circle", remedy="Set memorySearch.store.path to another place."
+        f"The links at {str(path)!r} lead in a circle.", remedy="Set memorySearch.store.path to another place."
     )
 
 

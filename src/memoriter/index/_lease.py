@@ -89,8 +89,8 @@ class Lease:
             return
         if identity(self._path) != self._locked:
             raise IndexBusy(
-                f"The lease {str(self._path)!r} was deleted while this process held it, and is another one's now",
-                remedy="Nothing is lost. Once the other process is done, run: memoriter index",
+                f"The lease {str(self._path)!r} was deleted while this process held it, and is another one's now.",
+                remedy="Nothing is lost. Once the other process is done, run `memoriter index`.",
             )
         now = self._clock()
         if abs(now - self._last_heartbeat) >= HEARTBEAT_SECONDS:
@@ -103,10 +103,10 @@ class Lease:
         message = f"Another process is indexing {str(self._index)!r}"
         holder = self._holder()
         if holder is None:
-            return IndexBusy(message, remedy=SEARCHABLE)
+            return IndexBusy(f"{message}.", remedy=SEARCHABLE)
         now, is_local = self._clock(), holder.host == host_name()
         if is_local and holder.pid == os.getpid():
-            return IndexBusy(f"This process is indexing {str(self._index)!r} already", remedy=SEARCHABLE)
+            return IndexBusy(f"This process is indexing {str(self._index)!r} already.", remedy=SEARCHABLE)
         silent = max(0.0, now - self._last_write(now))
         since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         place = "" if is_local else f" on {holder.host}"
@@ -114,11 +114,11 @@ class Lease:
         if is_local and is_stopped(holder.pid):
             kept = "what it finished is kept"
             end = f"Let it go on: kill -CONT {holder.pid}. Or end it: kill -9 {holder.pid} ({kept})."
-            return IndexBusy(f"{message}; it is stopped, and wrote last {_format_seconds(silent)} ago", remedy=end)
+            return IndexBusy(f"{message}; it is stopped, and wrote last {_format_seconds(silent)} ago.", remedy=end)
         if silent >= SILENT_SECONDS:
             end = f"If it hangs, end it: kill -9 {holder.pid}. What it finished is kept; searches work meanwhile."
-            return IndexBusy(f"{message}; it wrote last {_format_seconds(silent)} ago", remedy=end)
-        return IndexBusy(message, remedy=SEARCHABLE)
+            return IndexBusy(f"{message}; it wrote last {_format_seconds(silent)} ago.", remedy=end)
+        return IndexBusy(f"{message}.", remedy=SEARCHABLE)
 
     @property
     def _lock(self) -> BaseFileLock:

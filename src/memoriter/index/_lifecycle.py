@@ -140,11 +140,11 @@ class OpenFile:
         """Set the file aside after `IndexDamaged` and start a new, empty one, unless another process has done so."""
         if self._pinned:
             raise IndexUnavailable(
-                "The new index that is being built is damaged", remedy="Start again; the old one still serves."
+                "The new index that is being built is damaged.", remedy="Start again; the old one still serves."
             )
         if self.read_only:
             raise IndexUnavailable(
-                f"The index {str(self.path)!r} changed or broke while it was only read",
+                f"The index {str(self.path)!r} changed or broke while it was only read.",
                 remedy="Ask again; if that does not help, make its folder writable.",
             )
         with self._lock, translate_errors(self.path):
@@ -218,13 +218,13 @@ class OpenFile:
         """
         if self._opened and (reason := self._opened.read_only_reason):
             raise IndexUnavailable(reason.message, remedy=reason.remedy)
-        message = f"Another process is computing vectors for {str(self.path)!r}"
+        message = f"Another process is computing vectors for {str(self.path)!r}."
         busy = IndexBusy(message, remedy="Wait until it is done; words are searched meanwhile.")
         return self._storage.exclusive("embed", busy, wait)
 
     def watch_lease(self) -> AbstractContextManager[None]:
         """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
-        message = f"Another process is watching the notes of {str(self.path)!r}"
+        message = f"Another process is watching the notes of {str(self.path)!r}."
         busy = IndexBusy(message, remedy="Nothing: this one takes over when the other ends.")
         return self._storage.exclusive("watch", busy, 0.0)
 
@@ -331,7 +331,7 @@ class OpenFile:
     def _reading(self) -> Generator[Database]:
         with self._lock, translate_errors(self.path):
             if self._opened is None:
-                raise IndexUnavailable(f"The index {str(self.path)!r} is not open", remedy="Open it again.")
+                raise IndexUnavailable(f"The index {str(self.path)!r} is not open.", remedy="Open it again.")
             yield self._opened.connection
 
     def at_one_state(self, read: Callable[[], _T]) -> _T:

@@ -90,7 +90,7 @@ def open_index(
         if kind in _REASONS:
             damaged = set_aside(storage, file_identity, _REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
-        f"The index {str(storage.path)!r} keeps changing", remedy="Stop the other process and try again."
+        f"The index {str(storage.path)!r} keeps changing.", remedy="Stop the other process and try again."
     )
 
 

@@ -23,7 +23,7 @@ def unit_query(query: NDArray[np.float32], dimensions: int) -> NDArray[np.float3
 
     flat = np.asarray(query, dtype=np.float32).reshape(-1)
     if flat.size != dimensions:
-        raise BadVector(f"The query vector has {flat.size} dimensions, the vectors in the index have {dimensions}")
+        raise BadVector(f"The query vector has {flat.size} dimensions, the vectors in the index have {dimensions}.")
     return unit_rows(flat.reshape(1, -1), dimensions)[0]
 
 
@@ -37,11 +37,11 @@ def unit_rows(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float
 
     rows = np.ascontiguousarray(vectors, dtype="<f4")
     if rows.ndim != 2 or rows.shape[1] != dimensions:
-        raise BadVector(f"Vectors of shape {rows.shape} do not fit a set of {dimensions} dimensions")
+        raise BadVector(f"Vectors of shape {rows.shape} do not fit a set of {dimensions} dimensions.")
     # Use float64, in which the square of a float32 neither overflows nor underflows.
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     if not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
-        raise BadVector("A vector is zero or not finite")
+        raise BadVector("A vector is zero or not finite.")
     if np.all(np.abs(lengths - 1) < 1e-6):
         return rows
     return (rows / lengths[:, None]).astype("<f4")

@@ -51,5 +51,5 @@ def connect_read_only(path: Path) -> Database | None:
 def read_only_notice(path: Path, error: Exception) -> Diagnostic:
     """Return the diagnostic for an index that is open for reading only."""
     problem = to_index_error(path, error)
-    message = f"{problem.message}; it is only read, so what changed since it was written is not found"
-    return Diagnostic("index_read_only", f"{message}.", problem.remedy)
+    message = f"{problem.message} It is only read, so what changed since it was written is not found."
+    return Diagnostic("index_read_only", message, problem.remedy)

@@ -7,7 +7,7 @@ import os
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import IndexBusy, IndexDamaged
+from memoriter.errors import IndexBusy, IndexDamaged, sentence
 from memoriter.index._checksums import vfs
 from memoriter.index._connection import BUSY_MS, file_kind, snapshot
 from memoriter.index._errors import REBUILD
@@ -100,12 +100,12 @@ def check_file(target: Path) -> None:
     import apsw
 
     if not target.stat().st_size:
-        raise IndexDamaged(f"The index {str(target)!r} is damaged: it is empty", remedy=REBUILD)
+        raise IndexDamaged(f"The index {str(target)!r} is damaged: it is empty.", remedy=REBUILD)
     fresh = cast("Database", apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs()))
     with closing(fresh):
         fresh.set_busy_timeout(BUSY_MS)
         if file_kind(fresh) != "ours":
-            raise IndexDamaged(f"The index {str(target)!r} is damaged: it is no index any more", remedy=REBUILD)
+            raise IndexDamaged(f"The index {str(target)!r} is damaged: it is no index any more.", remedy=REBUILD)
         check(fresh, target)
 
 
@@ -126,7 +126,7 @@ def check(connection: Database, target: Path) -> None:
 def _check(connection: Database, target: Path) -> None:
     result = str(connection.execute("PRAGMA quick_check(1)").get)
     if result != "ok":
-        raise IndexDamaged(f"The index {str(target)!r} is damaged: {result}", remedy=REBUILD)
+        raise IndexDamaged(f"The index {str(target)!r} is damaged: {sentence(result)}", remedy=REBUILD)
     chunks = connection.execute("SELECT count(*) FROM chunks").get
     counts = {
         "the files have other chunks": "SELECT coalesce(sum(chunks), 0) FROM files",
@@ -135,7 +135,7 @@ def _check(connection: Database, target: Path) -> None:
     }
     for fault, statement in counts.items():
         if connection.execute(statement).get != chunks:
-            raise IndexDamaged(f"The index {str(target)!r} is damaged: {fault}", remedy=REBUILD)
+            raise IndexDamaged(f"The index {str(target)!r} is damaged: {sentence(fault)}", remedy=REBUILD)
 
 
 def _state(target: Path) -> list[int]:

@@ -190,7 +190,7 @@ def read(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCod
         raise BrokenCodes
     words = _binary_quantization.columns(vector_set.dimensions)
     if [len(blob) for blob in blobs] != [size * 8, size * 8, size * 4, size * words * 8]:
-        raise IndexDamaged("The index holds codes of a wrong length", remedy=REBUILD)
+        raise IndexDamaged("The index holds codes of a wrong length.", remedy=REBUILD)
     ids, places, factors, bits = blobs
     return BinaryCodes(
         np.frombuffer(ids, dtype="<i8"),

@@ -125,7 +125,7 @@ class Vectors:
     def active(self) -> _cache.VectorSet:
         """Return the active set. Raises EmbeddingError if there is none."""
         if self._set is None:
-            raise EmbeddingError("No embedding model is in use", remedy="Call `use_vectors` first.")
+            raise EmbeddingError("No embedding model is in use.", remedy="Call `use_vectors` first.")
         return self._set
 
     def _code_means(self) -> _segments.CodeMeans | None:
@@ -296,7 +296,7 @@ class Vectors:
     def put(self, keys: Sequence[bytes], vectors: NDArray[np.float32], *, now: float) -> None:
         rows = _ranking.unit_rows(vectors, self.active().dimensions)
         if len(rows) != len(keys):
-            raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors")
+            raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors.")
         replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)
         needs_ids = self._engine_name == "sqlite-vec" or _segments.exists(self._connection, self.active())
         ids = _cache.chunks_of_keys(self._connection, keys) if needs_ids else []

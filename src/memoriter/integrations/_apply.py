@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.errors import ConfigError, WriteError
+from memoriter.errors import ConfigError, WriteError, sentence
 from memoriter.ids import bytes_hash
 from memoriter.plain_file import read_plain
 from memoriter.workspace import replace
@@ -77,11 +77,11 @@ def _plan(change: FileEdit) -> _PlannedWrite:
     except FileNotFoundError:
         content = None
     except OSError as error:
-        raise ConfigError(f"{change.file} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{change.file} cannot be read: {sentence(error.strerror)}") from error
     try:
         text = (content or b"").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{change.file}: this is not UTF-8", remedy="Nothing was written.") from error
+        raise ConfigError(f"{change.file}: This is not UTF-8 text.", remedy="Nothing was written.") from error
     byte_order_mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     after = byte_order_mark + change.edit(text.removeprefix(BYTE_ORDER_MARK))
     if after == text:
@@ -140,7 +140,7 @@ def _restrict_permissions(target: Path) -> None:
 
 
 def _write_error(target: Path, error: OSError) -> WriteError:
-    return WriteError(f"{target} could not be written: {error.strerror}", remedy="The file is as it was.")
+    return WriteError(f"{target} could not be written: {sentence(error.strerror)}", remedy="The file is as it was.")
 
 
 def _write_backup(content: bytes, like: Path, backup: Path) -> None:

@@ -271,7 +271,7 @@ def _object_at(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]
 
 
 def _wrong_type_error(name: str, key: str, kind: str) -> ConfigError:
-    return ConfigError(f"{name}: {key} is not {kind}", remedy="Nothing was written. Mend the file, and try again.")
+    return ConfigError(f"{name}: {key} is not {kind}.", remedy="Nothing was written. Mend the file, and try again.")
 
 
 def _edit_codex(text: str, name: str, entry: Mapping[str, Any] | None) -> str:

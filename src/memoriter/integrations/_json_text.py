@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,14 +41,14 @@ def parse(text: str, name: str) -> dict[str, Any]:
     try:
         value: Any = json.loads(text)
     except RecursionError as error:
-        raise ConfigError(f"{name}: the objects are nested too deeply") from error
+        raise ConfigError(f"{name}: The objects are nested too deeply.") from error
     except json.JSONDecodeError as error:
         raise ConfigError(
-            f"{name}:{error.lineno}:{error.colno}: this is not JSON: {error.msg}",
+            f"{name}:{error.lineno}:{error.colno}: This is not JSON: {sentence(error.msg)}",
             remedy="Nothing was written. Mend the file, and try again.",
         ) from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{name}: this is not a JSON object", remedy="Nothing was written. Mend the file.")
+        raise ConfigError(f"{name}: This is not a JSON object.", remedy="Nothing was written. Mend the file.")
     return cast("dict[str, Any]", value)
 
 

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -124,7 +124,7 @@ def _check_table(value: Any, name: str, key: str) -> bool:
         ConfigError: the value is not a table.
     """
     if not hasattr(value, "keys"):
-        raise ConfigError(f"{name}: {key} is not a table", remedy="Nothing was written. Mend the file, and try again.")
+        raise ConfigError(f"{name}: {key} is not a table.", remedy="Nothing was written. Mend the file, and try again.")
     return True
 
 
@@ -140,7 +140,7 @@ def _parse(text: str, name: str) -> Any:
         return tomlkit.parse(text)
     except TOMLKitError as error:
         raise ConfigError(
-            f"{name}: this is not TOML: {error}", remedy="Nothing was written. Mend the file, and try again."
+            f"{name}: This is not TOML: {sentence(error)}", remedy="Nothing was written. Mend the file, and try again."
         ) from error
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from memoriter.errors import sentence
+
 if TYPE_CHECKING:
     from memoriter.errors import MemoriterError
 
@@ -26,4 +28,7 @@ def note_path(address: str) -> str | None:
 
 def error_text(error: MemoriterError) -> str:
     """Return the message of an error and its remedy as one text."""
-    return f"{error.message.rstrip('.')}. {error.remedy}".strip()
+    return f"{sentence(error.message)} {error.remedy}"
+
+
+# IMPORTfrom memoriter.errors import sentence

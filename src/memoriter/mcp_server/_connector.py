@@ -6,7 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import MemoriterError
+from memoriter.errors import MemoriterError, sentence
 from memoriter.mcp_server._addresses import error_text, note_uri
 from memoriter.tools import Tool
 
@@ -43,7 +43,7 @@ def search_documents(
         return {"results": [], "error": error_text(error)}
     except Exception as error:  # the agent's turn must continue without its memory
         log.warning("search failed", exc_info=True)
-        return {"results": [], "error": f"{type(error).__name__}: {error}"}
+        return {"results": [], "error": sentence(f"{type(error).__name__}: {error}")}
     notes = [reason.message for reason in result.health.reasons]
     answer: dict[str, Any] = {"results": [_to_document(hit) for hit in result.hits], "outcome": result.outcome}
     return answer | ({"notes": notes} if notes else {})
@@ -62,7 +62,7 @@ def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key
         return answer | {"error": error_text(error)}
     except Exception as error:  # the agent's turn must continue without this note
         log.warning("fetch failed", exc_info=True)
-        return answer | {"error": f"{type(error).__name__}: {error}"}
+        return answer | {"error": sentence(f"{type(error).__name__}: {error}")}
     if not excerpt.text:
         return answer | {"error": f"There is no text in {path!r}."}
     lines = {"startLine": match["start"], "endLine": match["end"] or match["start"]} if match else {}

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from memoriter.agent import LONGEST_INPUT, HookAnswer, answer_hook, read_hook
 from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
 from memoriter.mcp_server._auth import PROVEN_DIGEST
 from memoriter.mcp_server._shared import Cancelled
 from memoriter.mcp_server._tools import wire_text
@@ -101,7 +101,8 @@ class Hooks:
         except Cancelled:
             return _error_response(503, "busy", "The memory is busy.", "Ask again in a moment.")
         except (MemoriterError, OSError) as error:
-            return _error_response(503, "health", wire_text(str(error)), "Run: memoriter doctor")
+            message = system_error_text(error) if isinstance(error, OSError) else error.message
+            return _error_response(503, "health", wire_text(message), "Run `memoriter doctor`.")
         return _json_response(200, {**health_json(status.health), "sessions": self._sessions()})
 
     def _hook_action(self, hook_input: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
@@ -119,7 +120,7 @@ class Hooks:
                 return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
             except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
                 return HookAnswer(
-                    None, (Diagnostic("internal", f"{type(error).__name__}: {error}", "Please report it."),)
+                    None, (Diagnostic("internal", f"{type(error).__name__}: {sentence(error)}", "Please report it."),)
                 )
 
         return work

@@ -18,6 +18,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as McpTool
 
+from memoriter.errors import sentence
 from memoriter.workspace import neutral, neutral_data, neutral_json
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Tools:
             return to_result(answer)
         except Exception as error:  # a tool of a plugin may raise anything
             log.warning("%s failed", tool.name, exc_info=True)
-            text = neutral(wire_text(f"{tool.name} failed: {type(error).__name__}: {error}"))
+            text = neutral(wire_text(f"The tool {tool.name} failed: {type(error).__name__}: {sentence(error)}"))
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 

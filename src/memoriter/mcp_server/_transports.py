@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from memoriter.errors import UsageError
+from memoriter.errors import UsageError, sentence
 from memoriter.mcp_server._server import server_of
 from memoriter.mcp_server._shared import SharedMemory
 
@@ -107,5 +107,6 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         why = error.strerror or str(error)
         raise UsageError(
-            f"Cannot listen on {host}:{port}: {why}.", remedy="Give another --port, or the --host of this machine."
+            f"Cannot listen on {host}:{port}: {sentence(why)}",
+            remedy="Give another --port, or the --host of this machine.",
         ) from error

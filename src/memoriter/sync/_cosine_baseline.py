@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexDamaged
+from memoriter.errors import IndexDamaged, sentence
 from memoriter.ids import fingerprint
 from memoriter.search import CosineBaseline, measure
 
@@ -38,6 +38,6 @@ def background_of(index: Index, spec: ModelSpec) -> CosineBaseline:
         return CosineBaseline.loads(stored)
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(
-            f"The index {str(index.path)!r} holds a background that cannot be read: {error}",
-            remedy="Run: memoriter index --force",
+            f"The index {str(index.path)!r} holds a background that cannot be read: {sentence(error)}",
+            remedy="Run `memoriter index --force`.",
         ) from error

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from memoriter.errors import sentence
 from memoriter.extras import install_command
 from memoriter.types import Diagnostic
 
@@ -76,8 +77,8 @@ class Events:
             self._open()
         except ImportError:
             self.close()
-            message = "watchfiles is not installed, so the notes are looked at every few seconds."
-            self._refuse(Diagnostic("polling", message, f"To index changes at once: {install_command('watch')}"))
+            message = "The package watchfiles is not installed, so the notes are looked at every few seconds."
+            self._refuse(Diagnostic("polling", message, f"To index changes at once, run `{install_command('watch')}`."))
             return False
         except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError for other errors
             self.close()
@@ -149,8 +150,10 @@ class Events:
 
 
 def _refusal(error: Exception) -> Diagnostic:
-    message = f"The system does not tell of changes, so the notes are looked at every few seconds: {error}"
-    remedy = "Raise its limits, on Linux: sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512"
+    message = f"The system does not tell of changes, so the notes are looked at every few seconds: {sentence(error)}"
+    remedy = (
+        "Raise its limits, on Linux with `sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512`."
+    )
     return Diagnostic("polling", message, remedy)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 QUICK_CHUNKS = 2_000
 """The most chunks that are split again within a search. A larger index stays in use as it is."""
 OUTDATED = Diagnostic(
-    "index_outdated", "The index was made with other settings and serves as it is.", "Run: memoriter index"
+    "index_outdated", "The index was made with other settings and serves as it is.", "Run `memoriter index`."
 )
 
 
@@ -28,4 +28,6 @@ def unread_reason(count: int) -> tuple[Diagnostic, ...]:
     if not count:
         return ()
     files = "1 changed file is" if count == 1 else f"{count} changed files are"
-    return (Diagnostic("files_pending", f"{files} not indexed yet; the next searches go on.", "Run: memoriter index"),)
+    return (
+        Diagnostic("files_pending", f"{files} not indexed yet; the next searches go on.", "Run `memoriter index`."),
+    )

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import PathRefused
+from memoriter.errors import PathRefused, sentence
 from memoriter.sync._passages import Segment, Spoken, day_at
 from memoriter.types import Diagnostic, Skipped, Source
 
@@ -215,8 +215,10 @@ def _diagnostic(path: str, tail: Tail, start: Tail) -> Diagnostic | None:
     skipped = _skip(path, tail) if tail != start else None
     if skipped is None:
         return None
-    remedy = "Name it in no memorySearch.sessionPaths, or leave it: memoriter status -v lists what is left out."
-    return Diagnostic("transcript_left_out", f"{path!r}: {skipped.message}.", remedy)
+    remedy = "Name it in no memorySearch.sessionPaths, or leave it; `memoriter status -v` lists what is left out."
+    return Diagnostic(
+        "transcript_left_out", f"The transcript {path!r} is left out: {sentence(skipped.message)}", remedy
+    )
 
 
 def _skip(path: str, tail: Tail) -> Skipped | None:

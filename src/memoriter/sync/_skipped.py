@@ -27,7 +27,7 @@ def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
     named = "; ".join(f"{skip.path} ({skip.message})" for skip in faulty[:_NAMED])
     more = f"; and {len(faulty) - _NAMED} more" if len(faulty) > _NAMED else ""
     count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
-    remedy = "Mend it, move it away, or name it in .memoryignore; memoriter status -v lists all."
+    remedy = "Mend it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
     return (Diagnostic("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
 
 

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound
+from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound, system_error_text
 from memoriter.sync._events import Events
 from memoriter.sync._schedule import EVERYTHING, Schedule
 from memoriter.sync._sessions import DEBOUNCE_SECONDS
@@ -213,4 +213,4 @@ class Watch:
 def _diagnostic(error: MemoriterError | OSError) -> Diagnostic:
     if isinstance(error, MemoriterError):
         return Diagnostic(error.code, error.message, error.remedy)
-    return Diagnostic("system", str(error), "Look at the path, its permissions and the free space.")
+    return Diagnostic("system", system_error_text(error), "Look at the path, its permissions and the free space.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.tools._json import appended_json
 from memoriter.tools._tool import Tool
 
@@ -73,7 +73,7 @@ def append_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: s
     except Exception as error:  # the agent's turn continues
         log.warning("memory_append failed", exc_info=True)
         action = "Tell the user that it may not be written down."
-        return {"written": False, "error": f"{type(error).__name__}: {error}", "action": action}
+        return {"written": False, "error": sentence(f"{type(error).__name__}: {error}"), "action": action}
 
 
 def _append(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +81,9 @@ def _append(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
 
     request = parse_params(AppendParams, params)
     if request.text is None:
-        raise UsageError("text required", remedy=f"Call {NAME} again with what to write down in `text`.")
+        raise UsageError(
+            "The parameter text is required.", remedy=f"Call {NAME} again with what to write down in `text`."
+        )
     written = memory.remember(request.text, to=request.to or "daily", origin=ORIGIN)
     answer = {"written": True, **appended_json(written, workspace=memory.place.workspace)}
     if not written.reasons:

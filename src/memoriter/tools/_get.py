@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.tools._json import excerpt_json, refusal_json
 from memoriter.tools._tool import DOCTOR, Tool
 
@@ -58,7 +58,7 @@ def get_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str 
         return refusal_json(path, error.message, error.remedy, code=error.code)
     except Exception as error:  # the agent's turn continues without this note
         log.warning("memory_get failed", exc_info=True)
-        return refusal_json(path, f"{type(error).__name__}: {error}", DOCTOR, code="internal")
+        return refusal_json(path, sentence(f"{type(error).__name__}: {error}"), DOCTOR, code="internal")
 
 
 def _read(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:

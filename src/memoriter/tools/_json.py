@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memoriter.errors import MemoriterError, PathRefused
+from memoriter.errors import MemoriterError, PathRefused, sentence
 from memoriter.tools._citations import with_footer
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def excerpt_json(excerpt: Excerpt) -> dict[str, Any]:
 
 def refusal_json(path: str, error: str, remedy: str = "", *, code: str = PathRefused.code) -> dict[str, Any]:
     """Return the refusal to read a path: the reason, and the paths that are allowed."""
-    words = f"{error.rstrip('.')}. {remedy}" if remedy else error
+    words = f"{sentence(error)} {remedy}" if remedy else error
     return {"path": path, "text": "", "disabled": True, "error": words, "code": code}
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from memoriter.errors import UsageError
+from memoriter.errors import UsageError, sentence
 from memoriter.filters import FILTERS
 from memoriter.types import SourceKind
 
@@ -118,12 +118,12 @@ def parse_params(kind: type[AnyParams], params: Any) -> AnyParams:
         UsageError: a parameter is missing, unknown or has a wrong value; the message names it.
     """
     if params is not None and not isinstance(params, Mapping):
-        raise UsageError("the parameters must be an object", remedy="Call again with names and values.")
+        raise UsageError("The parameters must be an object.", remedy="Call again with names and values.")
     try:
         return kind.model_validate(dict(cast("Mapping[str, Any]", params or {})))
     except ValidationError as error:
         names = ", ".join(field.alias or name for name, field in kind.model_fields.items())
-        problems = "; ".join(
+        problems = " ".join(
             _problem_text(problem["loc"], problem["type"], problem["msg"]) for problem in error.errors()
         )
         raise UsageError(problems, remedy=f"Call again with parameters out of: {names}.") from error
@@ -132,7 +132,9 @@ def parse_params(kind: type[AnyParams], params: Any) -> AnyParams:
 def _problem_text(where: tuple[int | str, ...], kind: str, message: str) -> str:
     name = ".".join(str(part) for part in where)
     if kind == "extra_forbidden":
-        return f"there is no parameter {name!r}"
+        return f"There is no parameter {name!r}."
     if not name:
-        return message[:1].lower() + message[1:]
-    return f"{name} {message}" if message.startswith("must ") else f"{name}: {message[:1].lower()}{message[1:]}"
+        return f"The parameters are not valid: {message[:1].lower()}{sentence(message[1:])}"
+    if message.startswith("must "):
+        return f"The parameter {name} {sentence(message)}"
+    return f"The parameter {name} is not valid: {message[:1].lower()}{sentence(message[1:])}"

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.filters import FILTERS, search_arguments
 from memoriter.tools._citations import citations_on
 from memoriter.tools._clamp import clamped
@@ -99,7 +99,7 @@ def search_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: s
         return unavailable_json(error.message, action=_next_step(error), code=error.code)
     except Exception as error:  # the agent's turn continues without its memory
         log.warning("memory_search failed", exc_info=True)
-        return unavailable_json(f"{type(error).__name__}: {error}", action=DOCTOR, code="internal")
+        return unavailable_json(sentence(f"{type(error).__name__}: {error}"), action=DOCTOR, code="internal")
 
 
 def _next_step(error: MemoriterError) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.types import Excerpt, Remembered, SearchResult, SourceKind
 
-DOCTOR = "Ask the owner to run: memoriter doctor"
+DOCTOR = "Ask the owner to run `memoriter doctor`."
 """The agent's next step if the memory fails."""
 
 

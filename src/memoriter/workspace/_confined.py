@@ -8,7 +8,7 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from memoriter.errors import PathRefused
+from memoriter.errors import PathRefused, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -28,7 +28,10 @@ _FILE = (
 def path_refused(path: str, why: str) -> PathRefused:
     """Return the error for a path that is not read; it quotes the path, shortened to 200 characters."""
     shortened = path if len(path) <= 200 else f"{path[:200]}…"
-    return PathRefused(f"{shortened!r} is refused: {why}", remedy="Name a Markdown file of the memory, as it is cited.")
+    return PathRefused(
+        f"The path {shortened!r} is refused: {sentence(why)}",
+        remedy="Name a Markdown file of the memory, as it is cited.",
+    )
 
 
 def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:

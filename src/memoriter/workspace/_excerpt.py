@@ -26,7 +26,7 @@ def truncate(text: str, length: int) -> tuple[str, bool]:
 def no_such_note(path: str) -> Diagnostic:
     """Return a diagnostic for a note that does not exist, as before the day's first entry or for a wrong name."""
     return Diagnostic(
-        "no_such_note", f"There is no note {path!r} yet.", "Look for its text with: memoriter search WORDS"
+        "no_such_note", f"There is no note {path!r} yet.", "Look for its text with `memoriter search WORDS`."
     )
 
 
@@ -37,5 +37,5 @@ def no_text(path: str, text: str, start: int | None) -> Diagnostic:
         message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was asked for."
         return Diagnostic("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
     if not text.strip():
-        return Diagnostic("no_text", f"{path!r} is empty.", "Run: memoriter remember TEXT")
-    return Diagnostic("no_text", f"{path!r} has no text there.", f"Read all of it with: memoriter get {path}")
+        return Diagnostic("no_text", f"{path!r} is empty.", "Run `memoriter remember TEXT`.")
+    return Diagnostic("no_text", f"{path!r} has no text there.", f"Read all of it with `memoriter get {path}`.")

@@ -54,7 +54,7 @@ def lines_of(content: bytes, first: int, last: int) -> tuple[RemovedPassage, ...
     if not 1 <= first <= last <= len(lines):
         requested = f"line {first}" if first == last else f"lines {first} to {last}"
         raise UsageError(
-            f"There is no {requested}: the note has {len(lines)} lines.", remedy="Look with: memoriter get"
+            f"There is no {requested}: the note has {len(lines)} lines.", remedy="Look with `memoriter get`."
         )
     return (_passage(lines, first - 1, last),)
 

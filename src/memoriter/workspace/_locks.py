@@ -148,7 +148,7 @@ def _require_plain_file(folder: Folder, name: str, descriptor: int) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(status.st_mode):
-        raise PathRefused(f"{str(Path(folder.path, name))!r} is not a plain file", remedy=MOVE)
+        raise PathRefused(f"{str(Path(folder.path, name))!r} is not a plain file.", remedy=MOVE)
 
 
 def _is_same_file(one: int, other: int) -> bool:

@@ -87,7 +87,7 @@ class Workspace:
         self._previous_sources: Mapping[str, Source] = {}
         if not self.root.is_dir():
             raise WorkspaceNotFound(
-                f"{os.fspath(root)!r} is not a folder", remedy="Create it, or name another with -w."
+                f"The path {os.fspath(root)!r} is not a folder.", remedy="Create it, or name another with -w."
             )
 
     def scan(self) -> Scan:
@@ -266,7 +266,7 @@ class Workspace:
         """
         folder = self.root / FOLDER
         if folder.is_symlink():
-            raise PathRefused(f"{FOLDER!r} is a symbolic link and is not followed", remedy="Make it a plain folder.")
+            raise PathRefused(f"{FOLDER!r} is a symbolic link and is not followed.", remedy="Make it a plain folder.")
         return folder / f"{day.isoformat()}.md"
 
     def long_term(self) -> Path:

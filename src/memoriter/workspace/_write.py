@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.errors import PathRefused, WriteConflict, WriteError
+from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash
 from memoriter.workspace._areas import ReadablePath
 from memoriter.workspace._drafts import sweep, write_draft
@@ -70,7 +70,7 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
     """
     body = text if text.endswith("\n") else f"{text}\n"
     if not text.strip():
-        raise WriteError("there is nothing to append", remedy="Give some text.")
+        raise WriteError("There is nothing to append.", remedy="Give some text.")
     place = _to_place(file)
     with _open_for_write(place, make=True) as (folder, name):
         _check_size(place, len(_encode(body)), limit)
@@ -199,7 +199,7 @@ def _create(folder: Folder, name: str, place: ReadablePath, content: bytes, mode
 
 
 def _conflict(place: ReadablePath, why: str) -> WriteConflict:
-    return WriteConflict(f"{str(_path(place))!r} {why}", remedy="Read it again and repeat the change.")
+    return WriteConflict(f"{str(_path(place))!r} {sentence(why)}", remedy="Read it again and repeat the change.")
 
 
 def _check_size(place: ReadablePath, size: int, limit: int | None) -> None:
@@ -219,10 +219,10 @@ def _translate_errors(place: ReadablePath) -> Generator[None]:
         file = _path(place)
         why = getattr(error, "strerror", None) or str(error)
         if isinstance(error, OSError) and file.is_symlink():
-            message = f"{str(file)!r} is a symbolic link and is not written through"
+            message = f"{str(file)!r} is a symbolic link and is not written through."
             raise PathRefused(message, remedy="Put the file itself in its place.") from error
         remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "The file is as it was.")
-        raise WriteError(f"{str(file)!r} could not be written: {why}", remedy=remedy) from error
+        raise WriteError(f"{str(file)!r} could not be written: {sentence(why)}", remedy=remedy) from error
 
 
 def _write_once(descriptor: int, content: bytes) -> None:

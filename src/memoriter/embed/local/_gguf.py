@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN_CONTEXT = 512
 _POOLINGS = {"mean", "cls", "last"}
-_CHOOSE_ANOTHER = "choose an embedding model"
+_CHOOSE_ANOTHER = "Choose an embedding model."
 
 
 def open_gguf(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
@@ -55,10 +55,10 @@ def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
     header = read_gguf(path)
     if not header.embedding_length:
         raise ProviderUnavailable(
-            f"the model file does not say how long its vectors are: {path}", remedy=_CHOOSE_ANOTHER
+            f"The model file does not say how long its vectors are: {path}.", remedy=_CHOOSE_ANOTHER
         )
     if header.pooling == "rank":
-        raise ProviderUnavailable(f"the model ranks texts, it makes no vectors: {path}", remedy=_CHOOSE_ANOTHER)
+        raise ProviderUnavailable(f"The model ranks texts, it makes no vectors: {path}.", remedy=_CHOOSE_ANOTHER)
     family = family_of(header.architecture, header.name, header.base_model, path.stem)
     pooling = header.pooling if header.pooling in _POOLINGS else family.pooling
     # llama.cpp needs one more position when it reads a text piece by piece.

@@ -11,14 +11,14 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _MAGIC = b"GGUF"
 _VERSIONS = {2, 3}
-_AGAIN = "download the file again"
+_AGAIN = "Download the file again."
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _LIST = 8, 9
@@ -98,13 +98,13 @@ def read_gguf(file: Path) -> GgufHeader:
     try:
         with file.open("rb") as stream:
             if not stream.read(1):
-                raise ProviderUnavailable(f"the model file is empty: {file}", remedy=_AGAIN)
+                raise ProviderUnavailable(f"The model file is empty: {file}.", remedy=_AGAIN)
             with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 return parse_gguf(content, str(file))
     except OSError as error:
         raise ProviderUnavailable(
-            f"the model file cannot be read: {file}: {error.strerror or error}",
-            remedy="set memorySearch.local.modelPath to a GGUF file",
+            f"The model file cannot be read: {file}: {sentence(error.strerror or error)}",
+            remedy="Set memorySearch.local.modelPath to a GGUF file.",
         ) from error
 
 
@@ -119,8 +119,8 @@ def parse_gguf(content: bytes | mmap.mmap, name: str) -> GgufHeader:
     try:
         return _Reader(content).header()
     except _Damaged as error:
-        remedy = "convert the model again" if isinstance(error, _Malformed) else _AGAIN
-        raise ProviderUnavailable(f"the model file is damaged: {name}: {error}", remedy=remedy) from error
+        remedy = "Convert the model again." if isinstance(error, _Malformed) else _AGAIN
+        raise ProviderUnavailable(f"The model file is damaged: {name}: {sentence(error)}", remedy=remedy) from error
 
 
 class _Damaged(Exception):
@@ -135,16 +135,16 @@ def _not_gguf(start: bytes, name: str) -> ProviderUnavailable:
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
         return ProviderUnavailable(
-            f"the model file is a web page, not a model: {name}",
-            remedy="the address gave a page (a login or a licence?): download the file itself",
+            f"The model file is a web page, not a model: {name}.",
+            remedy="The address gave a page (a login or a licence?): download the file itself.",
         )
     if text.startswith(b"version https://git-lfs"):
         return ProviderUnavailable(
-            f"the model file only points to the model: {name}", remedy="fetch the file itself: git lfs pull"
+            f"The model file only points to the model: {name}.", remedy="Fetch the file itself with `git lfs pull`."
         )
     return ProviderUnavailable(
-        f"the model file is not GGUF (it starts with {start[:4]!r}): {name}",
-        remedy="set memorySearch.local.modelPath to a GGUF file; llama.cpp converts other formats",
+        f"The model file is not GGUF (it starts with {start[:4]!r}): {name}.",
+        remedy="Set memorySearch.local.modelPath to a GGUF file; llama.cpp converts other formats.",
     )
 
 

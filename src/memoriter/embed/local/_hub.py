@@ -61,8 +61,8 @@ def parse_model_uri(uri: str) -> HubModel:
     model = HubModel(owner, repo, file, quant, revision or "main")
     if scheme is None or not _is_valid(model) or (file and quant):
         raise ConfigError(
-            f"{uri!r} does not name a model of the hub",
-            remedy="write hf:owner/repo/file.gguf, or hf:owner/repo:Q8_0 for one of its sizes",
+            f"The address {uri!r} does not name a model of the hub.",
+            remedy="Write hf:owner/repo/file.gguf, or hf:owner/repo:Q8_0 for one of its sizes.",
         )
     return model
 
@@ -88,7 +88,7 @@ def choose_file(model: HubModel, listing: bytes) -> HubModel:
         files = sorted(str(entry["path"]) for entry in json.loads(listing) if entry["type"] == "file")
     except (ValueError, TypeError, LookupError) as error:
         raise ProviderUnavailable(
-            f"the hub's list of the files of {model.name} cannot be read", remedy="name the file itself"
+            f"The hub's list of the files of {model.name} cannot be read.", remedy="Name the file itself."
         ) from error
     models = [
         file for file in files if file.lower().endswith(".gguf") and "mmproj" not in file and _is_path_below(file)
@@ -97,12 +97,13 @@ def choose_file(model: HubModel, listing: bytes) -> HubModel:
     if not matches:
         names = ", ".join(models[:12]) or "none"
         raise ProviderUnavailable(
-            f"no file of {model.name} is the one that is meant", remedy=f"name one of its GGUF files: {names}"
+            f"No file of {model.name} is the one that is meant.", remedy=f"Name one of its GGUF files: {names}."
         )
     file = min(matches, key=lambda file: (len(file), file))
     if _PART_OF_SEVERAL.search(file):
         raise ProviderUnavailable(
-            f"{model.name} is split into several files", remedy="choose a size that is one file, or join them yourself"
+            f"The model {model.name} is split into several files.",
+            remedy="Choose a size that is one file, or join them yourself.",
         )
     return replace(model, file=file)
 

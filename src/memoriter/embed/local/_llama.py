@@ -31,13 +31,14 @@ def usable_package() -> Callable[..., LocalEngine]:
         flags = processor_flags()
         if flags is not None and not flags >= _PROCESSOR:
             raise ProviderUnavailable(
-                f"xllamacpp needs a processor with {', '.join(sorted(_PROCESSOR - flags)).upper()}",
-                remedy="pip uninstall xllamacpp, and install llama-cpp-python, which is compiled for this processor",
+                f"The package xllamacpp needs a processor with {', '.join(sorted(_PROCESSOR - flags)).upper()}.",
+                remedy="Run `pip uninstall xllamacpp`, then install llama-cpp-python: it is built for this processor.",
             )
         return _with_xllamacpp
     if importlib.util.find_spec("llama_cpp") is not None:
         return _with_llama_cpp_python
-    raise ProviderUnavailable("llama.cpp is not installed, which runs GGUF models", remedy=install_command("local"))
+    message = "GGUF models need llama.cpp, which is not installed."
+    raise ProviderUnavailable(message, remedy=f"Run `{install_command('local')}`.")
 
 
 def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.errors import InputRejected, ProviderUnavailable
+from memoriter.errors import InputRejected, ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,8 +43,8 @@ class LlamaBinding:
             )
         except Exception as error:
             raise ProviderUnavailable(
-                f"llama.cpp does not load the model {path}: {error}",
-                remedy="try a newer llama-cpp-python, or install xllamacpp",
+                f"The model {path} cannot be loaded by llama.cpp: {sentence(error)}",
+                remedy="Try a newer llama-cpp-python, or install xllamacpp.",
             ) from error
 
     def count(self, text: str) -> int:
@@ -59,7 +59,7 @@ class LlamaBinding:
                 # The binding itself cuts a text that is too long.
                 vector = self._model.embed(text if self._model.tokenize(text.encode()) else _NOTHING_TO_READ)
             except (RuntimeError, ValueError) as error:
-                raise InputRejected(f"llama.cpp: {error}") from error
+                raise InputRejected(f"The engine llama.cpp refused the text: {sentence(error)}") from error
         return np.asarray(vector, np.float32)
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable
+from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,8 +62,8 @@ class LlamaServer:
         except Exception as error:
             self._remove_folder()
             raise ProviderUnavailable(
-                f"llama.cpp does not load the model {path}: {error}",
-                remedy="try a newer xllamacpp or another file; the model may be of a kind that llama.cpp does not know",
+                f"The model {path} cannot be loaded by llama.cpp: {sentence(error)}",
+                remedy="Try a newer xllamacpp or another file; llama.cpp may not know this kind of model.",
             ) from error
         self._address: str = self._server.listening_address
 
@@ -86,7 +86,7 @@ class LlamaServer:
         try:
             return np.asarray(response["data"][0]["embedding"], np.float32)
         except (LookupError, TypeError, ValueError) as error:
-            raise BadVector("llama.cpp answered without a vector") from error
+            raise BadVector("The engine llama.cpp answered without a vector.") from error
 
     def close(self) -> None:
         self._server = None
@@ -155,17 +155,19 @@ def _private_folder() -> Path:
         return Path(tempfile.mkdtemp(prefix="llama-"))
     except OSError as error:
         raise ProviderUnavailable(
-            f"llama.cpp has no place for its socket in {tempfile.gettempdir()}: {error.strerror}",
-            remedy="make room there, or set TMPDIR to a folder that may be written",
+            f"The engine llama.cpp has no place for its socket in {tempfile.gettempdir()}: {sentence(error.strerror)}",
+            remedy="Make room there, or set TMPDIR to a folder that may be written.",
         ) from error
 
 
 def _stopped_error(reason: str) -> ProviderUnavailable:
-    return ProviderUnavailable(f"llama.cpp does not answer any more: {reason}", remedy="start the program again")
+    return ProviderUnavailable(
+        f"The engine llama.cpp does not answer any more: {sentence(reason)}", remedy="Start the program again."
+    )
 
 
 def _rejection(error: Any) -> InputTooLarge | InputRejected:
     message = str(cast("dict[str, Any]", error).get("message", error) if isinstance(error, dict) else error)
     if "too large" in message or "larger than" in message:
-        return InputTooLarge(f"llama.cpp: {message}")
-    return InputRejected(f"llama.cpp: {message}")
+        return InputTooLarge(f"The engine llama.cpp refused the text: {sentence(message)}")
+    return InputRejected(f"The engine llama.cpp refused the text: {sentence(message)}")

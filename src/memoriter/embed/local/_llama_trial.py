@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from memoriter.embed.bundled._artefact import write_whole
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,7 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
         failure = str(error)
     if failure:
         raise ProviderUnavailable(
-            f"llama.cpp crashes on the model {path}: {failure}", remedy="try another file or a newer xllamacpp"
+            f"The model {path} makes llama.cpp crash: {sentence(failure)}",
+            remedy="Try another file or a newer xllamacpp.",
         )
     write_whole(record, b"")

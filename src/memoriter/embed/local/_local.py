@@ -76,11 +76,11 @@ class LocalProvider:
         for position, text in enumerate(texts):
             vector = engine.embed(self._model_input(text, role))
             if vector.shape != rows.shape[1:]:
-                raise BadVector(f"the model gave {vector.size} dimensions in place of {self.spec.dimensions}")
+                raise BadVector(f"The model gave {vector.size} dimensions in place of {self.spec.dimensions}.")
             rows[position] = vector
         unit, usable = normalise(rows)
         if not usable.all():
-            raise InputRejected("the model gives this text a vector that is zero or not finite")
+            raise InputRejected("The model gives this text a vector that is zero or not finite.")
         return unit
 
     def count_tokens(self, text: str) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed.bundled._artefact import write_whole
 from memoriter.embed.bundled._weights import sha256_of
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,8 @@ def revision_of(files: list[Path], cache_dir: Path) -> str:
         hashes = [_cached_hash(file, cache_dir) for file in files]
     except OSError as error:
         raise ProviderUnavailable(
-            f"the model file cannot be read: {error.filename}: {error.strerror}", remedy="check the path and its rights"
+            f"The model file cannot be read: {error.filename}: {sentence(error.strerror)}",
+            remedy="Check the path and its rights.",
         ) from error
     digest = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
     return digest[:_REVISION_DIGITS]

@@ -34,9 +34,8 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     """
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ProviderUnavailable(
-            f"{' and '.join(missing)} must be installed to run ONNX models", remedy=install_command("onnx")
-        )
+        message = f"To run ONNX models, {' and '.join(missing)} must be installed."
+        raise ProviderUnavailable(message, remedy=f"Run `{install_command('onnx')}`.")
     model = read_onnx_folder(path)
     threads = threads_to_use(threads)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from memoriter.errors import InputRejected, ProviderUnavailable
+from memoriter.errors import InputRejected, ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ _DTYPES: dict[str, Any] = {
     "tensor(bool)": np.bool_,
 }
 _POOLED, _STATES = ("sentence_embedding", "embeddings"), ("last_hidden_state", "token_embeddings", "hidden_states")
-_EXPORT_AGAIN = "export the model again, with the task feature-extraction"
+_EXPORT_AGAIN = "Export the model again, with the task feature-extraction."
 _NOTHING_TO_READ = "."
 """Replaces a text without any token."""
 
@@ -46,8 +46,8 @@ class OnnxEngine:
         self._pool: Callable[[Any], NDArray[np.float32]] | None = None if rank == 2 else _POOLINGS[model.pooling]
         if self._pool is not None and model.dense:
             raise ProviderUnavailable(
-                f"layers follow the model's pooling, and the graph does not contain them: {model.graph}",
-                remedy="export the model with the output sentence_embedding",
+                f"Layers follow the model's pooling, and the graph does not contain them: {model.graph}.",
+                remedy="Export the model with the output sentence_embedding.",
             )
 
     def count(self, text: str) -> int:
@@ -62,7 +62,7 @@ class OnnxEngine:
         try:
             (output,) = self._session.run([self._output], inputs)
         except Exception as error:
-            raise InputRejected(f"onnxruntime: {error}") from error
+            raise InputRejected(f"The engine onnxruntime refused the text: {sentence(error)}") from error
         states = np.asarray(output[0], np.float32)
         return states if self._pool is None else self._pool(states)
 
@@ -94,7 +94,8 @@ def _tokenizer(model: OnnxFolder) -> Any:
         tokenizer: Any = tokenizers.Tokenizer.from_file(str(model.tokenizer))
     except Exception as error:
         raise ProviderUnavailable(
-            f"the model's tokenizer does not load: {model.tokenizer}: {error}", remedy="fetch the model again"
+            f"The model's tokenizer does not load: {model.tokenizer}: {sentence(error)}",
+            remedy="Fetch the model again.",
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -115,7 +116,8 @@ def _session(model: OnnxFolder, threads: int) -> Any:
         return runtime.InferenceSession(str(model.graph), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise ProviderUnavailable(
-            f"onnxruntime does not load the model {model.graph}: {error}", remedy="fetch the model again"
+            f"The model {model.graph} cannot be loaded by onnxruntime: {sentence(error)}",
+            remedy="Fetch the model again.",
         ) from error
 
 
@@ -141,7 +143,7 @@ def _input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[in
                 return lambda _, __: empty
             case _:
                 pass
-    raise ProviderUnavailable(f"the graph asks for {node.name!r} ({node.type}): {model.graph}", remedy=_EXPORT_AGAIN)
+    raise ProviderUnavailable(f"The graph asks for {node.name!r} ({node.type}): {model.graph}.", remedy=_EXPORT_AGAIN)
 
 
 def _choose_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
@@ -154,5 +156,5 @@ def _choose_output(outputs: list[Any], model: OnnxFolder) -> tuple[str, int]:
         return only
     listing = ", ".join(sorted(ranks)) or "nothing"
     raise ProviderUnavailable(
-        f"the graph gives {listing}, and no vector of a text: {model.graph}", remedy=_EXPORT_AGAIN
+        f"The graph gives {listing}, and no vector of a text: {model.graph}.", remedy=_EXPORT_AGAIN
     )

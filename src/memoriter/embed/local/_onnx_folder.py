@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed.local._families import family_of
 from memoriter.embed.local._local import MOST_TOKENS
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ _POOLINGS = {
 _UNUSED_POSITIONS = {"roberta": 2, "xlm-roberta": 2, "camembert": 2, "mpnet": 2}
 """Number of positions that these kinds of model never use."""
 _UNKNOWN_LIMIT = 512
-_EXPORT = "export it with its tokenizer: optimum-cli export onnx --task feature-extraction"
+_EXPORT = "Export it with its tokenizer: `optimum-cli export onnx --task feature-extraction`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def read_onnx_folder(path: Path) -> OnnxFolder:
     tokenizer = next((file for file in (root / _TOKENIZER, graph.parent / _TOKENIZER) if file.is_file()), None)
     if not graph.is_file() or tokenizer is None:
         missing = _TOKENIZER if graph.is_file() else graph.name
-        raise ProviderUnavailable(f"the model has no {missing}: {root}", remedy=_EXPORT)
+        raise ProviderUnavailable(f"The model has no {missing}: {root}.", remedy=_EXPORT)
     config = _json(root / "config.json")
     modules = [str(module.get("type", "")) for module in _entries(_read(root / "modules.json"))]
     pooling_file = root / "1_Pooling" / "config.json"
@@ -89,12 +89,12 @@ def read_onnx_folder(path: Path) -> OnnxFolder:
 
 def _find_graph(folder: Path) -> Path:
     if not folder.is_dir():
-        raise ProviderUnavailable(f"there is no such model: {folder}", remedy="name a folder with model.onnx in it")
+        raise ProviderUnavailable(f"There is no such model: {folder}.", remedy="Name a folder with model.onnx in it.")
     graph = next((folder / name for name in _GRAPHS if (folder / name).is_file()), None)
     others = sorted([*folder.glob("*.onnx"), *folder.glob("onnx/*.onnx")])
     if graph is None and len(others) > 1:
         names = ", ".join(file.name for file in others[:8])
-        raise ProviderUnavailable(f"the model has several graphs: {folder}", remedy=f"name one of its files: {names}")
+        raise ProviderUnavailable(f"The model has several graphs: {folder}.", remedy=f"Name one of its files: {names}.")
     return graph or (others[0] if others else folder / _GRAPHS[0])
 
 
@@ -126,8 +126,8 @@ def _pooling(config: dict[str, Any], family: Family, root: Path) -> str:
     if len(names) == 1 and names[0] in _POOLINGS.values():
         return names[0]
     raise ProviderUnavailable(
-        f"the model pools in a way that is not known here: {', '.join(names) or 'none'}: {root}",
-        remedy="choose a model that pools by mean, cls, last or max",
+        f"The model pools in a way that is not known here: {', '.join(names) or 'none'}: {root}.",
+        remedy="Choose a model that pools by mean, cls, last or max.",
     )
 
 
@@ -184,5 +184,5 @@ def _read(file: Path) -> Any:
         return None
     except (OSError, ValueError) as error:
         raise ProviderUnavailable(
-            f"the model's {file.name} cannot be read: {error}", remedy="fetch the model again"
+            f"The model's {file.name} cannot be read: {sentence(error)}", remedy="Fetch the model again."
         ) from error

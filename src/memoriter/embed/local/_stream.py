@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.extras import install_command, missing_packages
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _KEPT_OF_REDIRECTS = "x-linked-"
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LEAST_BYTES_A_SECOND = 1024
 """A server that sends fewer bytes per second is treated as stalled."""
-_HUB = "check HF_ENDPOINT, or set local.modelPath to a GGUF file"
-_PROXY = "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY"
+_HUB = "Check HF_ENDPOINT, or set local.modelPath to a GGUF file."
+_PROXY = "Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY."
 
 
 class Interrupted(Exception):
@@ -104,7 +104,7 @@ def open_stream(
         url, previous_url = _redirect_target(url, target), url
         if _origin(url) != _origin(previous_url):
             request_headers = {name: text for name, text in request_headers.items() if name.lower() != "authorization"}
-    raise ProviderUnavailable(f"{_origin(url)[1]} redirects in a circle", remedy="try again later")
+    raise ProviderUnavailable(f"The server {_origin(url)[1]} redirects in a circle.", remedy="Try again later.")
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Ge
     if missing := missing_packages("remote"):
         raise ProviderUnavailable(
             f"A model cannot be downloaded: {', '.join(missing)} is not installed.",
-            remedy=f"Run: {install_command('remote')}",
+            remedy=f"Run `{install_command('remote')}`.",
         )
     import memoriter.embed._network as network
 
@@ -122,13 +122,13 @@ def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Ge
         # Connections to this machine use no proxy.
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))
     except (ImportError, ValueError, *network.BROKEN) as error:
-        raise ProviderUnavailable(f"the proxy for {host} cannot be used: {error}", remedy=_PROXY) from error
+        raise ProviderUnavailable(f"The proxy for {host} cannot be used: {sentence(error)}", remedy=_PROXY) from error
     with client, limits.enforce(wait_limit.left):
         wait_limit.begin()
         try:
             response = client.send(client.build_request("GET", url, headers=dict(headers)), stream=True)
         except network.UNUSABLE as error:
-            raise ProviderUnavailable(f"{host} is not an address that can be asked", remedy=_HUB) from error
+            raise ProviderUnavailable(f"The address {host} is not one that can be asked.", remedy=_HUB) from error
         except (*network.TIMED_OUT, *network.BROKEN, *network.NOT_CONNECTED) as error:
             raise Interrupted(f"{host} does not answer: {error or type(error).__name__}") from error
         wait_limit.end(0)
@@ -164,10 +164,13 @@ def _redirect_target(url: str, location: str) -> str:
     except ValueError:
         target, is_http = "", False
     if not is_http:
-        raise ProviderUnavailable(f"{urlsplit(url).hostname} redirects to an address that is none", remedy=_HUB)
+        raise ProviderUnavailable(
+            f"The server {urlsplit(url).hostname} redirects to an address that is none.", remedy=_HUB
+        )
     if urlsplit(url).scheme == "https" != urlsplit(target).scheme:
         raise ProviderUnavailable(
-            f"{urlsplit(url).hostname} redirects to a connection that is not encrypted", remedy="try again later"
+            f"The server {urlsplit(url).hostname} redirects to a connection that is not encrypted.",
+            remedy="Try again later.",
         )
     return target
 

@@ -79,7 +79,7 @@ def parse_id(body: bytes, who: str, name: str = "id") -> str:
     """
     value = json_object(body, who).get(name)
     if not isinstance(value, str) or not value:
-        raise TransientFailure(f"{who} answered without {name!r}: {error_text(body)!r}")
+        raise TransientFailure(f"{who} answered without {name!r}: {error_text(body)!r}.")
     return value
 
 

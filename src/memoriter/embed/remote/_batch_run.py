@@ -21,6 +21,7 @@ from memoriter.errors import (
     OverBudget,
     Throttled,
     TransientFailure,
+    sentence,
 )
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class BatchRun:
         vendor = provider.settings.vendor
         if vendor not in _APIS:
             raise ConfigError(
-                f"{vendor!r} has no batch interface", remedy=f"turn remote.batch off; it is for {', '.join(_APIS)}"
+                f"The service {vendor!r} has no batch interface.",
+                remedy=f"Turn remote.batch off; it is for {', '.join(_APIS)}.",
             )
         self._api: BatchApi = _APIS[vendor]
         self._provider = provider
@@ -278,7 +280,8 @@ class BatchRun:
                 rows += self._send(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS, job=job)
         outcome = sort_results(job, rows)
         failures: dict[str, EmbeddingError] = {
-            row.key: InputRejected(f"{self._provider.who} refused this text: {row.message}") for row in outcome.failed
+            row.key: InputRejected(f"{self._provider.who} refused this text: {sentence(row.message)}")
+            for row in outcome.failed
         }
         vectors = self._vectors(outcome.rows, failures)
         if outcome.rows and not vectors and len(outcome.rows) > 1:
@@ -301,7 +304,7 @@ class BatchRun:
             if usable:
                 vectors[row.key] = vector
             else:
-                failures[row.key] = InputRejected(f"{who} gave a vector that is zero or not finite")
+                failures[row.key] = InputRejected(f"{who} gave a vector that is zero or not finite.")
         return vectors
 
     def _stack(self, vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -15,6 +15,7 @@ from memoriter.errors import (
     Throttled,
     TransientFailure,
     Unauthorised,
+    sentence,
 )
 
 if TYPE_CHECKING:
@@ -93,27 +94,27 @@ def to_exception(
     refusal: ErrorResponse, kind: Kind, *, remedy: str = "", retry_after: float | None = None
 ) -> EmbeddingError:
     """Return the error. Its message gives the service, the status and the service's own message."""
-    message = f"{refusal.who} answered {refusal.status}: {refusal.words or 'nothing'}"
+    message = f"{refusal.who} answered {refusal.status}: {sentence(refusal.words or 'nothing')}"
     wait = retry_after if retry_after is not None else retry_after_of(refusal.headers)
     match kind:
         case "throttled":
             return Throttled(
-                message, remedy=remedy or "wait a moment; what is missing is fetched later", retry_after=wait
+                message, remedy=remedy or "Wait a moment; what is missing is fetched later.", retry_after=wait
             )
         case "transient":
-            return TransientFailure(message, remedy=remedy or "try again later", retry_after=wait)
+            return TransientFailure(message, remedy=remedy or "Try again later.", retry_after=wait)
         case "quota":
-            return OutOfQuota(message, remedy=remedy or f"look at plan and billing of your account at {refusal.who}")
+            return OutOfQuota(message, remedy=remedy or f"Look at plan and billing of your account at {refusal.who}.")
         case "unauthorised":
             return Unauthorised(
-                message, remedy=remedy or f"check the key for {refusal.who} and what it may be used for"
+                message, remedy=remedy or f"Check the key for {refusal.who} and what it may be used for."
             )
         case "too_large":
-            return InputTooLarge(message, remedy=remedy or "shorter passages: memorySearch.chunking.tokens")
+            return InputTooLarge(message, remedy=remedy or "Set memorySearch.chunking.tokens lower.")
         case "rejected":
             return InputRejected(message, remedy=remedy)
         case "unavailable":
-            return ProviderUnavailable(message, remedy=remedy or "check memorySearch.model and remote.baseUrl")
+            return ProviderUnavailable(message, remedy=remedy or "Check memorySearch.model and remote.baseUrl.")
         case _:
             assert_never(kind)
 

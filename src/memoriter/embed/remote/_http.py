@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from memoriter.embed.remote._remote_settings import is_loopback
 from memoriter.embed.remote._wire import Response, redact_line
-from memoriter.errors import BadVector, EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
+from memoriter.errors import BadVector, EmbeddingError, ProviderUnavailable, Throttled, TransientFailure, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ _MOST_HEADER_BYTES = 96 << 10
 """Less than the header parser accepts, however the headers are split into pieces."""
 _MOST_HEADERS = 200
 _CODINGS = frozenset({"gzip", "deflate"})
-_CHECK_ADDRESS = "check remote.baseUrl: it may not be the address of an embedding service"
+_CHECK_ADDRESS = "Check remote.baseUrl: it may not be the address of an embedding service."
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_METHOD = frozenset({307, 308})
@@ -150,18 +150,21 @@ class HttpClient:
             if target is None:
                 return response
             request = _redirect_request(request, _redirect_target(request.url, target), response.status)
-        raise ProviderUnavailable(f"{_host(request.url)} redirects in a circle", remedy="check remote.baseUrl")
+        raise ProviderUnavailable(
+            f"The service at {_host(request.url)} redirects in a circle.", remedy="Check remote.baseUrl."
+        )
 
     def _attempt(self, request: Request, deadline: float, timeout: float, most: int) -> Response:
         if self._offline and not is_loopback(request.url):
             raise ProviderUnavailable(
-                f"offline is set, so nothing is sent to {_host(request.url)}",
-                remedy="use the bundled model or a server on this machine, or turn offline off",
+                f"The setting offline is on, so nothing is sent to {_host(request.url)}.",
+                remedy="Use the bundled model or a server on this machine, or turn offline off.",
             )
         import memoriter.embed._network as network
 
         timeout_error = TransientFailure(
-            f"{_host(request.url)} did not answer within {timeout:g} s", remedy="try again later, or with shorter texts"
+            f"The service at {_host(request.url)} did not answer within {timeout:g} s.",
+            remedy="Try again later, or with shorter texts.",
         )
         try:
             return self._exchange(request, deadline, most)
@@ -170,14 +173,15 @@ class HttpClient:
         except network.ResponseTooLarge as error:
             raise self._size_error(request.url, most) from error
         except network.UNUSABLE as error:
-            message = f"{_host(request.url)} is not an address that can be asked"
+            message = f"The address {_host(request.url)} is not one that can be asked."
             raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
         except network.NOT_CONNECTED as error:
             raise _connection_error(request.url, error) from error
         except network.BROKEN as error:
             raise TransientFailure(
-                f"the connection to {_host(request.url)} broke: {redact_line(str(error)) or type(error).__name__}",
-                remedy="try again later",
+                f"The connection to {_host(request.url)} broke:"
+                f" {sentence(redact_line(str(error)) or type(error).__name__)}",
+                remedy="Try again later.",
             ) from error
 
     def _exchange(self, request: Request, deadline: float, most: int) -> Response:
@@ -200,7 +204,8 @@ class HttpClient:
             try:
                 response = stack.enter_context(stream)
             except network.ResponseTooLarge as error:
-                message = f"{_host(request.url)} answered with more than {_MOST_HEADER_BYTES:,} bytes of headers"
+                limit = f"{_MOST_HEADER_BYTES:,} bytes of headers"
+                message = f"The service at {_host(request.url)} answered with more than {limit}."
                 raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
             self._limits.allow(most + most // 4)
             body = self._read_body(response, request.url, most)
@@ -213,14 +218,15 @@ class HttpClient:
         """
         if len(response.headers) > _MOST_HEADERS:
             raise ProviderUnavailable(
-                f"{_host(url)} answered with more than {_MOST_HEADERS} headers", remedy=_CHECK_ADDRESS
+                f"The service at {_host(url)} answered with more than {_MOST_HEADERS} headers.", remedy=_CHECK_ADDRESS
             )
         codings = [coding.strip().lower() for coding in response.headers.get("content-encoding", "").split(",")]
         codings = [coding for coding in codings if coding not in {"", "identity"}]
         if len(codings) > 1 or not _CODINGS.issuperset(codings):
             raise TransientFailure(
-                f"{_host(url)} answered in an encoding that was not asked for: {redact_line(', '.join(codings))!r}",
-                remedy="check remote.baseUrl, or what stands between here and the service",
+                f"The service at {_host(url)} answered in an encoding that was not asked for:"
+                f" {redact_line(', '.join(codings))!r}.",
+                remedy="Check remote.baseUrl, or what stands between here and the service.",
             )
         most = most if response.is_success else min(most, _MOST_REFUSAL_BYTES)
         body = bytearray()
@@ -236,8 +242,8 @@ class HttpClient:
     def _size_error(self, url: str, most: int) -> ProviderUnavailable:
         size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most:,} bytes"
         return ProviderUnavailable(
-            f"{_host(url)} answered with more than {size}",
-            remedy="check remote.baseUrl: this is not an embedding service",
+            f"The service at {_host(url)} answered with more than {size}.",
+            remedy="Check remote.baseUrl: this is not an embedding service.",
         )
 
     def _client_for(self, url: str) -> httpx2.Client:
@@ -255,8 +261,8 @@ class HttpClient:
                 except (ImportError, ValueError, *network.BROKEN) as error:
                     host = urlsplit(proxy or "").hostname
                     raise ProviderUnavailable(
-                        f"the proxy {host!r} cannot be used: {redact_line(str(error))}",
-                        remedy="correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY",
+                        f"The proxy {host!r} cannot be used: {sentence(redact_line(str(error)))}",
+                        remedy="Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY.",
                     ) from error
             return self._clients[proxy]
 
@@ -274,7 +280,7 @@ def _redirect_target(url: str, location: str) -> str:
             return target
     except ValueError:
         pass
-    message = f"{_host(url)} redirects to an address that is none: {redact_line(location)!r}"
+    message = f"The service at {_host(url)} redirects to an address that is none: {redact_line(location)!r}."
     raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS)
 
 
@@ -284,7 +290,8 @@ def _convert(response: Response, convert: Callable[[Response], T], url: str) -> 
         return convert(response)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadVector(
-            f"{_host(url)} answered {response.status} with something that cannot be read: {type(error).__name__}",
+            f"The service at {_host(url)} answered {response.status} with something that cannot be read:"
+            f" {type(error).__name__}.",
             remedy=_CHECK_ADDRESS,
         ) from error
 
@@ -308,8 +315,9 @@ def _redirect_request(request: Request, url: str, status: int) -> Request:
         case "DELETE" | "GET" | "POST":
             destination = "another address of its own" if same_origin else _host(url)
             raise ProviderUnavailable(
-                f"{_host(request.url)} redirects to {destination}, where neither key nor notes are sent",
-                remedy="set remote.baseUrl to the address that is meant",
+                f"The service at {_host(request.url)} redirects to {destination}, where neither key"
+                " nor notes are sent.",
+                remedy="Set remote.baseUrl to the address that is meant.",
             )
         case _:
             assert_never(request.method)
@@ -323,12 +331,17 @@ def _connection_error(url: str, error: Exception) -> EmbeddingError:
     """
     if "CERTIFICATE" in str(error):
         return ProviderUnavailable(
-            f"{_host(url)} shows a certificate that is not trusted here: {error}",
-            remedy="check remote.baseUrl; for a certificate of your own set SSL_CERT_FILE",
+            f"The service at {_host(url)} shows a certificate that is not trusted here: {sentence(error)}",
+            remedy="Check remote.baseUrl; for a certificate of your own set SSL_CERT_FILE.",
         )
     if is_loopback(url):
-        return ProviderUnavailable(f"nothing answers at {_host(url)}: {error}", remedy="start the server there")
-    return TransientFailure(f"{_host(url)} cannot be reached: {error}", remedy="check the network and remote.baseUrl")
+        return ProviderUnavailable(
+            f"Nothing answers at {_host(url)}: {sentence(error)}", remedy="Start the server there."
+        )
+    return TransientFailure(
+        f"The service at {_host(url)} cannot be reached: {sentence(error)}",
+        remedy="Check the network and remote.baseUrl.",
+    )
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

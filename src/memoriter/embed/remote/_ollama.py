@@ -55,7 +55,11 @@ def error_of(
 ) -> EmbeddingError:
     """What a refusal means; most come as `{"error": words}` with status 500 or 400."""
     refusal = ErrorResponse(who, status, headers, body, secrets)
-    remedy = "ollama pull the model, or set memorySearch.model to one that `ollama list` shows" if status == 404 else ""
+    remedy = (
+        "Fetch the model with `ollama pull`, or set memorySearch.model to one that `ollama list` shows."
+        if status == 404
+        else ""
+    )
     return to_exception(refusal, _kind(status, refusal.whole.lower()), remedy=remedy)
 
 

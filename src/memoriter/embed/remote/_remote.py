@@ -53,7 +53,7 @@ _QUERY_TRIES, _DOCUMENT_TRIES = 2, 3
 """Somebody waits for a query."""
 _SURELY_SHORT = 100
 """Tokens that every model can read: whoever finds them too many takes no text at all."""
-_NOT_EVEN_SHORT = "check memorySearch.model and remote.baseUrl: not even a plain sentence is taken"
+_NOT_EVEN_SHORT = "Check memorySearch.model and remote.baseUrl: not even a plain sentence is taken."
 _NORMALISER = "control characters to spaces; '.' for nothing"
 _USAGE = re.compile(rb'"(?:total_tokens|totalTokenCount|promptTokenCount|prompt_eval_count)"\s*:\s*(\d{1,12})')
 _USAGE_BYTES = 1000
@@ -94,7 +94,7 @@ def vendor_of(name: str) -> Vendor:
         ConfigError: there is no such vendor.
     """
     if name not in _VENDORS:
-        raise ConfigError(f"there is no remote provider {name!r}", remedy=f"choose one of: {', '.join(_VENDORS)}")
+        raise ConfigError(f"There is no remote provider {name!r}.", remedy=f"Choose one of: {', '.join(_VENDORS)}.")
     return _VENDORS[name]
 
 
@@ -131,8 +131,8 @@ class RemoteProvider:
         if vendor.needs_key and not settings.secrets and self._endpoint == vendor.base_url:
             variables = " or ".join(BY_NAME[vendor.name].key_variables)
             raise ProviderUnavailable(
-                f"there is no key for {vendor.title}",
-                remedy=f"set remote.apiKey, models.providers.{vendor.name}.apiKey or {variables}",
+                f"There is no key for {vendor.title}.",
+                remedy=f"Set remote.apiKey, models.providers.{vendor.name}.apiKey or {variables}.",
             )
         self.http = http
         self.asked = settings
@@ -279,8 +279,8 @@ class RemoteProvider:
         bad = [place for place, good in enumerate(usable.tolist()) if not good]
         said = f"{self.who} gave a vector that is zero or not finite"
         if len(bad) == len(texts) > 1:
-            raise BadVector(f"{said} for each of {len(texts)} texts", remedy="try another model")
-        raise InputRejected(f"{said} for text {bad[0] + 1} of {len(texts)}", remedy="try another model")
+            raise BadVector(f"{said} for each of {len(texts)} texts.", remedy="Try another model.")
+        raise InputRejected(f"{said} for text {bad[0] + 1} of {len(texts)}.", remedy="Try another model.")
 
     def _blame(self, error: InputRejected, role: Role) -> None:
         """Raise something else if the service takes no text at all: then the request is wrong and not this text."""
@@ -302,7 +302,7 @@ class RemoteProvider:
                 self._account.add(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
             most = len(texts) * ((dimensions or _MOST_DIMENSIONS) + _TEXT_BYTES) + _TEXT_BYTES
             if response.body.count(b",") > most:  # each number would take more memory than its text
-                raise BadVector(f"{self.who} answered with more numbers than {len(texts)} vectors have")
+                raise BadVector(f"{self.who} answered with more numbers than {len(texts)} vectors have.")
             return self._vendor.parse_response(response.body, len(texts), dimensions, self.who)
 
         def error_of(response: Response) -> EmbeddingError:
@@ -347,7 +347,7 @@ def _held(lock: threading.Lock | threading.Semaphore, seconds: float, who: str) 
 
 def _no_time(who: str) -> TransientFailure:
     """Return the error for a call that was not made for want of time."""
-    error = TransientFailure(f"there was no time left to ask {who}", remedy="Run: memoriter index")
+    error = TransientFailure(f"There was no time left to ask {who}.", remedy="Run `memoriter index`.")
     error.attempted = False
     return error
 

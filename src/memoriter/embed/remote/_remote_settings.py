@@ -52,14 +52,14 @@ class RemoteSettings:
             endpoint_of(self.base_url)
         if self.api_key and not _VISIBLE.fullmatch(self.api_key):
             raise ConfigError(
-                f"the key for {self.vendor!r} has characters that no key has, such as a line break",
-                remedy="copy the key again, or check the variable that it comes from",
+                f"The key for {self.vendor!r} has characters that no key has, such as a line break.",
+                remedy="Copy the key again, or check the variable that it comes from.",
             )
         for name, value in self.headers.items():
             if not _TOKEN.fullmatch(name) or (value and not _VISIBLE.fullmatch(value)):
-                raise ConfigError(f"the header {name!r} in remote.headers cannot be sent", remedy="use plain ASCII")
+                raise ConfigError(f"The header {name!r} in remote.headers cannot be sent.", remedy="Use plain ASCII.")
         if self.dimensions is not None and self.dimensions < 1:
-            raise ConfigError(f"vectors cannot have {self.dimensions} dimensions")
+            raise ConfigError(f"Vectors cannot have {self.dimensions} dimensions.")
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -83,8 +83,8 @@ def endpoint_of(base_url: str) -> str:
         host, port, parts = "", None, urlsplit("")
     if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment or not host.isascii():
         raise ConfigError(
-            "remote.baseUrl is not the address of a service",
-            remedy="write it as https://host/path, without a query; what else is needed goes into remote.headers",
+            "The setting remote.baseUrl is not the address of a service.",
+            remedy="Write it as https://host/path, without a query; what else is needed goes into remote.headers.",
         )
     netloc = f"[{host}]" if ":" in host else host
     return urlunsplit((parts.scheme, f"{netloc}:{port}" if port else netloc, parts.path.rstrip("/"), "", ""))

@@ -92,7 +92,9 @@ class Vendor:
             for prefix in self.prefixes:
                 model = model.removeprefix(prefix)
         if not model:
-            raise ConfigError(f"which model of {self.title}?", remedy="set memorySearch.model to one that it serves")
+            raise ConfigError(
+                f"No model of {self.title} is named.", remedy="Set memorySearch.model to one that it serves."
+            )
         return replace(settings, base_url=base_url, model=model)
 
     def model_of(self, settings: RemoteSettings) -> RemoteModel:
@@ -110,5 +112,5 @@ class Vendor:
         low, high = row.sizes or (row.dimensions or wanted, row.dimensions or wanted)
         if not low <= wanted <= high:
             allowed = f"{low} to {high}" if low < high else f"{low}"
-            raise ConfigError(f"{settings.model} gives vectors of {allowed} dimensions, not {wanted}")
+            raise ConfigError(f"{settings.model} gives vectors of {allowed} dimensions, not {wanted}.")
         return replace(row, dimensions=wanted)

@@ -83,11 +83,11 @@ def json_object(body: bytes, who: str) -> dict[str, Any]:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise TransientFailure(
-            f"{who} answered with something that is not JSON: {error_text(body)!r}",
-            remedy="try again; if it stays, check the address in remote.baseUrl",
+            f"{who} answered with something that is not JSON: {error_text(body)!r}.",
+            remedy="Try again; if it stays, check the address in remote.baseUrl.",
         ) from error
     if not isinstance(value, dict):
-        raise TransientFailure(f"{who} answered with a JSON {type(value).__name__} instead of an object")
+        raise TransientFailure(f"{who} answered with a JSON {type(value).__name__} instead of an object.")
     return cast("dict[str, Any]", value)
 
 
@@ -100,8 +100,8 @@ def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
     value = answer.get(name)
     if not isinstance(value, list):
         raise BadVector(
-            f"{who} answered without the list {name!r}: {error_value_text(answer)!r}",
-            remedy="check remote.baseUrl and the model's name: this may not be an embedding service",
+            f"{who} answered without the list {name!r}: {error_value_text(answer)!r}.",
+            remedy="Check remote.baseUrl and the model's name: this may not be an embedding service.",
         )
     return cast("list[Any]", value)
 
@@ -113,11 +113,11 @@ def ordered(items: Sequence[Any], count: int, who: str) -> list[Any]:
         BadVector: the items do not match the texts one to one.
     """
     if len(items) != count or not all(isinstance(item, dict) for item in items):
-        raise BadVector(f"{who} gave {len(items)} vectors for {count} texts")
+        raise BadVector(f"{who} gave {len(items)} vectors for {count} texts.")
     rows = cast("Sequence[dict[str, Any]]", items)
     positions = [row.get("index", position) for position, row in enumerate(rows)]
     if sorted(positions, key=str) != sorted(range(count), key=str):
-        raise BadVector(f"{who} numbered its {count} vectors wrongly: some index is missing or there twice")
+        raise BadVector(f"{who} numbered its {count} vectors wrongly: some index is missing or there twice.")
     return [row.get("embedding") for _, row in sorted(zip(positions, rows, strict=True), key=lambda pair: pair[0])]
 
 
@@ -132,19 +132,19 @@ def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str)
     import numpy as np
 
     if len(rows) != count:
-        raise BadVector(f"{who} gave {len(rows)} vectors for {count} texts")
+        raise BadVector(f"{who} gave {len(rows)} vectors for {count} texts.")
     vectors = [_vector(row, who) for row in rows]
     widths = sorted({len(vector) for vector in vectors if vector is not None})
     if len(widths) > 1:
-        raise BadVector(f"{who} gave vectors of different dimensions at once: {widths}")
+        raise BadVector(f"{who} gave vectors of different dimensions at once: {widths}.")
     if widths and dimensions is not None and widths != [dimensions]:
         raise BadVector(
-            f"{who} gave vectors of {widths[0]} dimensions instead of {dimensions}",
-            remedy="the model behind this name has changed: set another model, or index again from nothing",
+            f"{who} gave vectors of {widths[0]} dimensions instead of {dimensions}.",
+            remedy="The model behind this name has changed: set another model, or index again from nothing.",
         )
     width = widths[0] if widths else dimensions
     if width is None:
-        raise BadVector(f"{who} gave no vector for any of {count} texts")
+        raise BadVector(f"{who} gave no vector for any of {count} texts.")
     filled = np.full((count, width), np.nan)
     for target, vector in zip(filled, vectors, strict=True):
         if vector is not None:
@@ -164,7 +164,7 @@ def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
         numbers = cast("list[Any]", row)
         return np.array([np.nan if number is None else _number(number) for number in numbers], np.float64)
     except (TypeError, ValueError, OverflowError, binascii.Error) as error:
-        raise BadVector(f"{who} gave something that is not a vector: {error_value_text(row)!r}") from error
+        raise BadVector(f"{who} gave something that is not a vector: {error_value_text(row)!r}.") from error
 
 
 def _number(value: Any) -> float:
