@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from memoriter.sync import IndexJob, Plan, Progress, WatchRun
     from memoriter.types import CompactReport, Estimate, Filters, Health, Mode, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
+
+_T = TypeVar("_T")
 
 PATIENCE = 60.0
 """Seconds that requested indexing or compacting waits for another process that writes. A search never waits so long."""
@@ -202,14 +204,13 @@ class BuiltinBackend:
         return self._indexing.follow(job, clock)
 
     def estimate(self) -> Estimate:
-        """Return what `sync` would do and cost."""
+        """Return what `sync` would do and cost. Nothing is created or changed."""
         from memoriter.backends._status import estimate_of
 
-        def act() -> Estimate:
-            self._context.follow_provider()
-            return estimate_of(self._indexing.new_sync(), self.embedding)
+        def act(backend: BuiltinBackend) -> Estimate:
+            return estimate_of(backend._indexing.new_sync(), backend.embedding)  # noqa: SLF001 (of the same class)
 
-        return self._context.with_recovery(act)
+        return self._inspect(act)
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as possible. `unused` removes all stored vectors that no chunk uses."""
@@ -246,14 +247,29 @@ class BuiltinBackend:
         return self.embedding.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
-        """Return the state of the memory. `deep` also searches for known passages and loads the model."""
+        """Return the state of the memory. Nothing is created or changed.
+
+        With `deep`, index what changed, load the model and search for known passages.
+        """
         from memoriter.backends._status import builtin_status
 
-        def act() -> Status:
-            self._context.follow_provider()
-            return builtin_status(self, deep=deep)
+        return self._inspect(lambda backend: builtin_status(backend, deep=deep), write=deep)
 
-        return self._context.with_recovery(act)
+    def _inspect(self, act: Callable[[BuiltinBackend], _T], *, write: bool = False) -> _T:
+        """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
+
+        def follow_and_act(backend: BuiltinBackend) -> _T:
+            backend._context.follow_provider()  # noqa: SLF001 (of the same class)
+            return act(backend)
+
+        if write or self._context.is_open or self.settings.inspect:
+            return self._context.with_recovery(lambda: follow_and_act(self))
+        inspector = BuiltinBackend(self.workspace, replace(self.settings, inspect=True), self.embedding, self.clocks)
+        context = inspector._context  # noqa: SLF001 (of the same class)
+        try:
+            return context.with_recovery(lambda: follow_and_act(inspector))
+        finally:
+            context.close_index()
 
     def health(self, scan: Scan, plan: Plan) -> Health:
         """Return the health of both retrievers, without loading a model.

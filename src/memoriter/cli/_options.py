@@ -12,6 +12,7 @@ from memoriter.cli._render import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from memoriter.memory import Memory
 
@@ -58,21 +59,24 @@ class GlobalOptions:
         self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in STANDING])
         return memory
 
-    def open_silently(self, *, spare: bool = True) -> Memory:
+    def open_silently(self, *, spare: bool = True, scratch: Path | None = None) -> Memory:
         """Open the selected memory without notices.
 
         Args:
             spare: whether to use few threads, as suits a process that ends soon.
+            scratch: what models store goes to this folder, and nothing else is written; None: the memory may write.
 
         Raises:
             ConfigError: the configuration is invalid.
             WorkspaceNotFound: the workspace does not exist.
         """
-        from memoriter.app import spare_threads
+        from memoriter.app import assemble, spare_threads
         from memoriter.memory import Memory
 
         if spare:
             spare_threads()
+        if scratch is not None:
+            return Memory(assemble(self.workspace, config=self.config, agent=self.agent, scratch=scratch))
         return Memory.open(self.workspace, config=self.config, agent=self.agent)
 
     def show_egress_notice(self, memory: Memory) -> Memory:
