@@ -208,7 +208,7 @@ class BuiltinBackend:
         from memoriter.backends._status import estimate_of
 
         def act(backend: BuiltinBackend) -> Estimate:
-            return estimate_of(backend._indexing.new_sync(), backend.embedding)  # noqa: SLF001 (of the same class)
+            return estimate_of(backend._indexing.new_sync(), backend.embedding)
 
         return self._inspect(act)
 
@@ -259,13 +259,13 @@ class BuiltinBackend:
         """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
 
         def follow_and_act(backend: BuiltinBackend) -> _T:
-            backend._context.follow_provider()  # noqa: SLF001 (of the same class)
+            backend._context.follow_provider()
             return act(backend)
 
         if write or self._context.is_open or self.settings.inspect:
             return self._context.with_recovery(lambda: follow_and_act(self))
         inspector = BuiltinBackend(self.workspace, replace(self.settings, inspect=True), self.embedding, self.clocks)
-        context = inspector._context  # noqa: SLF001 (of the same class)
+        context = inspector._context
         try:
             return context.with_recovery(lambda: follow_and_act(inspector))
         finally:

@@ -34,7 +34,7 @@ OLD = Diagnostic("index_outdated", "The index was made by an earlier version and
 
 
 class InspectedIndex(Index):
-    """An index that is only read. It creates and changes no file, stays at the file that it opened, and refuses leases."""
+    """An index that is only read: it creates and changes no file, stays at the file it opened, and refuses leases."""
 
     @classmethod
     def inspect(cls, path: Path, *, clock: Callable[[], float]) -> Self:
@@ -149,12 +149,12 @@ def connect_for_inspection(path: Path) -> Database:
             flags, heap = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI, True
         else:
             options = "?immutable=1"
-    opened = apsw.Connection(f"file:{quote(str(path))}{options}", flags=flags, vfs=_checksums.vfs())
-    connection = cast("Database", opened)
+    address = f"file:{quote(str(path))}{options}"
+    connection = cast("Database", apsw.Connection(address, flags=flags, vfs=_checksums.vfs()))
     try:
         connection.set_busy_timeout(BUSY_MS)
         if heap:
-            opened.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.pragma("locking_mode", "exclusive")
         connection.pragma("query_only", 1)
         connection.pragma("temp_store", 2)

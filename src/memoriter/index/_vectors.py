@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import EmbeddingError
+from memoriter.ids import fingerprint
 from memoriter.index import _cache, _files, _oversampling, _ranking, _segments
 from memoriter.index._chunk_scripts import ChunkScripts, StandardizedCosines
 from memoriter.index._codes_engine import CodesEngine, needs_settling
@@ -14,7 +15,6 @@ from memoriter.index._exact import ExactEngine
 from memoriter.index._oversampling import RECALL, Measurement
 from memoriter.index._sqlite_vec import SqliteVecEngine
 from memoriter.index._sums import BrokenCodes, BrokenVectors
-from memoriter.ids import fingerprint
 from memoriter.types import Diagnostic, Filters
 
 if TYPE_CHECKING:
