@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -10,9 +11,10 @@ from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._scope import scope_of
+from memoriter.backends._timed import Timed
 from memoriter.backends._verified import Verifier
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
-from memoriter.search import Deadline, clean_query, outcome_of, rank
+from memoriter.search import Deadline, Listed, Stopwatch, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from memoriter.types import CompactReport, Estimate, Filters, Health, Mode, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
 
+log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 PATIENCE = 60.0
@@ -65,17 +68,33 @@ class BuiltinBackend:
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
-        text = clean_query(query.text)
-        return self._context.with_recovery(lambda: self._search(text, query, progress))
+        text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
+        result = self._context.with_recovery(lambda: self._search(text, query, progress, watch))
+        timings = watch.timings()
+        log.debug("search stages: %s", Listed(timings))
+        log.info(
+            "search: %d characters, %s, %d hits, outcome %s, %.1f ms",
+            len(text),
+            result.mode,
+            len(result.hits),
+            result.outcome,
+            timings["total"],
+        )
+        return replace(result, timings=timings) if query.explain else result
 
-    def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
+    def _search(
+        self, text: str, query: Query, progress: Callable[[Progress], None] | None, watch: Stopwatch
+    ) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
-        self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
-        self._context.follow_provider()
-        self.index.check_if_changed()
-        reasons = [*self._indexing.update_before_search(deadline, progress), *self.index.notices]
-        vector, problem = self._query_vector(text, deadline, hasty=limit < self.settings.deadline_ms)
+        with watch.stage("embed"):
+            self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
+        with watch.stage("changes"):
+            self._context.follow_provider()
+            self.index.check_if_changed()
+            reasons = [*self._indexing.update_before_search(deadline, progress, watch), *self.index.notices]
+        with watch.stage("embed"):
+            vector, problem = self._query_vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
         reasons += scope.reasons
         settings, filters, now = replace(self._settings(query), kinds=scope.kinds), scope.filters, self.clocks.wall()
@@ -84,9 +103,12 @@ class BuiltinBackend:
             if version == (version := self.index.version()):
                 break
             reader = self._verifier.reader(self.index)
-            hits = rank(reader.as_reader, text, vector, settings, filters=filters, now=now)
+            with watch.stage("rank"):
+                timed = Timed(reader.as_reader, watch)
+                hits = rank(timed.as_reader, text, vector, settings, filters=filters, now=now)
             if reader.refused:
-                reasons += self._indexing.mend(reader.refused.values(), self._verifier, deadline)
+                with watch.stage("index"):
+                    reasons += self._indexing.mend(reader.refused.values(), self._verifier, deadline)
         empty_reasons = () if hits else self._diagnose_empty(text, vector, settings, filters)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)

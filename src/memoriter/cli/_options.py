@@ -30,7 +30,8 @@ class GlobalOptions:
     agent: str | None = None
     json: bool = False
     quiet: bool = False
-    verbose: bool = False
+    verbose: int = 0
+    """How often `-v` was given."""
 
     @classmethod
     def current(cls) -> GlobalOptions:
@@ -46,12 +47,12 @@ class GlobalOptions:
             words: the arguments of the program; those after `--` do not count.
         """
         flags = set(words[: words.index("--")] if "--" in words else words)
-        fallback: dict[str, Any] = {"json": "--json" in flags, "verbose": bool({"-v", "--verbose"} & flags)}
+        fallback: dict[str, Any] = {"json": "--json" in flags, "verbose": int(bool({"-v", "-vv", "--verbose"} & flags))}
         return cls(**(fallback | dict(parsed)))
 
     @property
     def screen(self) -> Screen:
-        return Screen(as_json=self.json, quiet=self.quiet, verbose=self.verbose)
+        return Screen(as_json=self.json, quiet=self.quiet, verbosity=self.verbose)
 
     def open_memory(self, *, spare: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
@@ -93,9 +94,10 @@ def parsed_options(context: click.Context) -> dict[str, Any]:
 
 
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Store the value of an option; the last one wins, and an absent option changes nothing."""
+    """Store the value of an option; the last one wins, counts add up, and an absent option changes nothing."""
     if value and parameter.name:
-        parsed_options(context)[parameter.name] = value
+        options = parsed_options(context)
+        options[parameter.name] = options.get("verbose", 0) + value if parameter.name == "verbose" else value
     return value
 
 
@@ -111,7 +113,7 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         option("--agent", metavar="ID", help="Whose memory; the default agent's if left out."),
         option("--json", is_flag=True, help="Answer with JSON, errors too."),
         option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),
-        option("-v", "--verbose", is_flag=True, help="Say more, and show the trace of a failure."),
+        option("-v", "--verbose", count=True, help="Say more, log each operation and trace a failure; -vv: each step."),
     ]
 
 
@@ -129,6 +131,11 @@ class Command(click.Command):
         super().__init__(*arguments, **settings)
         self.help = with_examples(self.help)
         self.params.extend(global_options(hidden=True))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, with logs as the options say."""
+        GlobalOptions.current().screen.configure_logging()
+        return super().invoke(ctx)
 
 
 class CommandGroup(click.Group):

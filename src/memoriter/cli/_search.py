@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--until", callback=read_day, metavar="DAY", help="Only what is dated then or earlier.")
 @click.option("--on", callback=read_day, metavar="DAY", help="Only that day.")
 @click.option("--path", metavar="PATH", help="Only this file, folder or pattern, such as 'memory/work/*'.")
-@click.option("--explain", is_flag=True, help="Say for each passage how it came by its score.")
+@click.option("--explain", is_flag=True, help="Say how each passage came by its score, and how long it took.")
 @click.option(
     "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Answer by then, as well as it goes."
 )

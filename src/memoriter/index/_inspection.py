@@ -14,6 +14,7 @@ from memoriter.index._index_files import IndexFiles
 from memoriter.index._lease import identity
 from memoriter.index._opening import REASONS, OpenedFile
 from memoriter.index._seal import check
+from memoriter.index._steps import logged
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class InspectedIndex(Index):
         return self._engine_setting
 
 
+@logged("inspect")
 def _inspect(storage: IndexFiles, *, clock: Callable[[], float], notice: Callable[[Diagnostic], None]) -> OpenedFile:
     """Open the active file for reading; an empty index in memory takes the place of a file that cannot serve.
 

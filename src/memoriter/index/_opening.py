@@ -13,6 +13,7 @@ from memoriter.index._connection import connect, file_kind
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
 from memoriter.index._seal import check_if_unsealed
+from memoriter.index._steps import logged
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class OpenedFile:
     """Why the file can only be read; None if it can be written."""
 
 
+@logged("open")
 def open_index(
     storage: IndexFiles,
     *,
