@@ -69,6 +69,11 @@ class BackendContext:
         if self._index is not None:
             read_only = (notice for notice in self.index.notices if notice.code == "index_read_only")
             return next(read_only, None)
+        return self.unwritable
+
+    @property
+    def unwritable(self) -> Diagnostic | None:
+        """The reason why the permissions of the index, or of its folder, forbid writing, or None."""
         index_file = self.settings.index_path
         existing = next(path for path in (index_file, *index_file.parents) if path.exists())
         if os.access(existing, os.W_OK) and os.access(existing if existing.is_dir() else existing.parent, os.W_OK):

@@ -95,6 +95,8 @@ def standing_health(context: BackendContext, scan: Scan, plan: Plan) -> Health:
         for source in scan.sources
         if source.path not in indexed and not os.access(source.file, os.R_OK)
     ]
+    if context.settings.inspect and (unwritable := context.unwritable):
+        problems.append(unwritable)
     diagnostics = [*context.index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
     unused = not UNUSED.isdisjoint(notice.code for notice in context.index.notices)
     if not plan.empty and not indexed and not unused:

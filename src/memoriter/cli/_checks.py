@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 State = Literal["good", "note", "broken"]
 REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter"
-PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
+PENDING = {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 """Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 FETCH = "The first run of `memoriter index` downloads it."
 LARGEST_CHECK = 1_000_000
