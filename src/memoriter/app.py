@@ -113,8 +113,12 @@ def assemble(
     config: str | Path | None = None,
     agent: str | None = None,
     around: Environment | None = None,
+    scratch: Path | None = None,
 ) -> Assembly:
-    """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound."""
+    """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound.
+
+    With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written.
+    """
     around = around or read_environment()
     place, configuration, chosen = settle(around, workspace, config, agent)
     settings = configuration.search_for(chosen)
@@ -136,8 +140,10 @@ def assemble(
         cache=cache_of(around.environ, around.user_home, mac=sys.platform == "darwin"),
         network_of=lambda folder: network_of(folder, around.mounts),
     )
-    told = _backend_settings(settings, around, agent=chosen, reason=place.reason, index=index)
-    embedding = embedding_of(configuration, settings, around)
+    told = _backend_settings(
+        settings, around, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
+    )
+    embedding = embedding_of(configuration, settings, around, scratch)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(
         place,
@@ -234,14 +240,19 @@ def ledger_of(around: Environment) -> Ledger:
     return Ledger(folder / "ledger.sqlite", wall=around.wall, network=bool(network_of(folder, around.mounts)))
 
 
-def embedding_of(configuration: Configuration, settings: MemorySearch, around: Environment) -> Embedding:
-    """The provider that the settings name; nothing is opened or asked yet."""
+def embedding_of(
+    configuration: Configuration, settings: MemorySearch, around: Environment, scratch: Path | None = None
+) -> Embedding:
+    """The provider that the settings name; nothing is opened or asked yet.
+
+    With a `scratch` folder, models store their checks there, and not in the home.
+    """
     remote, local, ledger = settings.remote, settings.local, ledger_of(around)
     entries = configuration.settings.models.providers
     services = {name: _address(entry, entry.api, around) for name, entry in entries.items()}
     own = _address(remote, None, around)
     told = ProviderSettings(
-        cache_dir=around.home / "models",
+        cache_dir=scratch or around.home / "models",
         name=settings.provider,
         model=settings.model,
         fallback=settings.fallback,
@@ -251,7 +262,9 @@ def embedding_of(configuration: Configuration, settings: MemorySearch, around: E
         problem=own.problem,
         services=services,
         local_model=_model_place(local.model_path, around.user_home),
-        model_cache_dir=in_home(local.model_cache_dir, around.user_home) if local.model_cache_dir else None,
+        model_cache_dir=in_home(local.model_cache_dir, around.user_home)
+        if local.model_cache_dir
+        else around.home / "models",
         offline=settings.offline,
         environ=around.environ,
     )
@@ -313,12 +326,16 @@ def _transcripts(
 def _workspace(
     place: Place, settings: MemorySearch, around: Environment, *, transcripts: Transcripts | None
 ) -> Workspace:
-    if place.reason == "default":
+
+    def make(folder: Path) -> None:
         make_private_folder(around.home)
-        place.workspace.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+
     extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
     try:
-        return Workspace(place.workspace, extra, transcripts=transcripts)
+        return Workspace(
+            place.workspace, extra, transcripts=transcripts, make=make if place.reason == "default" else None
+        )
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} It was chosen by: {place.reason}.",
@@ -332,7 +349,7 @@ def _own_workspace(configuration: Configuration, agent: str, around: Environment
 
 
 def _backend_settings(
-    settings: MemorySearch, around: Environment, *, agent: str, reason: str, index: IndexPlace
+    settings: MemorySearch, around: Environment, *, agent: str, reason: str, index: IndexPlace, inspect: bool
 ) -> BackendSettings:
     vector = settings.store.vector
     return BackendSettings(
@@ -355,6 +372,7 @@ def _backend_settings(
         sources=settings.sources,
         sessions_dir=sessions_of(around, agent),
         deadline_ms=settings.query.deadline_ms,
+        inspect=inspect,
     )
 
 

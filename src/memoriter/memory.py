@@ -119,7 +119,7 @@ class Memory:
             since: the first day that counts.
             until: the last day that counts.
             path: a file, a folder or a glob, as in citations.
-            explain: let every hit say how it came by its score.
+            explain: let every hit say how it came by its score, and the result how long each stage took.
             deadline_ms: answer with what is found by then.
             progress: called while the index is being built.
 

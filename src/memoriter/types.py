@@ -26,7 +26,7 @@ Leg = Literal["keyword", "vector"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that is memory, as the last look at the disk saw it."""
+    """A file that is memory, with its size in bytes, as the last look at the disk saw it."""
 
     path: str
     """As cited: POSIX separators, relative to the workspace (an extra path outside it starts with `../`)."""
@@ -34,7 +34,6 @@ class Source:
     file: Path
     """Where the bytes are: absolute."""
     size: int
-    """Bytes."""
     mtime_ns: int
     stamp: int = 0
     """Differs whenever the inode or its time of change (`st_ctime_ns`) does; see `workspace.stamp_of`. 0: not known."""
@@ -207,6 +206,8 @@ class SearchResult:
     """The provider that was to serve, where there is a `fallback`."""
     reasons: tuple[Diagnostic, ...] = ()
     """Why there is no hit although there are chunks; where there are none, `health` says why."""
+    timings: Mapping[str, float] | None = field(default=None, compare=False)
+    """Milliseconds of each stage, if the query asked to explain."""
 
     @property
     def results(self) -> tuple[Hit, ...]:
@@ -256,15 +257,14 @@ class SyncReport:
     seconds: float = 0.0
     reasons: tuple[Diagnostic, ...] = ()
     health: Health | None = None
-    """Of the index as it is now, with all reasons; `None` for a run that nobody looked behind."""
+    """Of the index as it is now, with all reasons."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactReport:
-    """What making the index smaller did."""
+    """What making the index smaller did; sizes are of the index with its log."""
 
     bytes_before: int
-    """Of the index with its log."""
     bytes_after: int
     vectors: int
     """Vectors that went: no passage refers to them."""

@@ -183,7 +183,7 @@ def test_json_in_a_pipe_is_what_it_always_was(capsys: pytest.CaptureFixture[str]
 def test_no_line_of_any_kind_drives_the_terminal(terminal: tuple[Terminal, Terminal]) -> None:
     out, err = terminal
     name = f"memory/{DRIVING}.md"
-    screen = Screen(verbose=True)
+    screen = Screen(verbosity=1)
     screen.show(
         answer_lines(result(Hit(name, 1, 1, 0.5, DRIVING, "memory", (DRIVING,))), "x", marked=True, narrowed=False)
     )

@@ -152,7 +152,7 @@ def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, 
         patch.setitem(_remote._VENDORS, vendor, replace(_remote.vendor_of(vendor), base_url=server.base_url))
         for words in COMMANDS:
             for form in ([], ["--json"]):
-                done = CliRunner().invoke(main, ["-v", "-w", str(desk.notes), *form, *words])
+                done = CliRunner().invoke(main, ["-vv", "-w", str(desk.notes), *form, *words])
                 said += [done.stdout, done.stderr]
         said += [json.dumps(record.__dict__, default=repr) for record in scene.records.records]
         scene.records.clear()

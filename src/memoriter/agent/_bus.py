@@ -117,7 +117,7 @@ class HookBus:
 
     def __init__(self, listeners: Iterable[Listener] = (), *, monotonic: Callable[[], float]) -> None:
         self._listeners = list(listeners)
-        self._monotonic = monotonic
+        self.monotonic = monotonic
         self._running: dict[int, threading.Thread] = {}
 
     def on(self, listener: Listener) -> None:
@@ -172,10 +172,10 @@ class HookBus:
                 reasons.append(busy)
             else:
                 calls.append(_ListenerThread(listener, event))
-        began = self._monotonic()
+        began = self.monotonic()
         for call in calls:
             limit = OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout
-            if diagnostic := self._wait_for(call, began + limit - self._monotonic()):
+            if diagnostic := self._wait_for(call, began + limit - self.monotonic()):
                 reasons.append(diagnostic)
             else:
                 results.append(call.result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
@@ -14,6 +15,7 @@ from memoriter.types import Diagnostic
 if TYPE_CHECKING:
     from memoriter.agent._session import Session
 
+log = logging.getLogger(__name__)
 HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact"]
 EVENTS: dict[str, HookEvent] = {
     "SessionStart": "session-start",
@@ -110,6 +112,15 @@ def answer_hook(given: HookInput, session: Session, *, interactive: bool = True)
         interactive: whether a person follows the conversation. If not, the last answer is a program's result, so no
             turn of memoriter may follow it.
     """
+    started = session.monotonic()
+    answer = _answer(given, session, interactive=interactive)
+    outcome = "text for the agent" if answer.output else "no text"
+    milliseconds = (session.monotonic() - started) * 1000
+    log.info("hook %s: %s, %d diagnostics, %.1f ms", given.event, outcome, len(answer.reasons), milliseconds)
+    return answer
+
+
+def _answer(given: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
     match given.event:
         case "session-start":
             return _session_start(given, session)

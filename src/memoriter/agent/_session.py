@@ -96,6 +96,11 @@ class Session:
         )
 
     @property
+    def monotonic(self) -> Callable[[], float]:
+        """The clock of durations, in seconds."""
+        return self._env.bus.monotonic
+
+    @property
     def now(self) -> datetime:
         """The current time, in the user's time zone."""
         return local_time(self._env.wall(), self._env.zone)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._scope import scope_of
+from memoriter.backends._timed import Timed
 from memoriter.backends._verified import Verifier
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
-from memoriter.search import Deadline, clean_query, outcome_of, rank
+from memoriter.search import Deadline, Listed, Stopwatch, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from memoriter.sync import IndexJob, Plan, Progress, WatchRun
     from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
+
+log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 PATIENCE = 60.0
 """Seconds that requested indexing or compacting waits for another process that writes. A search never waits so long."""
@@ -60,17 +65,33 @@ class BuiltinBackend:
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
-        text = clean_query(query.text)
-        return self._context.with_recovery(lambda: self._search(text, query, progress))
+        text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
+        result = self._context.with_recovery(lambda: self._search(text, query, progress, watch))
+        timings = watch.timings()
+        log.debug("search stages: %s", Listed(timings))
+        log.info(
+            "search: %d characters, %s, %d hits, outcome %s, %.1f ms",
+            len(text),
+            result.mode,
+            len(result.hits),
+            result.outcome,
+            timings["total"],
+        )
+        return replace(result, timings=timings) if query.explain else result
 
-    def _search(self, text: str, query: Query, progress: Callable[[Progress], None] | None) -> SearchResult:
+    def _search(
+        self, text: str, query: Query, progress: Callable[[Progress], None] | None, watch: Stopwatch
+    ) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
-        self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
-        self._context.follow_provider()
-        self.index.check_if_changed()
-        reasons = [*self._indexing.update_before_search(deadline, progress), *self.index.notices]
-        vector, problem = self._query_vector(text, deadline, hasty=limit < self.settings.deadline_ms)
+        with watch.stage("embed"):
+            self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
+        with watch.stage("changes"):
+            self._context.follow_provider()
+            self.index.check_if_changed()
+            reasons = [*self._indexing.update_before_search(deadline, progress, watch), *self.index.notices]
+        with watch.stage("embed"):
+            vector, problem = self._query_vector(text, deadline, hasty=limit < self.settings.deadline_ms)
         scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
         reasons += scope.reasons
         settings, filters, now = replace(self._settings(query), kinds=scope.kinds), scope.filters, self.clocks.wall()
@@ -78,14 +99,17 @@ class BuiltinBackend:
 
         def ranking(index: Index) -> tuple[tuple[Hit, ...], Mapping[int, StoredChunk]]:
             reader = self._verifier.reader(index)
-            return rank(reader.as_reader, text, vector, settings, filters=filters, now=now), reader.refused
+            with watch.stage("rank"):
+                timed = Timed(reader.as_reader, watch)
+                return rank(timed.as_reader, text, vector, settings, filters=filters, now=now), reader.refused
 
         for _ in range(RANKINGS):
             index = self.index
             hits, refused = index.at_one_state(partial(ranking, index))
             if not refused:
                 break
-            reasons += self._indexing.mend(refused.values(), self._verifier, deadline)
+            with watch.stage("index"):
+                reasons += self._indexing.mend(refused.values(), self._verifier, deadline)
         empty_reasons = () if hits else self._diagnose_empty(text, vector, settings, filters)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
@@ -203,14 +227,13 @@ class BuiltinBackend:
         return self._indexing.follow(job, clock)
 
     def estimate(self) -> Estimate:
-        """Return what `sync` would do and cost."""
+        """Return what `sync` would do and cost. Nothing is created or changed."""
         from memoriter.backends._status import estimate_of
 
-        def act() -> Estimate:
-            self._context.follow_provider()
-            return estimate_of(self._indexing.new_sync(), self.embedding)
+        def act(backend: BuiltinBackend) -> Estimate:
+            return estimate_of(backend._indexing.new_sync(), backend.embedding)
 
-        return self._context.with_recovery(act)
+        return self._inspect(act)
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as possible. `unused` removes all stored vectors that no chunk uses."""
@@ -247,14 +270,29 @@ class BuiltinBackend:
         return self.embedding.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
-        """Return the state of the memory. `deep` also searches for known passages and loads the model."""
+        """Return the state of the memory. Nothing is created or changed.
+
+        With `deep`, index what changed, load the model and search for known passages.
+        """
         from memoriter.backends._status import builtin_status
 
-        def act() -> Status:
-            self._context.follow_provider()
-            return builtin_status(self, deep=deep)
+        return self._inspect(lambda backend: builtin_status(backend, deep=deep), write=deep)
 
-        return self._context.with_recovery(act)
+    def _inspect(self, act: Callable[[BuiltinBackend], _T], *, write: bool = False) -> _T:
+        """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
+
+        def follow_and_act(backend: BuiltinBackend) -> _T:
+            backend._context.follow_provider()
+            return act(backend)
+
+        if write or self._context.is_open or self.settings.inspect:
+            return self._context.with_recovery(lambda: follow_and_act(self))
+        inspector = BuiltinBackend(self.workspace, replace(self.settings, inspect=True), self.embedding, self.clocks)
+        context = inspector._context
+        try:
+            return context.with_recovery(lambda: follow_and_act(inspector))
+        finally:
+            context.close_index()
 
     def health(self, scan: Scan, plan: Plan) -> Health:
         """Return the health of both retrievers, without loading a model.

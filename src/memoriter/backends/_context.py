@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._scope import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
-from memoriter.index import Index
+from memoriter.index import Index, InspectedIndex
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -41,14 +41,25 @@ class BackendContext:
         """The open index, always in its current generation. Opened on first use."""
         with self._lock:
             if self._index is None:
-                settings = self.settings
-                index = Index.open(settings.index_path, clock=self.clocks.wall, network=settings.network)
+                index = self._open()
                 self._prepare(index)
                 self._index = index
             elif self._index.refresh():
                 self._prepare(self._index)
                 self.index_swaps += 1
             return self._index
+
+    def _open(self) -> Index:
+        settings = self.settings
+        if settings.inspect:
+            return InspectedIndex.inspect(settings.index_path, clock=self.clocks.wall)
+        self.workspace.make_root()
+        return Index.open(settings.index_path, clock=self.clocks.wall, network=settings.network)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the index is open."""
+        return self._index is not None
 
     @property
     def closed(self) -> Diagnostic | None:
@@ -58,6 +69,11 @@ class BackendContext:
         if self._index is not None:
             read_only = (notice for notice in self.index.notices if notice.code == "index_read_only")
             return next(read_only, None)
+        return self.unwritable
+
+    @property
+    def unwritable(self) -> Diagnostic | None:
+        """The reason why the permissions of the index, or of its folder, forbid writing, or None."""
         index_file = self.settings.index_path
         existing = next(path for path in (index_file, *index_file.parents) if path.exists())
         if os.access(existing, os.W_OK) and os.access(existing if existing.is_dir() else existing.parent, os.W_OK):
@@ -132,7 +148,11 @@ class BackendContext:
 
     def close(self) -> None:
         """Close the index and the provider."""
+        self.close_index()
+        self.embedding.close()
+
+    def close_index(self) -> None:
+        """Close the index. It is opened again when it is needed."""
         if self._index is not None:
             self._index.close()
             self._index = None
-        self.embedding.close()

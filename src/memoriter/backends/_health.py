@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from memoriter.workspace import Scan
 
 WARMING = Diagnostic("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
+UNUSED = frozenset({"index_outdated", "index_damaged"})
+"""Notices of an index that exists and cannot serve as it is."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About the size of one indexing request."""
 
@@ -30,7 +32,7 @@ def health_of(context: BackendContext, reasons: list[Diagnostic], *, serving: bo
         serving: whether vector search works.
     """
     index, embedding = context.index, context.embedding
-    index_unread = {IndexBusy.code, IndexUnavailable.code, "index_read_only", "not_indexed", "unreadable"}
+    index_unread = {IndexBusy.code, IndexUnavailable.code, *UNUSED, "index_read_only", "not_indexed", "unreadable"}
     if not index.corpus().chunks and index_unread.isdisjoint(reason.code for reason in reasons):
         reasons.append(_no_notes(context))
     pending = pending_of(context)
@@ -93,8 +95,11 @@ def standing_health(context: BackendContext, scan: Scan, plan: Plan) -> Health:
         for source in scan.sources
         if source.path not in indexed and not os.access(source.file, os.R_OK)
     ]
+    if context.settings.inspect and (unwritable := context.unwritable):
+        problems.append(unwritable)
     diagnostics = [*context.index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
-    if not plan.empty and not indexed:
+    unused = not UNUSED.isdisjoint(notice.code for notice in context.index.notices)
+    if not plan.empty and not indexed and not unused:
         diagnostics.append(unindexed(plan))
     elif not context.settings.on_search:
         diagnostics += staleness(confirmed(plan, context.workspace, indexed))

@@ -10,7 +10,7 @@ from memoriter.backends._calls import GivenUp
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.backends._staleness import quick_scan, staleness
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
-from memoriter.search import Deadline
+from memoriter.search import Deadline, Stopwatch
 from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
 from memoriter.types import Diagnostic
 
@@ -59,7 +59,12 @@ class Indexing:
     """Diagnostics for files that the last full scan could not read."""
 
     def update_before_search(
-        self, deadline: Deadline, progress: Callable[[Progress], None] | None, *, requested: bool = False
+        self,
+        deadline: Deadline,
+        progress: Callable[[Progress], None] | None,
+        watch: Stopwatch,
+        *,
+        requested: bool = False,
     ) -> list[Diagnostic]:
         """Index what changed, as far as the deadline allows, and return diagnostics for the search result.
 
@@ -95,7 +100,8 @@ class Indexing:
             embed_by=embed_by, read_by=None if first else embed_by, changes=changes, everything=False, wait=wait
         )
         try:
-            report = self.run(task, progress)
+            with watch.stage("index"):
+                report = self.run(task, progress)
         except IndexDamaged:
             raise
         except IndexBusy as error:
@@ -286,7 +292,8 @@ class Indexing:
         def act() -> tuple[Diagnostic, ...]:
             deadline = Deadline.within(self.context.settings.deadline_ms, self.context.clocks.monotonic)
             self.context.follow_provider()
-            return tuple(self.update_before_search(deadline, progress, requested=True))
+            watch = Stopwatch(self.context.clocks.monotonic)
+            return tuple(self.update_before_search(deadline, progress, watch, requested=True))
 
         return self.context.with_recovery(act)
 

@@ -66,7 +66,7 @@ class MemoryBackend(Protocol):
         ...
 
     def estimate(self) -> Estimate:
-        """Return what `sync` would do and cost."""
+        """Return what `sync` would do and cost. Nothing is created or changed."""
         ...
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
@@ -90,7 +90,10 @@ class MemoryBackend(Protocol):
         ...
 
     def status(self, *, deep: bool = False) -> Status:
-        """Return the state of the memory. `deep` also searches for known passages and loads the model."""
+        """Return the state of the memory, and create or change nothing.
+
+        With `deep`, index what changed, load the model and search for known passages.
+        """
         ...
 
     def stop(self) -> None:

@@ -49,3 +49,5 @@ class BackendSettings:
     """Why the index is at this path; empty if there is nothing to explain."""
     network: bool | None = None
     """Whether the index is on a network file system; None detects it."""
+    inspect: bool = False
+    """True: nothing is created or changed; the index is read as it is, and is empty if there is none."""

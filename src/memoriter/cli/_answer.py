@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 from memoriter.filters import all_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from memoriter.cli._render import Line, Span
     from memoriter.types import Explanation, Hit, SearchResult
 
 SNIPPET_LINES = 6
 INDENT = "   "
+STAGES = (
+    ("changes", "look for changes"),
+    ("index", "index"),
+    ("embed", "embed the query"),
+    ("keyword", "keyword retrieval"),
+    ("vector", "vector retrieval"),
+    ("rank", "rank"),
+    ("verify", "verify"),
+    ("total", "total"),
+)
 TRY = "Try other words, a name or a date; `memoriter status` says what is indexed."
 
 
@@ -29,7 +39,17 @@ def answer_lines(result: SearchResult, query: str, *, marked: bool, narrowed: bo
     """
     mark = _marker(query) if marked else None
     lines = [line for number, hit in enumerate(result.hits, 1) for line in _hit_lines(number, hit, mark)]
-    return [*lines, *_outcome_lines(result, narrowed=narrowed)]
+    timings = [] if result.timings is None else [((timing_row(result.timings), "cyan"),)]
+    return [*lines, *_outcome_lines(result, narrowed=narrowed), *timings]
+
+
+def timing_row(timings: Mapping[str, float]) -> str:
+    """Return the line with the milliseconds of each stage, in the order of a search.
+
+    >>> timing_row({"changes": 1.26, "rank": 2.0, "total": 3.5})
+    'milliseconds: look for changes 1.3, rank 2.0, total 3.5'
+    """
+    return "milliseconds: " + ", ".join(f"{title} {timings[stage]:.1f}" for stage, title in STAGES if stage in timings)
 
 
 def _hit_lines(number: int, hit: Hit, mark: re.Pattern[str] | None) -> Iterator[Line]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.cli._render import pluralize
@@ -26,12 +29,15 @@ if TYPE_CHECKING:
 
 State = Literal["good", "note", "broken"]
 REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter."
-PENDING = {"vectors_pending", "deadline", "notes_left_out", "not_utf8"}
+PENDING = {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 """Diagnostics that resolve themselves, or that are about a note and not about the memory."""
+FETCH = "The first run of `memoriter index` downloads it."
+LARGEST_CHECK = 1_000_000
+"""Bytes. A larger file beside the models is a model."""
 LOST = {"canaries_lost", "vectors_wrong"}
 """Diagnostics that only a search for known passages can give."""
 
-WAITING = {"not_indexed", "index_busy"}
+WAITING = {"not_indexed", "index_busy", "index_outdated"}
 """Diagnostics that explain an empty index although there are notes."""
 
 
@@ -64,9 +70,22 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
         return
     yield _check_configuration(configuration)
     yield _check_workspace(place)
-    provider, is_local = _check_provider(configuration, agent, env)
-    yield provider
-    yield from _check_memory(options, deep=is_local)
+    with TemporaryDirectory(prefix="memoriter-doctor-") as folder:
+        scratch = _copy_of_checks(env.home / "models", Path(folder))
+        provider, is_ready = _check_provider(configuration, agent, env, scratch)
+        yield provider
+        yield from _check_memory(options, scratch, deep=is_ready)
+
+
+def _copy_of_checks(models: Path, scratch: Path) -> Path:
+    """Copy the results of slow checks of models, so that they are used and nothing is written beside the models."""
+    with suppress(OSError):
+        for file in models.rglob("*"):
+            if file.is_file() and file.stat().st_size <= LARGEST_CHECK:
+                copy = scratch / file.relative_to(models)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(file.read_bytes())
+    return scratch
 
 
 def _check_python() -> Finding:
@@ -132,11 +151,11 @@ def _check_workspace(place: Place) -> Finding:
     return Finding("workspace", "good", f"{name} holds the notes.")
 
 
-def _check_provider(configuration: Configuration, agent: str, env: Environment) -> tuple[Finding, bool]:
-    """Check the configured model by embedding one word, and return also whether the model is not remote."""
+def _check_provider(configuration: Configuration, agent: str, env: Environment, scratch: Path) -> tuple[Finding, bool]:
+    """Check the configured model by embedding one word, and return also whether the model is here and works offline."""
     from memoriter.app import embedding_of
 
-    embedding = embedding_of(configuration, configuration.search_for(agent), env)
+    embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch)
     is_local = True
     try:
         choice = embedding.choice
@@ -145,6 +164,8 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment) 
         is_local = choice.kind != "remote"
         if choice.kind == "none":
             return Finding("provider", "note", "No provider is configured: words alone are searched."), is_local
+        if is_local and embedding.unknown:
+            return Finding("provider", "note", f"The model of {choice.name} is not downloaded yet.", FETCH), False
         return _try_model(embedding, choice, env), is_local
     except MemoriterError as error:
         return Finding("provider", "broken", error.message, error.remedy), is_local
@@ -173,10 +194,10 @@ def _broken(check: str, reason: Diagnostic | None) -> Finding:
     )
 
 
-def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
+def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Iterator[Finding]:
     """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
-        with options.open_silently() as memory:
+        with options.open_silently(scratch=scratch) as memory:
             yield from _check_plugins(memory)
             status = memory.status(deep=deep)
     except MemoriterError as error:
@@ -185,11 +206,16 @@ def _check_memory(options: GlobalOptions, *, deep: bool) -> Iterator[Finding]:
     for notice in status.notices:
         yield Finding(notice.code, "note", notice.message, notice.remedy)
     yield from _check_index(status)
-    if deep:
+    if deep and status.chunks:
         yield _check_canaries(status)
-    else:
-        message = f"Searching was not tried, since each question is sent to {status.provider}."
+    elif status.chunks:
+        why = f"each question is sent to {status.provider}" if status.leaves_machine else "the model is not ready"
+        message = f"Searching was not tried, since {why}."
         yield Finding("search", "note", message, "To search for known passages, run `memoriter status --deep`.")
+    elif status.stale:
+        yield Finding(
+            "search", "note", "Searching was not tried, since nothing is indexed yet.", "Run `memoriter index`."
+        )
 
 
 def _check_plugins(memory: Memory) -> Iterator[Finding]:

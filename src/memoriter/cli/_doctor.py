@@ -26,7 +26,8 @@ def command() -> None:
         memoriter doctor -w ~/notes --json
 
     It looks at Python, SQLite, the packages, the configuration, the folders, the model and the index, and searches for
-    passages that must be found. Exit code 1 if something is broken. Next: do what it says, and run it again.
+    passages that must be found. It creates and changes no file, unless it must ask a service for its model: then the
+    answer is recorded. Exit code 1 if something is broken. Next: do what it says, and run it again.
     """
     from memoriter.cli._checks import examine
 

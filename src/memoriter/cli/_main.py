@@ -68,7 +68,5 @@ def main(context: click.Context) -> None:
     The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
     time. To begin, run a search in a folder of notes, or remember something.
     """
-    options = GlobalOptions.current()
-    options.screen.configure_logging()
     if context.invoked_subcommand is None:
-        options.screen.text(context.get_help())
+        GlobalOptions.current().screen.text(context.get_help())

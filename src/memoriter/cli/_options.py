@@ -12,6 +12,7 @@ from memoriter.cli._render import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from memoriter.memory import Memory
 
@@ -29,7 +30,8 @@ class GlobalOptions:
     agent: str | None = None
     json: bool = False
     quiet: bool = False
-    verbose: bool = False
+    verbose: int = 0
+    """How often `-v` was given."""
 
     @classmethod
     def current(cls) -> GlobalOptions:
@@ -45,12 +47,12 @@ class GlobalOptions:
             words: the arguments of the program; those after `--` do not count.
         """
         flags = set(words[: words.index("--")] if "--" in words else words)
-        fallback: dict[str, Any] = {"json": "--json" in flags, "verbose": bool({"-v", "--verbose"} & flags)}
+        fallback: dict[str, Any] = {"json": "--json" in flags, "verbose": int(bool({"-v", "-vv", "--verbose"} & flags))}
         return cls(**(fallback | dict(parsed)))
 
     @property
     def screen(self) -> Screen:
-        return Screen(as_json=self.json, quiet=self.quiet, verbose=self.verbose)
+        return Screen(as_json=self.json, quiet=self.quiet, verbosity=self.verbose)
 
     def open_memory(self, *, spare: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
@@ -58,21 +60,24 @@ class GlobalOptions:
         self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in STANDING])
         return memory
 
-    def open_silently(self, *, spare: bool = True) -> Memory:
+    def open_silently(self, *, spare: bool = True, scratch: Path | None = None) -> Memory:
         """Open the selected memory without notices.
 
         Args:
             spare: whether to use few threads, as suits a process that ends soon.
+            scratch: what models store goes to this folder, and nothing else is written; None: the memory may write.
 
         Raises:
             ConfigError: the configuration is invalid.
             WorkspaceNotFound: the workspace does not exist.
         """
-        from memoriter.app import spare_threads
+        from memoriter.app import assemble, spare_threads
         from memoriter.memory import Memory
 
         if spare:
             spare_threads()
+        if scratch is not None:
+            return Memory(assemble(self.workspace, config=self.config, agent=self.agent, scratch=scratch))
         return Memory.open(self.workspace, config=self.config, agent=self.agent)
 
     def show_egress_notice(self, memory: Memory) -> Memory:
@@ -89,9 +94,10 @@ def parsed_options(context: click.Context) -> dict[str, Any]:
 
 
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Store the value of an option; the last one wins, and an absent option changes nothing."""
+    """Store the value of an option; the last one wins, counts add up, and an absent option changes nothing."""
     if value and parameter.name:
-        parsed_options(context)[parameter.name] = value
+        options = parsed_options(context)
+        options[parameter.name] = options.get("verbose", 0) + value if parameter.name == "verbose" else value
     return value
 
 
@@ -107,7 +113,7 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         option("--agent", metavar="ID", help="Whose memory; the default agent's if left out."),
         option("--json", is_flag=True, help="Answer with JSON, errors too."),
         option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),
-        option("-v", "--verbose", is_flag=True, help="Say more, and show the trace of a failure."),
+        option("-v", "--verbose", count=True, help="Say more, log each operation and trace a failure; -vv: each step."),
     ]
 
 
@@ -125,6 +131,11 @@ class Command(click.Command):
         super().__init__(*arguments, **settings)
         self.help = with_examples(self.help)
         self.params.extend(global_options(hidden=True))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, with logs as the options say."""
+        GlobalOptions.current().screen.configure_logging()
+        return super().invoke(ctx)
 
 
 class CommandGroup(click.Group):

@@ -23,6 +23,7 @@ Span = tuple[str, str]
 """A text and its style in rich's notation; an empty style is plain."""
 Line = tuple[Span, ...]
 
+LOG_HANDLER = "memoriter"
 WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 
 
@@ -34,23 +35,39 @@ def pluralize(number: int, noun: str) -> str:
 class Screen:
     """The output of one command: answers on stdout, everything else on stderr."""
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbosity: int = 0) -> None:
         self.as_json = as_json
         self.quiet = quiet
-        self.verbose = verbose
+        self.verbosity = verbosity
+
+    @property
+    def verbose(self) -> bool:
+        """Whether details and traces are shown."""
+        return self.verbosity > 0
 
     def configure_logging(self) -> None:
-        """Log to stderr if `verbose`."""
-        if self.verbose:
-            import logging
+        """Log the operations of memoriter to stderr, and from a verbosity of 2 on every step.
 
-            class Tame(logging.Formatter):
-                def format(self, record: logging.LogRecord) -> str:
-                    return _safe_for(sys.stderr, super().format(record))
+        Other packages log nothing here, because what they log may contain queries and addresses.
+        """
+        import logging
 
-            handler = logging.StreamHandler(sys.stderr)
-            handler.setFormatter(Tame("%(name)s: %(message)s"))
-            logging.basicConfig(level=logging.INFO, handlers=[handler])
+        class Tame(logging.Formatter):
+            def format(self, record: logging.LogRecord) -> str:
+                return _safe_for(sys.stderr, super().format(record))
+
+        own = logging.getLogger("memoriter")
+        for handler in list(own.handlers):  # of a command that ran before in this process
+            if handler.name == LOG_HANDLER:
+                own.removeHandler(handler)
+                own.setLevel(logging.NOTSET)
+        if not self.verbosity:
+            return
+        handler = logging.StreamHandler(sys.stderr)
+        handler.name = LOG_HANDLER
+        handler.setFormatter(Tame("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        own.addHandler(handler)
+        own.setLevel(logging.INFO if self.verbosity == 1 else logging.DEBUG)
 
     def json(self, value: Any) -> None:
         """Print a value as JSON on stdout."""

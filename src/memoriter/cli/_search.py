@@ -53,7 +53,7 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Leave out scores below S (0 to 1).")
 @_filter_options
-@click.option("--explain", is_flag=True, help="Say for each passage how it came by its score.")
+@click.option("--explain", is_flag=True, help="Say how each passage came by its score, and how long it took.")
 @click.option(
     "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Answer by then, as well as it goes."
 )

@@ -33,8 +33,9 @@ def command(*, deep: bool) -> None:
         memoriter status --json | jq '.[0].health'
 
     Without --agent or -w it tells about every agent of the configuration, so --json is a list. -v lists every path
-    that is left out. --deep draws eight passages by lot and searches for each by its rarest words; exit code 1 if one
-    is not found. Next: memoriter doctor, if something is wrong.
+    that is left out. It creates and changes no file, except with --deep: that first indexes what changed, then draws
+    eight passages by lot and searches for each by its rarest words; exit code 1 if one is not found. Next: memoriter
+    doctor, if something is wrong.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     states = [_status(agent, deep=deep) for agent in _selected_agents(options)]
@@ -88,7 +89,8 @@ def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
     why = f"; {state.index_reason}" if state.index_reason else ""
-    yield "index", f"{state.index} ({state.index_bytes / 1e6:.1f} MB{why})"
+    size = f"{state.index_bytes / 1e6:.1f} MB" if state.index_bytes else "none yet"
+    yield "index", f"{state.index} ({size}{why})"
     counts = {each.kind: (each.files, each.chunks) for each in state.sources} or {"memory": (state.files, state.chunks)}
     stale = f"; {state.stale} not indexed as they are now" if state.stale else ""
     for kind, (files, chunks) in counts.items():

@@ -3,6 +3,7 @@
 from memoriter.index._engines import ENGINES, EngineName
 from memoriter.index._index import Index
 from memoriter.index._index_files import index_files
+from memoriter.index._inspection import InspectedIndex
 from memoriter.index._ledger import Ledger
 from memoriter.index._network import network_of
 from memoriter.index._values import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
@@ -14,6 +15,7 @@ __all__ = [
     "EngineName",
     "Index",
     "IndexedFile",
+    "InspectedIndex",
     "KindCount",
     "Ledger",
     "ScoringRow",

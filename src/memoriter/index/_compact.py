@@ -9,6 +9,7 @@ from memoriter.index import _keywords
 from memoriter.index._checksums import begin
 from memoriter.index._connection import connect, set_counter
 from memoriter.index._engines import load_sqlite_vec
+from memoriter.index._steps import logged
 from memoriter.permissions import make_private_file
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def count_unused(connection: Database) -> int:
     return int(connection.execute(statement).get)
 
 
+@logged("compact")
 def rewrite(storage: IndexFiles, *, after: int, network: bool) -> None:
     """Write the index densely into a generation past `after` and activate it; if that fails, nothing changes.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexDamaged, IndexUnavailable, ProviderUnavailable
 from memoriter.index import _connection
 from memoriter.index._errors import translate_errors
+from memoriter.index._inspection import connect_for_inspection
 from memoriter.index._network import on_network
 from memoriter.permissions import make_private_folder
 from memoriter.types import Spending, Spent
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._database import Database
 
+_TABLES = 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spending(
   day TEXT NOT NULL,
@@ -146,10 +148,24 @@ class Ledger:
                 _connection.abandon(self._connection)
                 self._connection = None
         with self._lock, _translate_errors(self._path), translate_errors(self._path):
-            if self._connection is None and (create or self._path.exists()):
+            if self._connection is None and not create:
+                with self._reading() as connection:
+                    yield connection
+                return
+            if self._connection is None:
                 make_private_folder(self._path.parent)
                 network = on_network(self._path.parent) if self._network is None else self._network
                 connection = _connection.connect(self._path, network=network, create=True)
                 connection.execute(_SCHEMA).fetchall()
                 self._connection = connection
             yield self._connection
+
+    @contextmanager
+    def _reading(self) -> Generator[Database | None]:
+        """Yield a connection that changes no file; None if there is no ledger yet."""
+        if not self._path.exists():
+            yield None
+            return
+        with closing(connect_for_inspection(self._path)) as connection:
+            statement = "SELECT count(*) FROM sqlite_schema WHERE name IN ('spending', 'kept')"
+            yield connection if connection.execute(statement).get == _TABLES else None

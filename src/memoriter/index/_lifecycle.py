@@ -14,6 +14,7 @@ from memoriter.index._errors import translate_errors
 from memoriter.index._index_files import IndexFiles
 from memoriter.index._lease import identity
 from memoriter.index._network import on_network
+from memoriter.index._steps import logged
 from memoriter.index._vectors import Vectors
 from memoriter.permissions import make_private_folder
 
@@ -62,8 +63,7 @@ class OpenFile:
         """
         with translate_errors(path):
             storage = IndexFiles(path, clock)
-            folder = storage.path.parent
-            make_private_folder(folder)
+            make_private_folder(folder := storage.path.parent)
             index = cls(storage, path, clock=clock, network=on_network(folder) if network is None else network)
             with suppress(OSError):
                 storage.clean()
@@ -259,7 +259,7 @@ class OpenFile:
         meanwhile. Where the file system has no symbolic links, files are replaced one by one in this index, and files
         that were not stored again are removed at the end.
         """
-        with self.lease():
+        with logged("rebuild"), self.lease():
             if self._storage.can_link():
                 with self._build_generation(vectors=vectors) as fresh:
                     yield fresh

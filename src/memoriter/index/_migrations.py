@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from memoriter.index import _checksums
 from memoriter.index._connection import transaction
 from memoriter.index._schema import APPLICATION_ID, SCHEMA, VERSION
+from memoriter.index._steps import logged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +114,7 @@ def create(connection: Database, *, now: float, first_id: int = 1) -> None:
             _record(connection, VERSION, "created", now)
 
 
+@logged("migrate")
 def migrate(connection: Database, *, now: float, steps: Sequence[Migration] = MIGRATIONS) -> list[str]:
     """Apply the missing steps, each in a transaction with its record, and return their names."""
     applied: list[str] = []

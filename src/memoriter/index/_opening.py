@@ -13,6 +13,7 @@ from memoriter.index._connection import connect, file_kind
 from memoriter.index._errors import is_damage
 from memoriter.index._lease import identity
 from memoriter.index._seal import check_if_unsealed
+from memoriter.index._steps import logged
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _ATTEMPTS = 20
 """Other processes may delete and replace the file meanwhile, but not this many times in a row."""
 _IDS_PER_GENERATION = 1 << 32
 """Chunk ids reserved for each generation: an id of an older generation never comes back."""
-_REASONS: dict[FileKind, str] = {
+REASONS: dict[FileKind, str] = {
     "foreign": "belongs to another program",
     "newer": "was made by a newer version",
     "damaged": "is damaged",
@@ -46,6 +47,7 @@ class OpenedFile:
     """Why the file can only be read; None if it can be written."""
 
 
+@logged("open")
 def open_index(
     storage: IndexFiles,
     *,
@@ -87,8 +89,8 @@ def open_index(
             return OpenedFile(connection, target, file_identity, storage.generation_of(target), reason)
         if connection is not None:
             connection.close()
-        if kind in _REASONS:
-            damaged = set_aside(storage, file_identity, _REASONS[kind], clock=clock, notice=notice) or damaged
+        if kind in REASONS:
+            damaged = set_aside(storage, file_identity, REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
         f"The index {str(storage.path)!r} keeps changing.", remedy="Stop the other process and try again."
     )
@@ -117,7 +119,7 @@ def _try_open(
             connection.close()
             raise
         kind = "damaged"
-    if kind in _REASONS:
+    if kind in REASONS:
         connection.close()
         return None, kind
     return connection, kind

@@ -11,6 +11,7 @@ from memoriter.errors import IndexBusy, IndexDamaged, sentence
 from memoriter.index._checksums import vfs
 from memoriter.index._connection import BUSY_MS, file_kind, snapshot
 from memoriter.index._errors import REBUILD
+from memoriter.index._steps import logged
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -109,6 +110,7 @@ def check_file(target: Path) -> None:
         check(fresh, target)
 
 
+@logged("check")
 def check(connection: Database, target: Path) -> None:
     """Check the structure of the file and that its tables agree, on one state of the file.
 

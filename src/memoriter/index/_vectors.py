@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import EmbeddingError
+from memoriter.ids import fingerprint
 from memoriter.index import _cache, _files, _oversampling, _ranking, _segments
 from memoriter.index._chunk_scripts import ChunkScripts, StandardizedCosines
 from memoriter.index._codes_engine import CodesEngine, needs_settling
@@ -33,6 +34,8 @@ _ENGINE_CLASSES: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorE
     "codes": CodesEngine,
     "sqlite-vec": SqliteVecEngine,
 }
+NO_SET = -1
+"""The id of a set that is not registered."""
 MAX_REPAIRS = 64
 """The maximum number of repeated searches after a repair; each repair removes a whole batch of damaged data."""
 _LOW_RECALL = Diagnostic(
@@ -69,10 +72,12 @@ class Vectors:
         """Whether a set is active."""
         return self._set is not None
 
-    def use(self, spec: ModelSpec, *, now: float) -> None:
-        """Activate this model's set; register it if it is new."""
+    def use(self, spec: ModelSpec, *, now: float | None) -> None:
+        """Activate this model's set; register it if it is new, or use an empty set if `now` is None."""
         vector_set = _cache.find_set(self._connection, spec)
-        if vector_set is None:
+        if vector_set is None and now is None:
+            vector_set = _cache.VectorSet(NO_SET, fingerprint(spec), spec.dimensions)
+        if vector_set is None and now is not None:
             with transaction(self._connection):
                 _cache.register(self._connection, spec, now=now)
             vector_set = _cache.find_set(self._connection, spec)
@@ -214,6 +219,8 @@ class Vectors:
         return rows
 
     def _query_engine(self, version: int, operation: Callable[[VectorEngine], _T]) -> _T:
+        import apsw
+
         def run() -> _T:
             return operation(self._current_engine(version))
 
@@ -222,6 +229,10 @@ class Vectors:
                 return self._with_fallback(run)
             except (BrokenVectors, BrokenCodes) as broken:
                 self._repair(broken)
+            except apsw.ReadOnlyError:  # codes and tables of engines cannot be brought up to date
+                if self._engine_name == "exact":
+                    raise
+                self._engine_name, self._engine, self._engine_setting = "exact", None, ("exact", None)
         return self._with_fallback(run)
 
     def _repair(self, broken: BrokenVectors | BrokenCodes) -> None:

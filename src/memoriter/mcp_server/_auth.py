@@ -85,7 +85,7 @@ class AuthenticationMiddleware:
     """ASGI middleware that passes on authenticated requests and answers others with 401 before it reads their body."""
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
-        """Wrap an application. This must be the outermost middleware."""
+        """Wrap an application. Only the log of requests may be outside this middleware."""
         self._app = app
         self._authenticator = authenticator
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator, HookProof
 from memoriter.mcp_server._ending import Shutdown
 from memoriter.mcp_server._hooks import Hooks
+from memoriter.mcp_server._request_log import RequestLog
 from memoriter.mcp_server._running import Server
 from memoriter.mcp_server._server import server_of
 from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
@@ -48,7 +49,7 @@ def serve_app(
         custom_starlette_routes=routes,
     )
     limited = SessionLimits(app, PATH)
-    return AuthenticationMiddleware(limited, Authenticator(token, HookProof(secret, os.getpid())))
+    return RequestLog(AuthenticationMiddleware(limited, Authenticator(token, HookProof(secret, os.getpid()))))
 
 
 def serve(

@@ -6,6 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
@@ -51,7 +52,7 @@ class Tools:
         if tool is None:
             names = ", ".join(self._tools) or "none"
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {names}.")
-        arguments = params.arguments or {}
+        arguments, started = params.arguments or {}, anyio.current_time()
         try:
             answer = await self._shared.run_request(
                 context.session,
@@ -59,11 +60,14 @@ class Tools:
                 exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
             )
-            return to_result(answer)
+            result = to_result(answer)
         except Exception as error:  # a tool of a plugin may raise anything
             log.warning("%s failed", tool.name, exc_info=True)
             text = neutral(wire_text(f"The tool {tool.name} failed: {type(error).__name__}: {sentence(error)}"))
-            return CallToolResult(content=[TextContent(text=text)], is_error=True)
+            result = CallToolResult(content=[TextContent(text=text)], is_error=True)
+        outcome = "an error" if result.is_error else "done"
+        log.info("tool %s: %s, %.1f ms", tool.name, outcome, (anyio.current_time() - started) * 1000)
+        return result
 
 
 def to_mcp_tool(tool: Tool) -> McpTool:

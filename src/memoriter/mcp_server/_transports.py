@@ -52,6 +52,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
             requests that a page of another site makes in a browser.
     """
     from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator
+    from memoriter.mcp_server._request_log import RequestLog
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
     app = server_of(memory, connector=True).streamable_http_app(
@@ -60,7 +61,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         max_sessions=None,
         transport_security=security_settings(hosts),
     )
-    return AuthenticationMiddleware(SessionLimits(app, PATH), Authenticator(token))
+    return RequestLog(AuthenticationMiddleware(SessionLimits(app, PATH), Authenticator(token)))
 
 
 def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:

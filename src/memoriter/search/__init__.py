@@ -11,6 +11,7 @@ from memoriter.search._ports import Reader
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._script import script_of
 from memoriter.search._settings import Scoring, SearchSettings
+from memoriter.search._stopwatch import Listed, Stopwatch
 from memoriter.search._term_counts import pack
 from memoriter.search._terms import analyse, classic_terms, query_terms
 
@@ -22,9 +23,11 @@ __all__ = [
     "WEAK",
     "CosineBaseline",
     "Deadline",
+    "Listed",
     "Reader",
     "Scoring",
     "SearchSettings",
+    "Stopwatch",
     "analyse",
     "classic_terms",
     "clean_query",

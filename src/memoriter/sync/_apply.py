@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy
+from memoriter.search import Listed, Stopwatch
 from memoriter.sync._cosine_baseline import background_key, learn_background
 from memoriter.sync._fill import fill
 from memoriter.sync._order import OUTDATED, QUICK_CHUNKS
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from memoriter.types import Source
     from memoriter.workspace import Workspace
 
+log = logging.getLogger(__name__)
 CUTTING = "cutting"
 FINISHING_SECONDS = 1.0
 """How long the end of embedding waits for a process that is indexing. The next run makes up for a timeout."""
@@ -67,12 +70,21 @@ class Sync:
         Raises:
             IndexBusy: another process is indexing.
         """
-        started = self.monotonic()
+        watch = Stopwatch(self.monotonic)
         with self.index.lease(wait=task.wait):
-            report = self._read(task)
+            report = self._read(task, watch)
             self.tally.take(report)
             self._evict()
-        return replace(self.tally.totals(report), seconds=self.monotonic() - started)
+        log.debug("read stages: %s", Listed(watch.timings()))
+        log.info(
+            "read: %d added, %d changed, %d removed, %d left for later, %.1f ms",
+            report.added,
+            report.changed,
+            report.removed,
+            report.unread,
+            watch.milliseconds,
+        )
+        return replace(self.tally.totals(report), seconds=watch.milliseconds / 1000)
 
     def embed(self, provider: Callable[[], EmbeddingProvider], report: SyncReport, task: Task) -> SyncReport:
         """Compute missing vectors until `task.embed_by`, while other processes may search and index text.
@@ -86,7 +98,7 @@ class Sync:
             IndexBusy: another process computes vectors.
             EmbeddingError: the provider failed; the batches before that are kept.
         """
-        started, embedded_before = self.monotonic(), self.tally.embedded
+        started, embedded_before, failed_before = self.monotonic(), self.tally.embedded, self.tally.failed
         if self.index.pending():
             with self.index.embedding_lease(wait=task.wait):
                 self._embed(provider(), task.embed_by)
@@ -95,8 +107,15 @@ class Sync:
             with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS):
                 learn_background(self.index, spec)
                 self._evict()
-        seconds = report.seconds + self.monotonic() - started
-        return replace(self.tally.totals(report), pending=self.index.pending(), seconds=seconds)
+        seconds, pending = self.monotonic() - started, self.index.pending()
+        log.info(
+            "embed: %d vectors, %d failed, %d pending, %.1f ms",
+            self.tally.embedded - embedded_before,
+            self.tally.failed - failed_before,
+            pending,
+            seconds * 1000,
+        )
+        return replace(self.tally.totals(report), pending=pending, seconds=report.seconds + seconds)
 
     def _evict(self) -> None:
         self.index.evict(max_entries=self.settings.max_entries, max_bytes=self.settings.max_bytes)
@@ -131,12 +150,12 @@ class Sync:
         new_bytes, age = source.size - indexed.size, self.wall() - source.mtime_ns / 1e9
         return due(new_bytes, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, indexed.size))
 
-    def _read(self, task: Task) -> SyncReport:
+    def _read(self, task: Task, watch: Stopwatch) -> SyncReport:
         """Update keyword search; in a new generation of the index if everything must be split again."""
         if not task.force and not self.outdated:
             if self.index.get_meta(CUTTING) is None:
                 self.index.set_meta(CUTTING, self.settings.chunking.fingerprint)
-            return self._read_into(self.index, task)
+            return self._read_into(self.index, task, watch)
         if task.read_by is not None and self.index.corpus().chunks > QUICK_CHUNKS:
             corpus = self.index.corpus()
             return SyncReport(files=corpus.files, chunks=corpus.chunks, unread=corpus.files, reasons=(OUTDATED,))
@@ -145,14 +164,23 @@ class Sync:
             rebuilt.set_meta(CUTTING, self.settings.chunking.fingerprint)
             if rebuilt.spec is not None:
                 rebuilt.clear_failures()
-            report = self._read_into(rebuilt, Task())
+            report = self._read_into(rebuilt, Task(), watch)
             after = rebuilt.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: Index, task: Task) -> SyncReport:
-        changes = changes_of(task, index, self.workspace, self.due)
-        cutting = self.settings.chunking
-        return read(changes, index, self.workspace, cutting, task=task, progress=self.progress, wall=self.wall)
+    def _read_into(self, index: Index, task: Task, watch: Stopwatch) -> SyncReport:
+        with watch.stage("scan"):
+            changes = changes_of(task, index, self.workspace, self.due)
+        return read(
+            changes,
+            index,
+            self.workspace,
+            self.settings.chunking,
+            task=task,
+            progress=self.progress,
+            watch=watch,
+            wall=self.wall,
+        )
 
     def _embed(self, opened: EmbeddingProvider, deadline: Deadline | None) -> None:
         """Compute missing vectors, and store each batch as it arrives."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass, replace
 from math import inf
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memoriter.index import Index, IndexedFile
+    from memoriter.search import Stopwatch
     from memoriter.sync._analyze import ChunkingSettings
     from memoriter.sync._plan import Plan
     from memoriter.sync._task import Task
     from memoriter.types import Source
     from memoriter.workspace import Workspace
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ def read(
     *,
     task: Task,
     progress: Callable[[Progress], None],
+    watch: Stopwatch,
     wall: Callable[[], float] = lambda: inf,
 ) -> SyncReport:
     """Update keyword search to the current files.
@@ -75,6 +81,7 @@ def read(
         cutting: the chunking settings.
         task: its `read_by` may leave some files for later.
         progress: receives the number of files that were read.
+        watch: counts the time of the stages.
         wall: seconds since 1970.
 
     Returns:
@@ -91,7 +98,11 @@ def read(
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
         stored = indexed.get(source.path)
-        done.append(_index_file(index, workspace, cutting, source, stored, patient=changes.patient, now=wall()))
+        change = _index_file(
+            index, workspace, cutting, source, stored, watch=watch, patient=changes.patient, now=wall()
+        )
+        done.append(change)
+        log.debug("%s of %d bytes: %s, %d chunks", source.kind, source.size, change.kind, change.chunks)
         if has_changes:
             progress(Progress("read", len(done), len(todo)))
     # Last, so that a moved note can be found at every moment.
@@ -122,13 +133,16 @@ def _index_file(
     source: Source,
     indexed: IndexedFile | None,
     *,
+    watch: Stopwatch,
     patient: bool,
     now: float,
 ) -> _Change:
     try:
         if source.kind == "sessions":
-            return _index_transcript(index, workspace, cutting, source, indexed)
-        loaded = workspace.load(source)
+            with watch.stage("transcripts"):
+                return _index_transcript(index, workspace, cutting, source, indexed)
+        with watch.stage("read"):
+            loaded = workspace.load(source)
         if may_change_unseen(loaded.inode_changed_ns, now):
             loaded = replace(loaded, source=replace(loaded.source, stamp=UNSURE))
     except PathRefused as error:
@@ -145,8 +159,10 @@ def _index_file(
         index.set_meta(UNDECODED + source.path, loaded.hash)
     elif indexed and index.get_meta(UNDECODED + source.path):
         index.drop_meta(UNDECODED + source.path)
-    entries = analyze_file(loaded.source, loaded.text, cutting)
-    index.put_file(loaded.source, loaded.hash, entries)
+    with watch.stage("chunk"):
+        entries = analyze_file(loaded.source, loaded.text, cutting)
+    with watch.stage("store"):
+        index.put_file(loaded.source, loaded.hash, entries)
     return _Change("changed" if indexed else "added", len(entries))
 
 

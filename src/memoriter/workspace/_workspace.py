@@ -18,7 +18,7 @@ from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, names_below
 from memoriter.workspace._scan import Scan, scan_areas
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date
 
     from memoriter.workspace._transcripts import Transcripts
@@ -68,6 +68,7 @@ class Workspace:
         *,
         max_bytes: int = MAX_BYTES,
         transcripts: Transcripts | None = None,
+        make: Callable[[Path], None] | None = None,
     ) -> None:
         """Open a workspace.
 
@@ -76,6 +77,7 @@ class Workspace:
             extra_paths: further files and folders that are memory.
             max_bytes: size limit of a note; scans skip larger notes, and reads refuse them.
             transcripts: session transcripts that belong to the memory.
+            make: creates `root` if it is missing, when something is written; None: `root` must exist.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -85,10 +87,16 @@ class Workspace:
         self._max_bytes = max_bytes
         self.transcripts = transcripts
         self._previous_sources: Mapping[str, Source] = {}
-        if not self.root.is_dir():
+        self._make = make
+        if not self.root.is_dir() and (make is None or os.path.lexists(self.root)):
             raise WorkspaceNotFound(
                 f"The path {os.fspath(root)!r} is not a folder.", remedy="Create it, or name another with -w."
             )
+
+    def make_root(self) -> None:
+        """Create the folder of notes if it is missing and may be created. Raises OSError."""
+        if self._make is not None and not self.root.is_dir():
+            self._make(self.root)
 
     def scan(self) -> Scan:
         """Return all sources that are on the disk now, and the files that were skipped."""
@@ -203,6 +211,7 @@ class Workspace:
         """
         from memoriter.workspace._write import append
 
+        self.make_root()
         return append(self._writable_path(path), text, limit=self._max_bytes)
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
@@ -220,6 +229,7 @@ class Workspace:
         """
         from memoriter.workspace._write import replace
 
+        self.make_root()
         replace(self._writable_path(path), text, expected=expected)
 
     def remove(self, path: str, *, expected: str) -> None:

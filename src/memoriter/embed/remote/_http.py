@@ -84,6 +84,7 @@ class HttpClient:
         tries: int = TRIES,
         once: bool = False,
         most_bytes: int | None = None,
+        subject: str = "",
     ) -> T:
         """Send a request and return what `read` makes of a successful response.
 
@@ -99,6 +100,7 @@ class HttpClient:
             once: for calls that must not take effect twice. Only throttled calls, which surely had no effect, are
                 repeated.
             most_bytes: the largest plausible successful response.
+            subject: what the request is, for logs; it contains no text of notes and no key.
 
         Raises:
             EmbeddingError: an error of `error_of` or `read`; `ProviderUnavailable` if the address is refused, the
@@ -107,8 +109,18 @@ class HttpClient:
         """
         deadline, most = self._clock() + timeout, min(most_bytes or self._most_bytes, self._most_bytes)
         for attempt in range(1, tries + 1):
+            started = self._clock()
             try:
                 response = self._follow(request, deadline, timeout, most)
+                milliseconds = (self._clock() - started) * 1000
+                log.debug(
+                    "%s%s: status %d, %.1f ms, retry %d",
+                    request.method,
+                    subject,
+                    response.status,
+                    milliseconds,
+                    attempt - 1,
+                )
                 if 200 <= response.status < 300:
                     return _convert(response, read, request.url)
                 raise _convert(response, error_of, request.url)
@@ -116,8 +128,9 @@ class HttpClient:
                 wait = self._wait(attempt, error.retry_after)
                 must_not_repeat = once and not isinstance(error, Throttled)
                 if must_not_repeat or attempt == tries or self._clock() + wait >= deadline:
+                    log.info("%s%s: %s, retry %d, the last one", request.method, subject, error.code, attempt - 1)
                     raise
-                log.info("%s; trying again in %.1f s", error.code, wait)
+                log.info("%s%s: %s; trying again in %.1f s", request.method, subject, error.code, wait)
             self._sleep(wait)
         raise AssertionError("a last try returns or raises")
 

@@ -318,10 +318,12 @@ class RemoteProvider:
                 error_of=error_of,
                 tries=tries,
                 most_bytes=self.most_bytes(len(texts)),
+                subject=f" to {self._vendor.name}, {self._settings.model}, {len(texts)} texts, {tokens} tokens",
             )
 
+        tokens = sum(map(self.count_tokens, texts))
         if self._account is not None:
-            self._account.check(sum(map(self.count_tokens, texts)))
+            self._account.check(tokens)
         with _held(self._slots, seconds, self.who):
             return self.guard.call(call)
 
