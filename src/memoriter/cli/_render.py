@@ -81,9 +81,7 @@ class Screen:
 
     def show_diagnostics(self, reasons: Sequence[Diagnostic]) -> None:
         """Print diagnostics with their remedies on stderr, unless `quiet`."""
-        for reason in reasons:
-            remedy: list[Line] = [(("  " + reason.remedy, ""),)] if reason.remedy else []
-            self.note((("! ", "yellow"), (reason.message, "")), *remedy)
+        self.note(*diagnostic_lines(reasons))
 
     def show_failure(self, failure: CommandFailure, error: Exception) -> None:
         """Print a failure as JSON on stdout or as text on stderr, and the trace on stderr if `verbose`."""
@@ -114,6 +112,16 @@ class Screen:
             yield step
         finally:
             bar.close()
+
+
+def diagnostic_lines(reasons: Sequence[Diagnostic]) -> list[Line]:
+    """Return the lines for diagnostics with their remedies."""
+    lines: list[Line] = []
+    for reason in reasons:
+        lines.append((("! ", "yellow"), (reason.message, "")))
+        if reason.remedy:
+            lines.append((("  " + reason.remedy, ""),))
+    return lines
 
 
 class _Bar:
