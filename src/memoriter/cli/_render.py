@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.tools import error_json
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from typing import TextIO
@@ -90,6 +88,8 @@ class Screen:
 
             _echo(_safe_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
         if self.as_json:
+            from memoriter.tools import error_json
+
             self.json(error_json(failure.code, failure.message, failure.remedy))
             return
         remedy: list[Line] = [((failure.remedy, ""),)] if failure.remedy else []

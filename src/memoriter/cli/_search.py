@@ -67,7 +67,7 @@ def command(
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
     finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
     since, until = _date_range(since, until, on)
     request = SearchRequest(
         text=" ".join(query),
@@ -156,7 +156,7 @@ def search_for_other(memory: Memory, body: bytes, notices: Callable[[], Sequence
     """
     from memoriter.mcp_server import Declined
 
-    def decline(progress: Progress) -> None:
+    def decline(_: Progress) -> None:
         raise Declined
 
     request = SearchRequest(**json.loads(body))

@@ -1,4 +1,4 @@
-"""Mutual authentication of a command, such as a hook, and a server: both prove that they hold the secret of an announcement.
+"""Mutual authentication of a command and a server: both prove that they hold the secret of an announcement.
 
 The secret itself is never sent. The command sends a nonce (a random number). The server answers with its own nonce and
 an HMAC-SHA256 over both nonces, its process number and the address of the connection. The command then sends its

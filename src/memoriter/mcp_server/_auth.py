@@ -1,4 +1,4 @@
-"""Authentication over HTTP: by bearer token, or by proof that a command knows the secret of the server's announcement."""
+"""Authentication over HTTP: by bearer token, or by a command's proof that it knows the secret of the announcement."""
 
 from __future__ import annotations
 
