@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from desk import MemoryEnv
 from memoriter.discovery import (
     Announcement,
-    Exchange,
     Call,
+    Exchange,
     address_of,
     announce,
     announced,
@@ -99,7 +99,7 @@ class Meeting:
         self.folder = home / "serve"
         place = os.path.realpath(home)
         digest = settings_digest(None, place, self.around)
-        self.server = Announcement("", "the-secret", os.getpid(), 0.0, place, False, "main", True, digest)
+        self.server = Announcement("", "the-secret", os.getpid(), 0.0, place, False, "main", True, digest, "")
 
     def announce(self, **changes: Any) -> None:
         self.server = replace(self.server, **changes)

@@ -27,6 +27,12 @@ PATH = "/command/search"
 ANSWER_SECONDS = 5.0
 """Seconds within which a server that has begun must answer; then this process searches."""
 
+FEW = 20
+"""The most new or changed files, or chunks without a vector, that a server indexes before it answers another process.
+
+With more of them the process works itself, and shows its progress.
+"""
+
 
 @click.command(cls=Command, name="search")
 @click.argument("query", nargs=-1, required=True)
@@ -151,23 +157,28 @@ def search_for_other(memory: Memory, body: bytes, notices: Callable[[], Sequence
         notices: returns the notices of a command that opens the memory now.
 
     Raises:
-        Declined: notes must be indexed first, or something is wrong, which the other process may see otherwise.
+        Declined: many notes must be indexed first, or something is wrong, which the other process may see otherwise.
         MemoriterError: the search failed.
     """
     from memoriter.mcp_server import Declined
 
-    def decline(_: Progress) -> None:
-        raise Declined
+    first_lines: list[Line] = []
+
+    def report(progress: Progress) -> None:
+        if progress.total > FEW:
+            raise Declined
+        if not first_lines:
+            first_lines.append(((_first_line(progress), ""),))
 
     request = SearchRequest(**json.loads(body))
-    result = request.search(memory, decline)
+    result = request.search(memory, report)
     if result.health.reasons or result.fallback:
         raise Declined
     answer = request.answer(memory, result)
     notes = diagnostic_lines([notice for notice in notices() if notice.code not in STANDING])
     if not request.quiet and (destination := memory.egress_notice()):
         notes.append(egress_line(destination))
-    return json.dumps({"notes": notes, "answer": answer}).encode("ascii")
+    return json.dumps({"notes": [*notes, *first_lines], "answer": answer}).encode("ascii")
 
 
 def _show_answer_of_server(options: GlobalOptions, request: SearchRequest) -> bool:
