@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 FLOOR = (sys.executable, "-c", "import sqlite3, numpy")
 """What no search by meaning in Python can leave out."""
 AGAINST_FLOOR = 4.5
-"""Measured 2.4-3.3. Over this a package is imported, or a file is read, that a search does not need."""
+"""Measured 3.2-3.4. Over this a package is imported, or a file is read, that a search does not need."""
 SERVED_AGAINST_FLOOR = 2.0
-"""Measured 0.9-1.2. Over this the process does itself what the server should do."""
+"""Measured 0.75. Over this the process does itself what the server should do."""
 
 
 def cold(stage: Stage, effort: Effort) -> Iterator[Row]:
