@@ -108,7 +108,7 @@ bench *ARGS:
 # has a ratio of two things in one run become worse? Times do not count; half a minute, not part of check
 bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
-    {{ python }} -m benchmarks --check --quick --sizes 2000 --only command,sync,churn
+    {{ python }} -m benchmarks --check --quick --sizes 2000 --only command,cold,sync,churn
 
 # measure the quality of answers: just eval DATASETS_DIR
 eval *ARGS:

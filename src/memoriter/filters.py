@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memoriter.types import Filters
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from memoriter.types import Filters
 
 DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
 """The forms of a day on the command line."""
@@ -92,6 +92,8 @@ class FilterPart(NamedTuple):
 
 def split_filters(filters: Filters) -> Iterator[FilterPart]:
     """Yield each filter that is set."""
+    from memoriter.types import Filters
+
     one_day = filters.since is not None and filters.since == filters.until
     for each in FILTERS:
         value: Any = getattr(filters, each.name)

@@ -42,6 +42,7 @@ PROVIDERS = (
     Provider("fake", "process", free=True),
 )
 BY_NAME = {provider.name: provider for provider in PROVIDERS}
+KEY_VARIABLES = frozenset(name for provider in PROVIDERS for name in provider.key_variables)
 AUTO, NONE = "auto", "none"
 PROCESS = frozenset(provider.name for provider in PROVIDERS if provider.kind == "process")
 SERVICES = frozenset(provider.name for provider in PROVIDERS if provider.kind == "service")

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from desk import MemoryEnv
 from memoriter.discovery import (
     Announcement,
+    Call,
     Exchange,
-    HookCall,
     address_of,
     announce,
     announced,
@@ -33,7 +33,7 @@ from memoriter.discovery import (
 )
 from memoriter.discovery._claims import create_ticket
 from memoriter.environment import Environment
-from memoriter.mcp_server._auth import MOST_CHALLENGES, HookProof
+from memoriter.mcp_server._auth import MOST_CHALLENGES, CommandProof
 from serving import LIMIT, Serving, answering, hook, proven, serving
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Meeting:
         self.folder = home / "serve"
         place = os.path.realpath(home)
         digest = settings_digest(None, place, self.around)
-        self.server = Announcement("", "the-secret", os.getpid(), 0.0, place, False, "main", True, digest)
+        self.server = Announcement("", "the-secret", os.getpid(), 0.0, place, False, "main", True, digest, "")
 
     def announce(self, **changes: Any) -> None:
         self.server = replace(self.server, **changes)
@@ -107,7 +107,7 @@ class Meeting:
 
     def hand_over(self, body: bytes = BODY) -> Any:
         meant = resolve_target(None, None, None, self.around)
-        return delegate(meant, self.folder, HookCall("/hook/user-prompt?shared=0&attended=1", body))
+        return delegate(meant, self.folder, Call("/hook/user-prompt?shared=0&attended=1", body))
 
 
 @pytest.fixture
@@ -195,11 +195,11 @@ def test_a_foreign_program_that_passes_on_the_words_of_the_real_server_hears_no_
     with answering(relay) as url:
         server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
         try:
-            assert delegate(meant, server.folder, HookCall("/hook/stop", STOP)) is None
+            assert delegate(meant, server.folder, Call("/hook/stop", STOP)) is None
         finally:
             server.file.write_text(json.dumps(server.told | {"url": told.url}), encoding="utf-8")
     assert NONCE_ONLY.fullmatch(b"".join(heard))
-    reply = delegate(meant, server.folder, HookCall("/hook/stop", STOP))
+    reply = delegate(meant, server.folder, Call("/hook/stop", STOP))
     assert reply is not None
     assert reply.status == 204
 
@@ -361,7 +361,7 @@ def test_challenges_that_are_none_are_refused_and_half_of_one_disturbs_nobody(se
 
 
 def test_challenges_of_many_are_forgotten_and_the_last_ones_count() -> None:
-    proof = HookProof("the-secret", 7)
+    proof = CommandProof("the-secret", 7)
 
     def scope(port: int, path: str, **headers: str) -> dict[str, Any]:
         named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]

@@ -191,3 +191,13 @@ def test_a_path_pattern_with_many_stars_has_an_answer() -> None:
     """SQLite's own `GLOB` tries every division of a path, and the suite's timeout would end it."""
     assert not path_matches("memory/" + "a" * 4_000 + ".md", "*a" * 12 + "*b")
     assert path_matches("memory/" + "a" * 4_000 + ".md", "*a" * 12 + "*")
+
+
+def test_opening_searching_and_closing_an_index_changes_none_of_its_files(opened, make, path):
+    with opened() as index:
+        make.put(index, "a.md", "alpha")
+    for _ in range(2):  # the first one may have to check what the writer left
+        before = {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in path.parent.iterdir()}
+        with opened() as index:
+            assert index.keyword_search(["alpha"], limit=5)
+    assert {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in path.parent.iterdir()} == before

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memoriter.discovery import (
     Announcement,
-    HookCall,
+    Call,
     Unanswered,
     announce,
     delegate,
@@ -62,12 +62,10 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
             digest = settings_digest(None, place, around)
             announce(
                 home / "serve",
-                Announcement(url, "secret", os.getpid(), 0.0, place, False, "main", True, digest),
+                Announcement(url, "secret", os.getpid(), 0.0, place, False, "main", True, digest, ""),
             )
             try:
-                reply = delegate(
-                    resolve_target(None, None, None, around), home / "serve", HookCall("/hook/stop", b"{}")
-                )
+                reply = delegate(resolve_target(None, None, None, around), home / "serve", Call("/hook/stop", b"{}"))
             except Unanswered:
                 assert took == [True]
             else:

@@ -42,6 +42,6 @@ def read_day(context: click.Context, parameter: click.Parameter, value: str | No
 
 def local_day() -> date:
     """Return the current day in the local time zone."""
-    from memoriter.app import read_environment
+    from memoriter.environment import read_environment
 
     return datetime.fromtimestamp(read_environment().wall(), tz=UTC).astimezone().date()

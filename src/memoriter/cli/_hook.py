@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from memoriter.cli._delegation import ask_server
 from memoriter.cli._failure import describe_failure
 from memoriter.cli._options import STANDING, Command, GlobalOptions
 
@@ -81,14 +82,13 @@ def _answer(event: str, *, shared: bool) -> _Answer:
 def _delegate(
     options: GlobalOptions, env: Environment, event: str, payload: bytes, *, shared: bool, attended: bool
 ) -> _Answer | None:
-    from memoriter.discovery import HookCall, Unanswered, delegate, folder_of, resolve_target
+    from memoriter.discovery import Call, Unanswered
 
-    if event not in EVENTS or not (folder := folder_of(env.home)).is_dir():
+    if event not in EVENTS:
         return None
-    target = resolve_target(options.workspace, options.config, options.agent, env)
-    call = HookCall(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", payload)
+    call = Call(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", payload)
     try:
-        reply = delegate(target, folder, call)
+        reply = ask_server(options, env, call, exact=False)
     except Unanswered:
         return None if event in REPEATABLE else _Answer(None, (UNANSWERED,))
     if reply is None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from memoriter.cli._render import Line
     from memoriter.memory import Memory
 
 STANDING = {"home_open", "settings_without_effect"}
@@ -83,9 +84,14 @@ class GlobalOptions:
     def show_egress_notice(self, memory: Memory) -> Memory:
         """Print a notice if text of the notes is about to leave the machine, and return the same memory."""
         if not self.quiet and (destination := memory.egress_notice()):
-            remedy = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
-            self.screen.note(((f"Note text will be sent to {destination}. {remedy}", "yellow"),))
+            self.screen.note(egress_line(destination))
         return memory
+
+
+def egress_line(destination: str) -> Line:
+    """Return the line for the first time that text of the notes leaves the machine."""
+    remedy = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
+    return ((f"Note text will be sent to {destination}. {remedy}", "yellow"),)
 
 
 def parsed_options(context: click.Context) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.tools import error_json
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from typing import TextIO
@@ -98,9 +96,7 @@ class Screen:
 
     def show_diagnostics(self, reasons: Sequence[Diagnostic]) -> None:
         """Print diagnostics with their remedies on stderr, unless `quiet`."""
-        for reason in reasons:
-            remedy: list[Line] = [(("  " + reason.remedy, ""),)] if reason.remedy else []
-            self.note((("! ", "yellow"), (reason.message, "")), *remedy)
+        self.note(*diagnostic_lines(reasons))
 
     def show_failure(self, failure: CommandFailure, error: Exception) -> None:
         """Print a failure as JSON on stdout or as text on stderr, and the trace on stderr if `verbose`."""
@@ -109,6 +105,8 @@ class Screen:
 
             _echo(_safe_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
         if self.as_json:
+            from memoriter.tools import error_json
+
             self.json(error_json(failure.code, failure.message, failure.remedy))
             return
         remedy: list[Line] = [((failure.remedy, ""),)] if failure.remedy else []
@@ -131,6 +129,16 @@ class Screen:
             yield step
         finally:
             bar.close()
+
+
+def diagnostic_lines(reasons: Sequence[Diagnostic]) -> list[Line]:
+    """Return the lines for diagnostics with their remedies."""
+    lines: list[Line] = []
+    for reason in reasons:
+        lines.append((("! ", "yellow"), (reason.message, "")))
+        if reason.remedy:
+            lines.append((("  " + reason.remedy, ""),))
+    return lines
 
 
 class _Bar:

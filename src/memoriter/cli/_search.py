@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict, dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._answer import answer_lines
 from memoriter.cli._days import read_day
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._delegation import ask_server
+from memoriter.cli._options import STANDING, Command, GlobalOptions, egress_line
+from memoriter.cli._render import diagnostic_lines
 from memoriter.filters import FILTERS, ON, search_arguments
-from memoriter.tools import citations_on, result_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import date
+    from collections.abc import Callable, Mapping, Sequence
 
+    from memoriter.cli._render import Line, Screen
     from memoriter.filters import Filter
+    from memoriter.memory import Memory
     from memoriter.sync import Progress
-    from memoriter.types import SearchResult
+    from memoriter.types import Diagnostic, SearchResult
 
+PATH = "/command/search"
+ANSWER_SECONDS = 5.0
+"""Seconds within which a server that has begun must answer; then this process searches."""
 
+FEW = 20
+"""The most new or changed files, or chunks without a vector, that a server indexes before it answers another process.
+
+With more of them the process works itself, and shows its progress.
+"""
 DAY: dict[str, Any] = {"callback": read_day, "metavar": "DAY"}
 
 
@@ -76,29 +88,145 @@ def command(
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
     finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
     since, until = _date_range(filters["since"], filters["until"], on)
     arguments = search_arguments({**filters, "since": since, "until": until})
-    text = " ".join(query)
+    request = SearchRequest(
+        text=" ".join(query),
+        max_results=max_results,
+        min_score=min_score,
+        filters={name: value.isoformat() if isinstance(value, date) else value for name, value in arguments.items()},
+        explain=explain,
+        deadline_ms=deadline_ms,
+        as_json=options.json,
+        quiet=options.quiet,
+        marked=sys.stdout.isatty(),
+    )
+    if not _show_answer_of_server(options, request):
+        _search_here(options, request)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """All that the output of a search depends on, besides the memory. The values are those of JSON."""
+
+    text: str
+    max_results: int | None
+    min_score: float | None
+    filters: Mapping[str, Any]
+    """By name; a day as in `2026-02-10`."""
+    explain: bool
+    deadline_ms: int | None
+    as_json: bool
+    quiet: bool
+    marked: bool
+    """Whether to highlight the query's words in the text."""
+
+    def search(self, memory: Memory, progress: Callable[[Progress], None]) -> SearchResult:
+        """Search a memory. Raises MemoriterError."""
+        days = {each.name for each in FILTERS if each.kind == "day"}
+        filters: dict[str, Any] = {
+            name: date.fromisoformat(value) if value and name in days else value for name, value in self.filters.items()
+        }
+        return memory.search(
+            self.text,
+            max_results=self.max_results,
+            min_score=self.min_score,
+            explain=self.explain,
+            deadline_ms=self.deadline_ms,
+            progress=progress,
+            **filters,
+        )
+
+    def answer(self, memory: Memory, result: SearchResult) -> Any:
+        """Return what is printed on stdout: with `as_json` a JSON value, else lines."""
+        if self.as_json:
+            from memoriter.tools import citations_on, result_json
+
+            return result_json(result, citations=citations_on(memory.configuration.settings.memory.citations))
+        from memoriter.cli._answer import answer_lines
+
+        narrowed = bool(self.min_score or any(self.filters.values()))
+        return answer_lines(result, self.text, marked=self.marked, narrowed=narrowed)
+
+    def show(self, screen: Screen, answer: Any) -> None:
+        """Print the answer on stdout."""
+        if self.as_json:
+            screen.json(answer)
+        else:
+            screen.show(answer)
+
+
+def search_for_other(memory: Memory, body: bytes, notices: Callable[[], Sequence[Diagnostic]]) -> bytes:
+    """Return the reply to a search of another process that is the same program.
+
+    Args:
+        memory: the memory of this server.
+        body: the request, as JSON.
+        notices: returns the notices of a command that opens the memory now.
+
+    Raises:
+        Declined: many notes must be indexed first, or something is wrong, which the other process may see otherwise.
+        MemoriterError: the search failed.
+    """
+    from memoriter.mcp_server import Declined
+
+    first_lines: list[Line] = []
+
+    def report(progress: Progress) -> None:
+        if progress.total > FEW:
+            raise Declined
+        if not first_lines:
+            first_lines.append(((_first_line(progress), ""),))
+
+    request = SearchRequest(**json.loads(body))
+    result = request.search(memory, report)
+    if result.health.reasons or result.fallback:
+        raise Declined
+    answer = request.answer(memory, result)
+    notes = diagnostic_lines([notice for notice in notices() if notice.code not in STANDING])
+    if not request.quiet and (destination := memory.egress_notice()):
+        notes.append(egress_line(destination))
+    return json.dumps({"notes": [*notes, *first_lines], "answer": answer}).encode("ascii")
+
+
+def _show_answer_of_server(options: GlobalOptions, request: SearchRequest) -> bool:
+    """Print the answer of a server with this memory; return False if there is none."""
+    from memoriter.discovery import Call, Unanswered
+    from memoriter.environment import read_environment
+
+    if options.verbose:  # the server does not log for others
+        return False
+    call = Call(PATH, json.dumps(asdict(request)).encode("ascii"), ANSWER_SECONDS)
+    try:
+        reply = ask_server(options, read_environment(), call, exact=True)
+        if reply is None:
+            return False
+        received = json.loads(reply.body)
+        notes = _parse_lines(received["notes"])
+        answer = received["answer"] if request.as_json else _parse_lines(received["answer"])
+    except (Unanswered, ValueError, TypeError, LookupError):
+        return False  # a search can be repeated
+    options.screen.note(*notes)
+    request.show(options.screen, answer)
+    return True
+
+
+def _parse_lines(lines: Any) -> list[Line]:
+    """Return lines that were sent as JSON. Raises ValueError and TypeError."""
+    return [tuple((str(text), str(style)) for text, style in line) for line in lines]
+
+
+def _search_here(options: GlobalOptions, request: SearchRequest) -> None:
+    screen = options.screen
     with options.open_memory() as memory:
         with screen.progress(_first_line) as progress:
-            result = options.show_egress_notice(memory).search(
-                text,
-                max_results=max_results,
-                min_score=min_score,
-                explain=explain,
-                deadline_ms=deadline_ms,
-                progress=progress,
-                **arguments,
-            )
+            result = request.search(options.show_egress_notice(memory), progress)
         screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_provenance(result)}")
-        mode = memory.configuration.settings.memory.citations
-    if screen.as_json:
-        screen.json(result_json(result, citations=citations_on(mode)))
-        return
-    narrowed = bool(min_score or any(arguments.values()))
-    screen.show(answer_lines(result, text, marked=sys.stdout.isatty(), narrowed=narrowed))
-    screen.show_diagnostics(result.health.reasons)
+        answer = request.answer(memory, result)
+    request.show(screen, answer)
+    if not request.as_json:
+        screen.show_diagnostics(result.health.reasons)
 
 
 def _date_range(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:

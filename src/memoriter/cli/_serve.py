@@ -13,16 +13,19 @@ import click
 
 from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, load_token
 from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._search import search_for_other
 from memoriter.errors import sentence
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Sequence
 
     from memoriter.cli._render import Screen
     from memoriter.discovery import Announcement, Token
     from memoriter.environment import Environment
     from memoriter.memory import Memory
     from memoriter.sync import WatchEvent
+    from memoriter.types import Diagnostic
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
 """Wildcard addresses, with the loopback address that reaches each of them from this machine."""
@@ -35,15 +38,16 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 @click.option("--token-file", metavar="FILE", help=FROM_FILE)
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of the notes; searches still find them.")
 def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
-    """Keep one memory open for MCP clients and for hooks.
+    """Keep one memory open for MCP clients, hooks and searches.
 
         memoriter serve
         memoriter serve -w ~/notes --port 0 &
         curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
 
-    The hooks of coding agents find it by themselves and answer sooner; MCP clients connect to /mcp, as with
-    memoriter mcp --http; notes are indexed while they change, as with memoriter watch. One server has one workspace.
-    Each request must carry the token that memoriter token prints; hooks need no setting for that.
+    The hooks of coding agents and memoriter search find it by themselves and answer sooner, unless MEMORITER_SERVER is
+    "off"; MCP clients connect to /mcp, as with memoriter mcp --http; notes are indexed while they change, as with
+    memoriter watch. One server has one workspace. Each request must carry the token that memoriter token prints; hooks
+    and searches need no setting for that.
     Ctrl-C ends it, and everything goes on without it. It needs pip install "memoriter[serve]".
     Next: memoriter install --help.
     """
@@ -90,7 +94,14 @@ class _ServerRun:
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
-        app = serve_app(self.memory, token=LiveToken(self.token), secret=server.secret, tickets=folder, hosts=hosts)
+        app = serve_app(
+            self.memory,
+            token=LiveToken(self.token),
+            secret=server.secret,
+            tickets=folder,
+            hosts=hosts,
+            commands={"search": self.search},
+        )
         with self.memory.watching(self.show_event) if self.watch else nullcontext() as watching:
 
             def ending() -> None:
@@ -108,6 +119,16 @@ class _ServerRun:
                 )
             finally:
                 unregister(folder, server)
+
+    def search(self, memory: Memory, request: bytes) -> bytes:
+        """Return the reply to a `memoriter search` of another process. Raises Declined."""
+        return search_for_other(memory, request, self.current_notices)
+
+    def current_notices(self) -> Sequence[Diagnostic]:
+        """Return the notices of a command that opens this memory now. Raises ConfigError and WorkspaceNotFound."""
+        memory = self.options.open_silently(spare=False)
+        memory.close()
+        return memory.notices
 
     def announce_ready(self, folder: Path, server: Announcement) -> None:
         """Announce the server and print its URL, once it answers requests."""
@@ -138,7 +159,7 @@ class _ServerRun:
         import secrets
 
         from memoriter.config import find_workspace
-        from memoriter.discovery import Announcement, settings_digest
+        from memoriter.discovery import Announcement, conditions_digest, settings_digest
 
         memory, env = self.memory, self.env
         workspace = os.path.realpath(memory.place.workspace)
@@ -161,4 +182,5 @@ class _ServerRun:
             agent=memory.agent,
             default_agent=memory.agent == memory.configuration.default_agent,
             settings=settings_digest(self.options.config, workspace, env),
+            conditions=conditions_digest(self.options.config, workspace, env),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,5 +49,7 @@ class LazyGroup(click.Group):
 
 def unknown_command_message(name: str, names: Sequence[str]) -> str:
     """Return the message for an unknown command, with similar names."""
+    import difflib
+
     similar = difflib.get_close_matches(name, names, n=2)
     return f"There is no command {name!r}." + (f" Perhaps you mean {' or '.join(similar)}." if similar else "")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import ConfigError
 from memoriter.permissions import Owners, owners_of
-from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memoriter.config._search import MemorySearch
+    from memoriter.types import Diagnostic
 
 HOME_NAME = ".memoriter"
 FILE = "memoriter.json5"
@@ -110,7 +110,8 @@ def find_workspace(
         return Place(cwd / in_home(str(flag), user_home), "-w")
     if variable := environ.get("MEMORITER_WORKSPACE", "").strip():
         return Place(cwd / in_home(variable, user_home), "MEMORITER_WORKSPACE")
-    owners, refused = owners or owners_of(environ), list[Diagnostic]()
+    owners = owners or owners_of(environ)
+    refused: list[Diagnostic] = []
     for folder in candidate_folders(cwd, user_home):
         if not (marker := find_marker(folder)):
             continue
@@ -138,6 +139,8 @@ def distrust_reason(folder: Path, owners: Owners) -> tuple[Path, str] | None:
 def refusal_diagnostic(folder: Path, path: Path, complaint: str) -> Diagnostic:
     """Return the diagnostic for a folder that is not trusted."""
     from shlex import quote
+
+    from memoriter.types import Diagnostic
 
     message = f"{str(path)!r} is not used: {complaint}."
     return Diagnostic("workspace_refused", message, f"If you trust it, name the folder with `-w {quote(str(folder))}`.")

@@ -3,11 +3,21 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, unregister
-from memoriter.discovery._channel import REASONS, TICKET, HookCall, HookReply
+from memoriter.discovery._channel import REASONS, TICKET, Call, Reply
 from memoriter.discovery._claims import take_ticket
 from memoriter.discovery._handover import Unanswered, delegate
-from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Exchange, address_of, body_digest, same
-from memoriter.discovery._target import TargetMemory, resolve_target, settings_digest
+from memoriter.discovery._proof import (
+    CHALLENGE_PATH,
+    DIGEST,
+    NONCE,
+    SCHEME,
+    WORK_PATHS,
+    Exchange,
+    address_of,
+    body_digest,
+    same,
+)
+from memoriter.discovery._target import TargetMemory, conditions_digest, resolve_target, settings_digest
 
 if TYPE_CHECKING:
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
@@ -19,11 +29,12 @@ __all__ = [
     "REASONS",
     "SCHEME",
     "TICKET",
+    "WORK_PATHS",
     "Announcement",
+    "Call",
     "Exchange",
-    "HookCall",
-    "HookReply",
     "LiveToken",
+    "Reply",
     "TargetMemory",
     "Token",
     "Unanswered",
@@ -31,6 +42,7 @@ __all__ = [
     "announce",
     "announced",
     "body_digest",
+    "conditions_digest",
     "delegate",
     "folder_of",
     "renewed_token",

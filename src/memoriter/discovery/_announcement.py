@@ -42,6 +42,8 @@ class Announcement:
     """Whether it is the agent of a command that names none."""
     settings: str
     """`settings_digest` of the settings at the start of the server."""
+    conditions: str
+    """`conditions_digest` of the program and of its environment."""
 
     @property
     def name(self) -> str:
@@ -107,7 +109,7 @@ def _read_announcement(file: Path) -> Announcement | None:
         server = Announcement(**fields)
     except (OSError, ValueError, TypeError, RecursionError):
         return None  # it is missing, from another version, or not private
-    types = (str, str, int, float, str, bool, str, bool, str)
+    types = (str, str, int, float, str, bool, str, bool, str, str)
     values = (getattr(server, name) for name in Announcement.__slots__)
     return server if all(isinstance(value, kind) for value, kind in zip(values, types, strict=True)) else None
 

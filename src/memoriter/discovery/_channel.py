@@ -33,17 +33,19 @@ NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
-class HookCall:
-    """A request of a hook to a server."""
+class Call:
+    """A request of a command to a server."""
 
     path: str
-    """Path with the query, if there is one."""
+    """Path with the query, if there is one; it begins with one of `WORK_PATHS`."""
     body: bytes
+    answer_seconds: float = 30.0
+    """Seconds within which a server that has begun must answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class HookReply:
-    """The response of a server to a hook."""
+class Reply:
+    """The response of a server to a command."""
 
     status: int
     body: bytes
@@ -88,7 +90,7 @@ class Channel:
             raise ValueError("the server does not hold the secret of its announcement")
         self._exchange = exchange
 
-    def send(self, call: HookCall, ticket: str) -> None:
+    def send(self, call: Call, ticket: str) -> None:
         """Send a request to the server, after `challenge`. Raises OSError."""
         assert self._exchange is not None, "the server has proven itself"
         digest = body_digest(call.body)
@@ -108,7 +110,7 @@ class Channel:
 
         return bool(select.select([self._connection], [], [], seconds)[0])
 
-    def receive(self) -> HookReply:
+    def receive(self) -> Reply:
         """Return the response. Raises OSError and `NOT_OURS`."""
         return self._receive(None)
 
@@ -122,7 +124,7 @@ class Channel:
         self._apply_deadline()
         self._connection.sendall("\r\n".join([*head, "", ""]).encode("ascii") + body)
 
-    def _receive(self, max_bytes: int | None) -> HookReply:
+    def _receive(self, max_bytes: int | None) -> Reply:
         """Read a response, whose length a memoriter server always states; one of over `most` bytes is refused."""
         received = b""
         while b"\r\n\r\n" not in received:
@@ -134,7 +136,7 @@ class Channel:
         while len(body) < length:
             body += self._read_part(body, max_bytes)
         reasons = cast("list[object]", json.loads(headers.get(REASONS, "[]")))
-        return HookReply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
+        return Reply(int(status.split()[1]), body[:length], tuple(str(reason) for reason in reasons))
 
     def _read_part(self, received: bytes, max_bytes: int | None) -> bytes:
         if max_bytes is not None and len(received) >= max_bytes:

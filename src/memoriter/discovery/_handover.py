@@ -11,13 +11,11 @@ from memoriter.discovery._claims import create_ticket, is_available, take_ticket
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memoriter.discovery._channel import Channel, HookCall, HookReply
+    from memoriter.discovery._channel import Call, Channel, Reply
     from memoriter.discovery._target import TargetMemory
 
 TAKEN_SECONDS = 1.0
 """Seconds within which a server must prove itself, and then begin the work."""
-ANSWER_SECONDS = 30.0
-"""Seconds within which a server that has begun must answer."""
 DONE = {200, 204}
 
 
@@ -25,8 +23,8 @@ class Unanswered(Exception):
     """A server has taken the work and did not report its result."""
 
 
-def delegate(target: TargetMemory, folder: Path, call: HookCall) -> HookReply | None:
-    """Delegate a hook to a server of this memory.
+def delegate(target: TargetMemory, folder: Path, call: Call) -> Reply | None:
+    """Delegate the work of a command to a server of this memory.
 
     Returns:
         The reply of the server, or None if no server has done the work or will do it.
@@ -55,13 +53,13 @@ def delegate(target: TargetMemory, folder: Path, call: HookCall) -> HookReply | 
     return None
 
 
-def _send(channel: Channel, folder: Path, call: HookCall, ticket: str) -> HookReply | None:
+def _send(channel: Channel, folder: Path, call: Call, ticket: str) -> Reply | None:
     try:
         channel.set_deadline(TAKEN_SECONDS)
         channel.send(call, ticket)
         if not channel.answers_within(TAKEN_SECONDS) and is_available(folder, ticket):
             return None
-        channel.set_deadline(ANSWER_SECONDS)
+        channel.set_deadline(call.answer_seconds)
         return channel.receive()
     except (OSError, *NOT_OURS):
         return None

@@ -1,7 +1,7 @@
-"""Mutual authentication of a hook and a server: both prove that they hold the secret of an announcement.
+"""Mutual authentication of a command and a server: both prove that they hold the secret of an announcement.
 
-The secret itself is never sent. The hook sends a nonce (a random number). The server answers with its own nonce and
-an HMAC-SHA256 over both nonces, its process number and the address of the connection. The hook then sends its
+The secret itself is never sent. The command sends a nonce (a random number). The server answers with its own nonce and
+an HMAC-SHA256 over both nonces, its process number and the address of the connection. The command then sends its
 request, with an HMAC over the same values and the request. The address is that of the socket itself, so that a program
 on another port gains nothing by relaying messages to the real server. This is the challenge-response form of
 ISO/IEC 9798-4, with a label for each direction.
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 CHALLENGE_PATH = "/hook"
 """The path of a challenge, which the server answers with its proof."""
+WORK_PATHS = ("/hook/", "/command/")
+"""The beginnings of the paths for which a proof counts."""
 NONCE = "memoriter-nonce"
-"""The header with the nonce of the hook."""
+"""The header with the nonce of the command."""
 DIGEST = "memoriter-digest"
 """The header with the SHA-256 of the request's body, in hexadecimal."""
 SCHEME = "Memoriter"
-"""The scheme of the `Authorization` header that carries the proof of the hook."""
+"""The scheme of the `Authorization` header that carries the proof of the command."""
 SERVER_LABEL, CLIENT_LABEL = "memoriter-server-1", "memoriter-client-1"
 
 
@@ -37,7 +39,7 @@ class Exchange:
     address: str
     """`address_of` for the server's end of the connection."""
     client_nonce: str
-    """The nonce of the hook."""
+    """The nonce of the command."""
     server_nonce: str
     """The nonce of the server."""
 
@@ -46,7 +48,7 @@ class Exchange:
         return _mac(secret, [SERVER_LABEL, *self._parts()])
 
     def client_proof(self, secret: str, target: str, ticket: str, digest: str) -> str:
-        """Return the proof of the hook for one request, in hexadecimal.
+        """Return the proof of the command for one request, in hexadecimal.
 
         Args:
             secret: the secret of the announcement.
@@ -65,7 +67,7 @@ def address_of(host: str, port: int) -> str:
     return f"{host.partition('%')[0].removeprefix('::ffff:')} {port}"
 
 
-def body_digest(body: bytes) -> str:
+def body_digest(body: bytes | bytearray) -> str:
     """Return the SHA-256 of a body, in hexadecimal."""
     return hashlib.sha256(body).hexdigest()
 

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.config import PROJECT_FILE, chosen_file, find_workspace
 from memoriter.plain_file import read_plain
+from memoriter.providers import KEY_VARIABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memoriter.discovery._announcement import Announcement
     from memoriter.environment import Environment
 
 LONGEST = 1 << 20
 """Maximum bytes of a configuration file; a longer one is refused when its settings are loaded."""
+VARIABLES = {
+    *("HOME", "USERPROFILE", "SUDO_UID", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"),
+    *("HF_ENDPOINT", "HF_TOKEN", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *KEY_VARIABLES,
+}
+"""Environment variables that a search depends on, besides those that `TargetMemory` resolves."""
+WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 BY_SETTINGS = "default"
 """The reason of a `Place` that only the configuration can decide."""
 
@@ -32,6 +45,8 @@ class TargetMemory:
     config: str | None
     """Configuration file as given."""
     env: Environment
+    exact: bool = False
+    """Whether the server must also be the same program with the same environment variables."""
 
     def matches(self, server: Announcement) -> bool:
         """Return whether the server has this memory open with the same settings. Raises ConfigError."""
@@ -41,27 +56,58 @@ class TargetMemory:
             same_workspace
             and same_agent
             and settings_digest(self.config, server.workspace, self.env) == server.settings
+            and (not self.exact or conditions_digest(self.config, server.workspace, self.env) == server.conditions)
         )
 
 
-def resolve_target(workspace: str | None, config: str | None, agent: str | None, env: Environment) -> TargetMemory:
-    """Return the memory that the options of a command, the environment and the current folder select."""
+def resolve_target(
+    workspace: str | None, config: str | None, agent: str | None, env: Environment, *, exact: bool = False
+) -> TargetMemory:
+    """Return the memory that the options of a command, the environment and the current folder select.
+
+    Args:
+        workspace: the folder of notes as given.
+        config: the configuration file as given.
+        agent: the agent as given.
+        env: the environment of the command.
+        exact: whether a server must also be the same program with the same environment variables.
+    """
     flag = Path(workspace) if workspace is not None else None
     place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home)
     real_workspace = "" if place.reason == BY_SETTINGS else os.path.realpath(place.workspace)
-    return TargetMemory(real_workspace, agent or "", config, env)
+    return TargetMemory(real_workspace, agent or "", config, env, exact)
 
 
 def settings_digest(config: str | None, workspace: str, env: Environment) -> str:
     """Return a SHA-256, in hexadecimal, of everything that the settings depend on, unparsed. Raises ConfigError."""
-    file = chosen_file(Path(config) if config is not None else None, env.home, env.environ)
     digest = hashlib.sha256(env.environ.get("TZ", "").encode("utf-8", "surrogateescape"))
+    for real_path, content in _settings_files(config, workspace, env):
+        digest.update(f"\0{real_path}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def conditions_digest(config: str | None, workspace: str, env: Environment) -> str:
+    """Return a SHA-256, in hexadecimal, of the installed program and the environment variables of a search.
+
+    These are the variables in `VARIABLES` and those that a configuration file names. Raises ConfigError.
+    """
+    words = {word for _, content in _settings_files(config, workspace, env) for word in WORD.findall(content)}
+    named = {word.decode("ascii") for word in words} | VARIABLES
+    values = sorted((name, value) for name, value in env.environ.items() if name in named)
+    package = Path(__file__).parents[1]
+    status = os.stat(package / "__init__.py")  # noqa: PTH116 - a file that each installation writes anew
+    program = (str(package), sys.prefix, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return hashlib.sha256(repr((program, values)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _settings_files(config: str | None, workspace: str, env: Environment) -> Iterator[tuple[str, bytes]]:
+    """Yield the real path and the content of both configuration files; both are empty if there is no such file."""
+    file = chosen_file(Path(config) if config is not None else None, env.home, env.environ)
     for path in (file, Path(workspace, PROJECT_FILE)):
         real_path = os.path.realpath(path) if path is not None else ""
         try:
             content = read_plain(path, LONGEST, follow=path is file) if path is not None else b""
         except OSError:
             real_path, content = "", b""
-        digest.update(f"\0{real_path}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
-        digest.update(content)
-    return digest.hexdigest()
+        yield real_path, content

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 BUSY_MS = 10_000
 """How long a statement waits for another process' short transaction."""
+INCREMENTAL = 2
+"""The mode of `auto_vacuum` in which free pages are released on request."""
 
 _ATTEMPTS = 3
 """The most attempts to read one state. Other processes may change the vectors meanwhile, but not each time."""
@@ -58,9 +60,11 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
 def _tune(connection: Database, *, network: bool) -> None:
     import apsw
 
-    # Both affect only a new file; an existing file keeps its settings.
+    # Both affect only a new file; an existing file keeps its settings. Setting `auto_vacuum` always writes the first
+    # page, which costs a process that only reads more than its search: the file no longer matches its seal.
     connection.pragma("page_size", PAGE_SIZE)
-    connection.pragma("auto_vacuum", 2)
+    if connection.pragma("auto_vacuum") != INCREMENTAL:
+        connection.pragma("auto_vacuum", INCREMENTAL)
     mode = "delete" if network else "wal"
     if connection.pragma("journal_mode") != mode:
         # Another process that has the file open prevents the change; that is slower, but correct.

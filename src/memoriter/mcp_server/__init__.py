@@ -1,13 +1,14 @@
-"""The MCP server: tools, notes as resources, and prompts, over stdio and HTTP; also hooks and a health endpoint."""
+"""The MCP server: tools, notes as resources, and prompts, over stdio and HTTP; also hooks, commands and health."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoriter.mcp_server._delegated import Declined
     from memoriter.mcp_server._serve import serve, serve_app
     from memoriter.mcp_server._server import server_of
     from memoriter.mcp_server._transports import http_app, listen, serve_http, serve_stdio
 
-__all__ = ["http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdio", "server_of"]
+__all__ = ["Declined", "http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdio", "server_of"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,6 +18,7 @@ def __getattr__(name: str) -> Any:
     from memoriter.extras import require
 
     late = {
+        "_delegated": "Declined",
         "_serve": "serve serve_app",
         "_server": "server_of",
         "_transports": "http_app listen serve_http serve_stdio",

