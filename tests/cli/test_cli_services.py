@@ -83,7 +83,7 @@ def test_the_line_is_not_there_while_a_service_without_a_key_is_sent_nothing(
 ) -> None:
     desk.configure(provider="voyage")
     outcome = program("search", "ledger")
-    assert "there is no key for Voyage" in outcome.err
+    assert "There is no key for Voyage" in outcome.err
     assert NOTE not in outcome.err
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
     with Memory.open(program.workspace) as memory:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _WAL_FORMAT = 2
 """Byte 18 of a database in write-ahead-log mode."""
-_NEXT = "Run: memoriter index"
+_NEXT = "Run `memoriter index`."
 INSPECTED = Diagnostic("index_read_only", "The index is only inspected, so nothing is stored.", _NEXT)
 OLD = Diagnostic("index_outdated", "The index was made by an earlier version and is not converted yet.", _NEXT)
 
