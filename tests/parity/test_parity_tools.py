@@ -102,7 +102,7 @@ def test_citations_say_whether_they_are_on_and_not_what_is_configured() -> None:
 def test_a_number_of_results_below_one_is_refused_and_does_not_drop_the_last_hits(count: int) -> None:
     answer = SEARCH.run(Recorded({}), {"query": "x", "maxResults": count})
     assert answer["results"] == []
-    assert answer["error"] == "maxResults: input should be greater than or equal to 1"
+    assert answer["error"] == "The parameter maxResults is not valid: input should be greater than or equal to 1."
 
 
 @dataclass
@@ -143,4 +143,4 @@ def test_memory_get_reads_the_same_lines(case: Any, notes: Notes, agree: Any) ->
 def test_a_refusal_says_which_path_and_why(notes: Notes) -> None:
     answer = GET.run(notes, {"path": "other/x.md"})
     assert answer["path"] == "other/x.md"
-    assert answer["error"].startswith("'other/x.md' is refused: ")
+    assert answer["error"].startswith("The path 'other/x.md' is refused: ")
