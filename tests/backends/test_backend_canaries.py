@@ -220,7 +220,7 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
 
     command = re.search(r"memoriter (.*)$", told["remedy"])
     assert command
-    assert desk.run(*command[1].split()).exit_code == 0
+    assert desk.run(*command[1].rstrip("`.").split()).exit_code == 0
     repaired = desk.run("status", "--json", "--deep")
     assert (repaired.exit_code, repaired.json[0]["health"]["ok"]) == (0, True)
 

@@ -265,7 +265,7 @@ def test_without_a_memory_plugin_it_is_a_plain_chat(program: Program) -> None:
 def test_a_failure_is_told_even_to_those_who_want_quiet(program: Program) -> None:
     with OpenAITalk(Fails(400, "nonsense")) as server:
         done = chat(program, server, "Hi!", words=("-q",))
-    assert done.err.startswith("! 127.0.0.1:")
+    assert done.err.startswith("! The service 127.0.0.1:")
 
 
 def test_json_answers_are_a_line_each_with_what_memory_did(program: Program) -> None:

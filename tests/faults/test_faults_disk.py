@@ -173,6 +173,7 @@ def test_a_log_that_a_killed_process_left_is_not_overlooked_when_the_index_can_o
     assert desk.run("status", before=before).exit_code == 9
     assert [file for file in (desk.home / "memory").iterdir() if file.name.endswith("-wal") and file.stat().st_size]
     with read_only(desk.home):
-        error = refused(desk, "search", QUESTION)
-        assert "or set memorySearch.store.path" in error["remedy"]
-    assert found(desk, QUESTION)[0] == "MEMORY.md"
+        with desk.open() as memory:
+            assert memory.search(QUESTION).results[0].path == "MEMORY.md"
+            assert memory._backend.index.get_meta("written") == "last"
+        assert found(desk, QUESTION)[0] == "MEMORY.md"

@@ -230,7 +230,10 @@ def test_notes_that_are_not_indexed_yet_are_not_called_absent(desk: MemoryEnv) -
 
 
 @pytest.mark.slow
-def test_the_doctor_indexes_them_and_finds_them(desk: MemoryEnv) -> None:
+def test_the_doctor_says_that_they_are_not_indexed_yet_and_later_finds_them(desk: MemoryEnv) -> None:
+    findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
+    assert findings["index"]["message"].startswith("4 notes are there")
+    assert desk.run("index").exit_code == 0
     findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
     assert "4 files" in findings["index"]["message"]
     assert findings["search"]["state"] == "good"
