@@ -30,7 +30,12 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=OPENERS)
+SLOW = {"local, GGUF"}
+"""Providers that take seconds to start."""
+PARAMS = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in OPENERS]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def opener(request: pytest.FixtureRequest) -> Opener:
     return OPENERS[request.param]
 

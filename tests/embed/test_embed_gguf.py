@@ -111,6 +111,7 @@ def test_a_damaged_memory_of_hashes_is_made_again(tmp_path: Path, memory: bytes)
     assert kept.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_tokens_are_counted_as_the_model_reads_them(provider: LocalProvider) -> None:
     assert provider.count_tokens("word " * 300) == 300 + len(["<s>", "passage", ":", "</s>"])
     assert provider.count_tokens("short") <= 10
