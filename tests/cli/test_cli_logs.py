@@ -160,6 +160,8 @@ def test_a_server_logs_its_requests_without_what_clients_send(desk: MemoryEnv) -
         try:
             urlopen(Request(f"{url}/health?{ASKED}", headers=headers)).read()
             urlopen(Request(f"{url}/hook/user-prompt", headers=headers, data=hook)).read()
+            with pytest.raises(HTTPError):  # the command is told to do its work itself
+                urlopen(Request(f"{url}/command/search", headers=headers, data=json.dumps([ASKED]).encode()))
             for request in (Request(f"{url}/{ASKED}", headers=headers), Request(f"{url}/health")):
                 with pytest.raises(HTTPError):
                     urlopen(request)
@@ -168,6 +170,8 @@ def test_a_server_logs_its_requests_without_what_clients_send(desk: MemoryEnv) -
             _, logs = server.communicate(timeout=60)
     assert "memoriter.mcp_server._request_log: GET /health: status 200, " in logs
     assert "memoriter.mcp_server._request_log: POST /hook/user-prompt: status 20" in logs
+    assert "memoriter.mcp_server._request_log: POST /command/search: status 409, " in logs
+    assert "memoriter.mcp_server._delegated: a command does its work itself: TypeError" in logs
     assert "memoriter.mcp_server._request_log: GET another path: status 404, " in logs
     assert "memoriter.mcp_server._request_log: GET /health: status 401, " in logs
     assert [word for word in (NOTED, ASKED, PROMPTED, token) if word in logs] == []

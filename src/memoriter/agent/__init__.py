@@ -1,7 +1,7 @@
 """Events around an agent's turns, the listeners for them, and the memory of a session."""
 
 from memoriter.agent._bus import Addition, Captured, HookBus, HookResult, Listener
-from memoriter.agent._coding import LONGEST_INPUT, HookAnswer, HookInput, answer_hook, read_hook
+from memoriter.agent._coding import EVENT_NAMES, LONGEST_INPUT, HookAnswer, HookInput, answer_hook, read_hook
 from memoriter.agent._events import (
     AgentEnd,
     Audience,
@@ -21,6 +21,7 @@ from memoriter.agent._passages import RecallPassage, RecallSource, quote
 from memoriter.agent._session import Context, Session, Surrounds, recall_listener
 
 __all__ = [
+    "EVENT_NAMES",
     "LONGEST_INPUT",
     "Addition",
     "AgentEnd",

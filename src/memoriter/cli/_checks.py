@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic, Status
 
 State = Literal["good", "note", "broken"]
-REINSTALL = "Install memoriter again, with all its packages: pip install --force-reinstall memoriter."
+REINSTALL = "To install memoriter again with all its packages, run `pip install --force-reinstall memoriter`."
 PENDING = {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 """Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 FETCH = "The first run of `memoriter index` downloads it."

@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memoriter.agent import LONGEST_INPUT, HookAnswer, answer_hook, read_hook
+from memoriter.agent import EVENT_NAMES, LONGEST_INPUT, HookAnswer, answer_hook, read_hook
 from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
 from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
 from memoriter.mcp_server._auth import PROVEN_DIGEST
@@ -91,6 +91,12 @@ class Delegated:
             Route("/health", self.health, methods=["GET"]),
         ]
 
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all routes, with the hooks and commands that are served."""
+        hooks = [f"/hook/{event}" for event in EVENT_NAMES]
+        return [*hooks, *(f"/command/{name}" for name in self._commands), "/health"]
+
     async def hook(self, request: Request) -> Response:
         """Answer a hook exactly as `memoriter hook` does; diagnostics are in a header."""
         if refused := await self._security.validate_request(request, is_post=True):
@@ -125,7 +131,7 @@ class Delegated:
             try:
                 return work(memory, body)
             except Exception as error:
-                log.info("a command does its work itself: %s", error)
+                log.info("a command does its work itself: %s", type(error).__name__)
                 raise Declined from error
 
         # No two commands share a session, so that none waits for another.

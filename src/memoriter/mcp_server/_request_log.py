@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import anyio
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-PATHS = frozenset(
-    {"/mcp", "/health", "/hook/session-start", "/hook/user-prompt", "/hook/stop", "/hook/pre-compact"},
-)
 log = logging.getLogger(__name__)
 
 
 class RequestLog:
     """ASGI middleware that logs each request with its status and duration."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        """Wrap an application."""
+    def __init__(self, app: ASGIApp, paths: Collection[str]) -> None:
+        """Wrap an application that serves these paths; only they are logged by name."""
         self._app = app
+        self._paths = frozenset(paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and log it when it has been answered."""
@@ -41,6 +41,6 @@ class RequestLog:
             await self._app(scope, receive, note)
         finally:
             method = scope["method"] if scope["method"] in METHODS else "another method"
-            path = scope["path"] if scope["path"] in PATHS else "another path"
+            path = scope["path"] if scope["path"] in self._paths else "another path"
             milliseconds = (anyio.current_time() - started) * 1000
             log.info("%s %s: status %d, %.1f ms", method, path, status, milliseconds)

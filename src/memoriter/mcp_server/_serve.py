@@ -49,7 +49,7 @@ def serve_app(
         commands: the work that is done for commands of other processes, by the name of the command.
     """
     shared, security = SharedMemory(memory), security_settings(hosts)
-    routes = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open).routes
+    delegated = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open)
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
     app = server.streamable_http_app(
@@ -57,10 +57,11 @@ def serve_app(
         session_idle_timeout=IDLE_SECONDS,
         max_sessions=None,
         transport_security=security,
-        custom_starlette_routes=routes,
+        custom_starlette_routes=delegated.routes,
     )
     limited = SessionLimits(app, PATH)
-    return RequestLog(AuthenticationMiddleware(limited, Authenticator(token, CommandProof(secret, os.getpid()))))
+    authenticated = AuthenticationMiddleware(limited, Authenticator(token, CommandProof(secret, os.getpid())))
+    return RequestLog(authenticated, [PATH, *delegated.paths])
 
 
 def serve(

@@ -61,7 +61,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         max_sessions=None,
         transport_security=security_settings(hosts),
     )
-    return RequestLog(AuthenticationMiddleware(SessionLimits(app, PATH), Authenticator(token)))
+    return RequestLog(AuthenticationMiddleware(SessionLimits(app, PATH), Authenticator(token)), [PATH])
 
 
 def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
