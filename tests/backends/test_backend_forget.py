@@ -24,7 +24,7 @@ from memoriter.index._checksums import vfs
 from memoriter.search import analyse
 from memoriter.sync import ChunkingSettings, entry_of
 from memoriter.types import Chunk, Source
-from memoriter.workspace._folder import Folder
+from memoriter.workspace.writing._folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

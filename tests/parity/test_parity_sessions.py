@@ -9,7 +9,7 @@ import pytest
 from memoriter.sync import at_lines
 from memoriter.types import Chunk
 from memoriter.workspace import TranscriptFolder, Transcripts
-from memoriter.workspace._messages import message_text, one_line
+from memoriter.workspace.transcripts._messages import message_text, one_line
 
 
 @pytest.mark.vectors("buildSessionEntry")

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.workspace import HIDDEN, _neutral, injected, neutral, neutral_json, visible, without_injected
-from memoriter.workspace._tags import brackets
+from memoriter.workspace import HIDDEN, injected, neutral, neutral_json, visible, without_injected
+from memoriter.workspace.untrusted import _neutral
+from memoriter.workspace.untrusted._tags import brackets
 
 NAMES = [
     "system",

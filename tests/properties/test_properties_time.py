@@ -28,9 +28,8 @@ from memoriter.workspace import (
     neutral_json,
     without_injected,
 )
-from memoriter.workspace._blocks import plain_title, scan_blocks
-from memoriter.workspace._harness import without_harness
-from memoriter.workspace._messages import message_text, parse_object
+from memoriter.workspace.chunking import plain_title, scan_blocks
+from memoriter.workspace.transcripts._messages import message_text, parse_object, without_harness
 
 if TYPE_CHECKING:
     from collections.abc import Callable

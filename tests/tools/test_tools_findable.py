@@ -100,7 +100,7 @@ def test_while_the_index_can_only_be_read_nothing_new_is_findable_and_afterwards
 def test_a_note_whose_folder_became_a_link_meanwhile_is_not_findable(
     desk: MemoryEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memoriter.workspace import _write
+    from memoriter.workspace.writing import _write
 
     memory, folder = desk.open(), desk.notes / "memory"
     (tmp_path / "outside").mkdir()

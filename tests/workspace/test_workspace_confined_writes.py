@@ -14,7 +14,8 @@ import pytest
 from desk import MemoryEnv
 from memoriter.errors import MemoriterError, PathRefused
 from memoriter.ids import bytes_hash
-from memoriter.workspace import Workspace, _folder, replace
+from memoriter.workspace import Workspace, replace
+from memoriter.workspace.writing import _folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

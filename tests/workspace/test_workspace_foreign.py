@@ -11,9 +11,9 @@ import pytest
 
 from memoriter.errors import WriteConflict, WriteError
 from memoriter.ids import bytes_hash
-from memoriter.workspace import Workspace, _exchange, _folder, _locks, append, replace
-from memoriter.workspace._folder import Folder
-from memoriter.workspace._write import remove
+from memoriter.workspace import Workspace, append, replace
+from memoriter.workspace.writing import _exchange, _folder, _locks, remove
+from memoriter.workspace.writing._folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     able = SYSTEMS.index(request.param)
     if able >= 1:
         monkeypatch.setattr(_locks, "is_written", lambda _: None)
-        monkeypatch.setattr("memoriter.workspace._drafts.is_written", lambda _: None)
+        monkeypatch.setattr("memoriter.workspace.writing._exchange.is_written", lambda _: None)
     if able >= 2:
         monkeypatch.setattr(_folder, "_exchange_function", lambda: None)
     if able >= 3:
@@ -256,7 +256,8 @@ def test_what_a_killed_process_took_out_and_somebody_appended_to_is_saved_by_the
 import os
 from pathlib import Path
 from memoriter.ids import bytes_hash
-from memoriter.workspace import _exchange, replace
+from memoriter.workspace import replace
+from memoriter.workspace.writing import _exchange
 file = Path({str(file)!r})
 opened = file.open("a")
 def die(*arguments):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memoriter.errors import PathRefused
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace, injected, transcripts_of
-from memoriter.workspace._jsonl import LONGEST_LINE
-from memoriter.workspace._messages import parse_line, parse_object
+from memoriter.workspace.transcripts._messages import parse_line, parse_object
+from memoriter.workspace.transcripts._open_transcript import LONGEST_LINE
 from odd_files import KINDS, longer_than_memory, posix_only
 from transcript_lines import NOON, claude_code, codex, codex_meta, openclaw
 

@@ -16,7 +16,8 @@ import pytest
 import memoriter
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
-from memoriter.workspace import Appended, Workspace, _locks, _write, append, replace
+from memoriter.workspace import Appended, Workspace, append, replace
+from memoriter.workspace.writing import _locks, _write
 
 SOURCE = str(Path(memoriter.__file__).parents[1])
 

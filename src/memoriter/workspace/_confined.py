@@ -1,20 +1,23 @@
-"""Open a file below a folder so that no link can lead elsewhere, even if the disk changes meanwhile."""
-# ruff: noqa: PTH118 - plain strings throughout
+"""Find and open a file below a folder so that no link can lead elsewhere, even if the disk changes meanwhile."""
+# ruff: noqa: PTH116, PTH118, PTH208 - plain strings throughout, as in a scan
 
 from __future__ import annotations
 
 import os
 import stat
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, sentence
+from memoriter.ids import normalize
+from memoriter.types import Source
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from typing import BinaryIO
 
-    from memoriter.workspace._areas import ReadablePath
+    from memoriter.workspace._paths import ReadablePath
 
 BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -141,3 +144,43 @@ def _describe_kind(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "is a folder"
     return "is a file and not a folder" if stat.S_ISREG(mode) else "is a device, pipe or socket"
+
+
+def source_at(place: ReadablePath, max_bytes: int) -> Source | None:
+    """Return the source at an admitted path: a plain file within the size limit, reached without a link, or None."""
+    path = place.base
+    try:
+        status = os.stat(path)
+        for depth, name in enumerate(place.names, 1):
+            path = os.path.join(path, name)
+            status = os.lstat(path)
+            is_expected = stat.S_ISREG if depth == len(place.names) else stat.S_ISDIR
+            if not is_expected(status.st_mode):
+                return None
+    except (OSError, ValueError):
+        return None
+    if status.st_size > max_bytes:
+        return None
+    return Source(place.cited, "memory", Path(path), status.st_size, changed_ns(status), stamp_of(status))
+
+
+def find_normalized(place: ReadablePath) -> str | None:
+    """Return the absolute path of the only file whose name is canonically equivalent to the requested one, or None.
+
+    Only names are compared; the caller must admit the path before it opens the file.
+    """
+    path = place.base
+    for name in place.names:
+        if os.path.lexists(os.path.join(path, name)):
+            path = os.path.join(path, name)
+            continue
+        try:
+            names = os.listdir(path)
+        except OSError:
+            return None
+        normalized = normalize("NFC", name)
+        matches = [entry for entry in names if normalize("NFC", entry) == normalized]
+        if len(matches) != 1:
+            return None
+        path = os.path.join(path, matches[0])
+    return path

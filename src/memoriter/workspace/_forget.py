@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, normalize
-from memoriter.workspace._blocks import scan_closed_blocks
+from memoriter.workspace.chunking import scan_closed_blocks, subtree_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from memoriter.workspace._blocks import Block
     from memoriter.workspace._workspace import Workspace
+    from memoriter.workspace.chunking import Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _find_text(normalized: _NormalizedText, text: str) -> Iterator[tuple[int, in
 def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the lines to remove for each hit, from `start` up to but not including `end`."""
     blocks = scan_closed_blocks(lines)
-    ends, subtree_ends = [block.end for block in blocks], _subtree_ends(blocks)
+    ends, removed_ends = [block.end for block in blocks], _removed_ends(blocks)
     for first, last in hits:
         at = bisect_right(ends, first)
         while at < len(blocks) and blocks[at].start <= last:
@@ -169,18 +169,14 @@ def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> I
             if block.kind in {"front", "heading"} or (block.kind == "text" and _TABLE.match(lines[start])):
                 yield start, end
             else:
-                yield block.start, subtree_ends[at]
+                yield block.start, removed_ends[at]
             at += 1
 
 
-def _subtree_ends(blocks: Sequence[Block]) -> list[int]:
+def _removed_ends(blocks: Sequence[Block]) -> list[int]:
     """Return the end of each block; a list item includes its inner blocks, which would else join another item."""
-    ends, open_items = [len(blocks)] * len(blocks), list[int]()
-    for at, block in enumerate(blocks):
-        while open_items and blocks[open_items[-1]].depth >= block.depth:
-            ends[open_items.pop()] = at
-        open_items.append(at)
-    return [blocks[end - 1].end if block.kind == "item" else block.end for block, end in zip(blocks, ends, strict=True)]
+    ends = zip(blocks, subtree_ends(blocks), strict=True)
+    return [blocks[end - 1].end if block.kind == "item" else block.end for block, end in ends]
 
 
 def _merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

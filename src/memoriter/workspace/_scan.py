@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.types import Skipped, Source
-from memoriter.workspace._areas import real_path
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
-from memoriter.workspace._paths import SUFFIX, name_fault, shown_name
+from memoriter.workspace._paths import SUFFIX, name_fault, real_path, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memoriter.workspace._areas import Area
+    from memoriter.workspace._paths import Area
 
 _MARKDOWN_LIKE = (".md", ".markdown", ".mdown", ".mdx")
 _SYMLINK = "symbolic links are not followed"

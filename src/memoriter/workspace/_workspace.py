@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
-from memoriter.types import Excerpt, Skipped, Source
-from memoriter.workspace._areas import Area, ExtraPath, ReadablePath, admit, list_areas, may_hold
-from memoriter.workspace._confined import changed_ns, path_refused, read_bytes, stamp_of
-from memoriter.workspace._excerpt import no_such_note, no_text, slice_lines, truncate
-from memoriter.workspace._find import source_at
-from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, names_below
+from memoriter.types import Diagnostic, Excerpt, Skipped, Source
+from memoriter.workspace._confined import changed_ns, find_normalized, path_refused, read_bytes, source_at, stamp_of
+from memoriter.workspace._cut import slice_lines, truncate
+from memoriter.workspace._paths import (
+    FOLDER,
+    LONG_TERM,
+    Area,
+    ExtraPath,
+    ReadablePath,
+    absolute,
+    admit,
+    list_areas,
+    may_hold,
+    names_below,
+)
 from memoriter.workspace._scan import Scan, scan_areas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date
+    from zoneinfo import ZoneInfo
 
-    from memoriter.workspace._transcripts import Transcripts
-    from memoriter.workspace._write import Appended
+    from memoriter.workspace.transcripts import Transcripts
+    from memoriter.workspace.writing import Appended
 
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
@@ -168,15 +179,13 @@ class Workspace:
         try:
             content, _ = read_bytes(place, self._max_bytes)
         except FileNotFoundError:
-            from memoriter.workspace._unicode_paths import find_normalized
-
             actual_path = None if path.isascii() else find_normalized(place)
             if actual_path is None:
-                return Excerpt(place.cited, "", reason=no_such_note(place.cited))
+                return Excerpt(place.cited, "", reason=_no_such_note(place.cited))
             return self.read(actual_path, start=start, lines=lines, max_chars=max_chars)
         full_text = _decode(content)
         text, truncated = truncate(slice_lines(full_text, start, lines), max(1, max_chars))
-        return Excerpt(place.cited, text, truncated, None if text else no_text(place.cited, full_text, start))
+        return Excerpt(place.cited, text, truncated, None if text else _no_text(place.cited, full_text, start))
 
     def raw(self, path: str) -> Raw:
         """Read the bytes of a memory file.
@@ -209,7 +218,7 @@ class Workspace:
             PathRefused: the path is not one of the memory's files, or leads through a link.
             WriteError: nothing was written, or the note would become larger than `max_bytes`.
         """
-        from memoriter.workspace._write import append
+        from memoriter.workspace.writing import append
 
         self.make_root()
         return append(self._writable_path(path), text, limit=self._max_bytes)
@@ -227,7 +236,7 @@ class Workspace:
             WriteConflict: the content does not match `expected`; the note is unchanged.
             WriteError: the note could not be written; it is unchanged.
         """
-        from memoriter.workspace._write import replace
+        from memoriter.workspace.writing import replace
 
         self.make_root()
         replace(self._writable_path(path), text, expected=expected)
@@ -244,7 +253,7 @@ class Workspace:
             WriteConflict: the content does not match `expected`; the note is unchanged.
             WriteError: the note could not be deleted.
         """
-        from memoriter.workspace._write import remove
+        from memoriter.workspace.writing import remove
 
         remove(self._writable_path(path), expected=expected)
 
@@ -313,3 +322,47 @@ def _is_utf8(content: bytes) -> bool:
 
 def _decode(content: bytes) -> str:
     return content.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _no_such_note(path: str) -> Diagnostic:
+    """Return a diagnostic for a note that does not exist, as before the day's first entry or for a wrong name."""
+    return Diagnostic(
+        "no_such_note", f"There is no note {path!r} yet.", "Look for its text with `memoriter search WORDS`."
+    )
+
+
+def _no_text(path: str, text: str, start: int | None) -> Diagnostic:
+    """Return a diagnostic for an existing note that has no text to show from line `start` on."""
+    rows = text.count("\n") + (not text.endswith("\n"))
+    if text and start and start > rows:
+        message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was asked for."
+        return Diagnostic("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
+    if not text.strip():
+        return Diagnostic("no_text", f"{path!r} is empty.", "Run `memoriter remember TEXT`.")
+    return Diagnostic("no_text", f"{path!r} has no text there.", f"Read all of it with `memoriter get {path}`.")
+
+
+def local_time(wall: float, zone: str | None) -> datetime:
+    """Return a time in the owner's time zone.
+
+    Args:
+        wall: seconds since 1970.
+        zone: an IANA name such as `Asia/Seoul`; for None or an unknown name, the process' own zone applies.
+    """
+    moment = datetime.fromtimestamp(wall, tz=UTC)
+    timezone = _zone(zone) if zone else None
+    return moment.astimezone(timezone)
+
+
+def zone_is_known(zone: str) -> bool:
+    """Return whether this machine has a time zone of that name."""
+    return _zone(zone) is not None
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name.strip())
+    except (KeyError, ValueError, OSError):
+        return None

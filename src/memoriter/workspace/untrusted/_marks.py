@@ -1,6 +1,9 @@
-"""Mark the origin of a note's lines: each entry that the owner did not write has a mark in the note itself.
+"""Mark text in conversations and notes: what was injected from memory, and what the owner did not write.
 
-A mark is an HTML comment, so that it stays with the text, is readable in any editor and needs no index:
+Memory in a conversation has a wrapper, so that it can be removed again where conversations are read.
+
+Each entry that the owner did not write has a mark of its origin in the note itself: an HTML comment, so that
+it stays with the text, is readable in any editor and needs no index:
 
 - We chose PostgreSQL. <!-- from: agent via MCP (claude-code), 2026-11-22 -->
 
@@ -16,8 +19,52 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+TAG = "memoriter-recall"
+_TAGS = (TAG, "relevant-memories")
+"""memoriter's tag and OpenClaw's."""
+_NAMES = "|".join(_TAGS)
+_OPENING = re.compile(rf"(?i)(<|&lt;)(?=\s*+/?\s*+(?:{_NAMES})\b)")
+# Blanks are matched possessively: with two long runs of them, a backtracking search would try every division.
+_EDGE = re.compile(
+    rf"""(?ix)
+    (?P<quote> ^[ \t>]*> [ \t]* | )                        # quoted back in Markdown
+    (?: < | &lt; ) \s*+ (?P<close> /? ) \s*+ (?: {_NAMES} ) \b
+    (?P<attributes> (?: "[^"]*" | '[^']*' | (?! &gt; ) [^>"'] )* )
+    (?P<end> > | &gt; )?
+    """,
+    re.MULTILINE,
+)
+
+
+def injected(text: str) -> str:
+    """Return the text in the wrapper for conversations; the wrapper's name inside the text is disarmed."""
+    return f"<{TAG}>\n{_OPENING.sub('‹', text)}\n</{TAG}>"
+
+
+def without_injected(text: str) -> str:
+    """Return a conversation's text without the blocks that were injected from memory.
+
+    Blocks may be nested, quoted back, escaped, or have attributes. If a block has lost its end, all text after its
+    beginning is removed; if it has lost its beginning, all text before its end. Other text is unchanged.
+    """
+    kept: list[str] = []
+    depth, start = 0, 0
+    for edge in _EDGE.finditer(text):
+        if not edge["close"]:
+            if depth == 0:
+                kept.append(text[start : edge.start()])
+            depth += 1
+            if edge["end"] is None:
+                return "".join(kept)
+            continue
+        if depth == 0:
+            kept.clear()
+        depth, start = max(0, depth - 1), edge.end()
+    return "".join(kept) if depth else "".join((*kept, text[start:]))
+
+
 _FORGED = re.compile(r"<!(?=\s*-[-\s]*(?:from|end)\b)", re.IGNORECASE)
-_NAME = re.compile(r"[^\w .,()/+@-]+|-{2,}")
+_NOT_IN_NAME = re.compile(r"[^\w .,()/+@-]+|-{2,}")
 _LONGEST_NAME = 80
 _ITEM = re.compile(r"[-*+] \S")
 _MARKED = re.compile(r"<!-- (from|end): [^<>\n]{1,200}? -->[ \t\r]*$")
@@ -32,9 +79,9 @@ def marked(entry: str, origin: str, day: str) -> str:
         origin: the author, such as `agent via MCP (claude-code)`.
         day: date as `YYYY-MM-DD`.
     """
-    from memoriter.workspace._neutral import visible
+    from memoriter.workspace.untrusted._neutral import visible
 
-    name = " ".join(_NAME.sub(" ", visible(origin)).split())[:_LONGEST_NAME].strip() or "agent"
+    name = " ".join(_NOT_IN_NAME.sub(" ", visible(origin)).split())[:_LONGEST_NAME].strip() or "agent"
     body = _FORGED.sub("<\\!", entry)
     lines = body.split("\n")
     if _ITEM.match(lines[0]) and all(_ITEM.match(line) or line[:1] in {"", " ", "\t"} for line in lines):

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash
-from memoriter.workspace._areas import ReadablePath
-from memoriter.workspace._drafts import sweep, write_draft
-from memoriter.workspace._exchange import ConcurrentWriteError, remove_file, replace_file
-from memoriter.workspace._folder import open_folder
-from memoriter.workspace._locks import MOVE, READ_AHEAD, has_name, open_locked, read_all
+from memoriter.workspace._paths import ReadablePath
+from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
+from memoriter.workspace.writing._folder import open_folder
+from memoriter.workspace.writing._locks import MOVE, READ_AHEAD, has_name, open_locked, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from memoriter.workspace._folder import Folder
+    from memoriter.workspace.writing._folder import Folder
 
 _FREE = "Free some disk space and do it again; the file is as it was."
 _ALLOW = "Make the file and its folder writable and do it again; the file is as it was."

@@ -60,6 +60,17 @@ def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
     return scanner.blocks
 
 
+def subtree_ends(blocks: Sequence[Block]) -> list[int]:
+    """Return for each block the index after the last block inside it."""
+    ends = [len(blocks)] * len(blocks)
+    inside: list[int] = []
+    for at, block in enumerate(blocks):
+        while inside and blocks[inside[-1]].depth >= block.depth:
+            ends[inside.pop()] = at
+        inside.append(at)
+    return ends
+
+
 def _scan(lines: Sequence[str], disabled: frozenset[str]) -> _Scanner:
     scanner = _Scanner(lines, disabled)
     line = scanner.front_matter()

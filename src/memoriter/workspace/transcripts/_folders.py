@@ -1,10 +1,11 @@
-"""List the transcript files, and read their messages within limits."""
+"""Locate the transcripts of one agent, list their files, and read their messages within limits."""
 # ruff: noqa: PTH116, PTH117 - plain strings throughout, as a scan of the disk makes thousands of them
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,15 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
-from memoriter.workspace._areas import ReadablePath
 from memoriter.workspace._confined import changed_ns, open_plain, path_refused
-from memoriter.workspace._paths import name_fault, names_below, shown_name
+from memoriter.workspace._paths import ReadablePath, name_fault, names_below, shown_name
 from memoriter.workspace._scan import Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
-    from memoriter.workspace._open_transcript import OpenTranscript
+    from memoriter.workspace.transcripts._open_transcript import OpenTranscript
 
 CITED = "sessions"
 """Folder name in the cited paths of transcripts, wherever their files are."""
@@ -99,7 +99,7 @@ class Transcripts:
         Raises:
             PathRefused: the file is gone, is not a plain file, has a hard link, or belongs to another agent.
         """
-        from memoriter.workspace._open_transcript import OpenTranscript
+        from memoriter.workspace.transcripts._open_transcript import OpenTranscript
 
         with open_plain(self._locate(source)) as (file, status):
             if status.st_nlink > 1:
@@ -249,7 +249,7 @@ def _entries(place: str, cited: str, scan: _TranscriptScan) -> list[os.DirEntry[
 
 def _started_in(path: str) -> str | None:
     """Return the start folder of a Codex session from the first line of its file."""
-    from memoriter.workspace._messages import parse_object
+    from memoriter.workspace.transcripts._messages import parse_object
 
     try:
         with plain_file.open_plain(Path(path)) as file:
@@ -259,3 +259,70 @@ def _started_in(path: str) -> str | None:
     payload = fields.get("payload")
     folder = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
     return os.path.normpath(folder) if isinstance(folder, str) and folder else None
+
+
+CLAUDE_CODE, CODEX = "claude-code", "codex"
+"""Keywords for the transcripts that Claude Code and Codex keep of the workspace."""
+
+
+def transcripts_of(
+    agent: str,
+    paths: Sequence[str],
+    *,
+    homes: Sequence[Path],
+    workspace: Path,
+    user_home: Path,
+    environ: Mapping[str, str],
+) -> Transcripts:
+    """Return the transcripts that belong to an agent.
+
+    Args:
+        agent: name of the agent, as in file names.
+        paths: files, folders, or the keywords `claude-code` and `codex`. Relative paths start at the workspace.
+        homes: folders that contain `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
+        workspace: the folder of notes. The keywords select sessions that were started in it.
+        user_home: home of the user, for `~` and for the default folders of Claude Code and Codex.
+        environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
+    """
+    own_folders = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
+    configured_folders = [
+        folder
+        for path in paths
+        if path.strip()
+        for folder in _configured_folders(path.strip(), workspace, user_home, environ)
+    ]
+    return Transcripts((*own_folders, *configured_folders), tuple(home / "agents" for home in homes), agent)
+
+
+def _configured_folders(
+    path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]
+) -> Iterator[TranscriptFolder]:
+    spellings = tuple(dict.fromkeys((str(workspace), os.path.realpath(workspace))))
+    if path == CLAUDE_CODE:
+        projects = _program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
+        names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", spelling) for spelling in spellings)
+        for name in names:
+            yield TranscriptFolder(projects / name, f"{CITED}/{CLAUDE_CODE}", configured=len(names) == 1)
+    elif path == CODEX:
+        home = _program_home(environ, "CODEX_HOME", user_home / ".codex")
+        for name in ("sessions", "archived_sessions"):
+            yield TranscriptFolder(
+                home / name,
+                f"{CITED}/{CODEX}",
+                deep=True,
+                configured=name == "sessions",
+                prefix="rollout-",
+                started_in=spellings,
+            )
+    else:
+        configured_path = (
+            user_home / path[2:] if path.startswith(("~/", "~\\")) else user_home if path == "~" else Path(path)
+        )
+        absolute_path = Path(os.path.abspath(workspace / configured_path))  # noqa: PTH100 - resolving would follow the link
+        cited = f"{CITED}/{absolute_path.name}" if absolute_path.name else CITED
+        yield TranscriptFolder(absolute_path, cited, deep=not path.endswith(SUFFIX), configured=True)
+
+
+def _program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:
+    value = environ.get(variable, "").strip()
+    return Path(value) if value else default

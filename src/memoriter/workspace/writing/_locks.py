@@ -16,7 +16,7 @@ from memoriter.ids import bytes_hash
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from memoriter.workspace._folder import Folder
+    from memoriter.workspace.writing._folder import Folder
 
 MOVE = "Move away what is there under this name, and do it again."
 READ_AHEAD = 1 << 20

@@ -11,8 +11,8 @@ import json
 import re
 from typing import Any, cast
 
-from memoriter.workspace._hidden import HIDDEN, RUN
-from memoriter.workspace._tags import brackets, without_brackets, without_tags
+from memoriter.workspace.untrusted._characters import HIDDEN, RUN
+from memoriter.workspace.untrusted._tags import brackets, without_brackets, without_tags
 
 _JOINING = re.compile(
     "[\u0600-\u085f\u08a0-\u0dff\u0f00-\u109f\u1780-\u18af\u1a20-\u1b7f\ua800-\ua9ff\uaa00-\uaadf\uabc0-\uabff"

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from memoriter.workspace._folded import folded, skeleton, without_digits
+from memoriter.workspace.untrusted._characters import folded, skeleton, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,15 @@
+"""Split Markdown into blocks, and cut it into chunks."""
+
+from memoriter.workspace.chunking._blocks import Block, plain_title, scan_blocks, scan_closed_blocks, subtree_ends
+from memoriter.workspace.chunking._chunk import MERGE_TOKENS, chunk_lines, chunk_markdown
+
+__all__ = [
+    "MERGE_TOKENS",
+    "Block",
+    "chunk_lines",
+    "chunk_markdown",
+    "plain_title",
+    "scan_blocks",
+    "scan_closed_blocks",
+    "subtree_ends",
+]

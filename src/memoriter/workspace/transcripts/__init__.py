@@ -1,0 +1,6 @@
+"""Find the transcripts of agents, and read their messages."""
+
+from memoriter.workspace.transcripts._folders import TranscriptFolder, Transcripts, transcripts_of
+from memoriter.workspace.transcripts._open_transcript import OpenTranscript
+
+__all__ = ["OpenTranscript", "TranscriptFolder", "Transcripts", "transcripts_of"]

@@ -1,0 +1,39 @@
+"""Handle text that may deceive a reader or a model: mark its origin, reveal hidden characters, disarm tags."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoriter.workspace.untrusted._characters import HIDDEN, TERMINAL, folded, skeleton, without_digits
+    from memoriter.workspace.untrusted._marks import foreign_lines, injected, marked, without_injected
+    from memoriter.workspace.untrusted._neutral import neutral, neutral_data, neutral_json, visible
+
+__all__ = [
+    "HIDDEN",
+    "TERMINAL",
+    "folded",
+    "foreign_lines",
+    "injected",
+    "marked",
+    "neutral",
+    "neutral_data",
+    "neutral_json",
+    "skeleton",
+    "visible",
+    "without_digits",
+    "without_injected",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module on first use: most commands need only the few characters that could move a cursor."""
+    late = {
+        "_characters": {"HIDDEN", "TERMINAL", "folded", "skeleton", "without_digits"},
+        "_marks": {"foreign_lines", "injected", "marked", "without_injected"},
+        "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
+    }
+    for file, names in late.items():
+        if name in names:
+            from importlib import import_module
+
+            return getattr(import_module(f"{__name__}.{file}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
