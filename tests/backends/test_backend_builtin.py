@@ -15,6 +15,7 @@ import json5
 import pytest
 
 from memoriter import Memory
+from memoriter.api_json import status_json
 from memoriter.app import Environment, assemble
 from memoriter.backends import _builtin, _embedding
 from memoriter.cli._status import status_rows
@@ -23,7 +24,6 @@ from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUna
 from memoriter.index import Index
 from memoriter.index._checksums import vfs
 from memoriter.sync import _apply
-from memoriter.tools import status_json
 from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:

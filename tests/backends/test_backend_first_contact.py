@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from desk import MemoryEnv, compatible
-from memoriter.tools import SEARCH, result_json, status_json, sync_json
+from memoriter.api_json import result_json, status_json, sync_json
+from memoriter.tools import SEARCH
 from servers import KEY
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS

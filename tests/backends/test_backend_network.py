@@ -11,9 +11,9 @@ import pytest
 
 from desk import NOTES, QUESTION, MemoryEnv
 from memoriter import Memory
+from memoriter.api_json import status_json
 from memoriter.app import Environment, assemble, ledger_of
 from memoriter.cli._status import status_rows
-from memoriter.tools import status_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,9 +13,10 @@ import json5
 import pytest
 
 from memoriter import Memory
+from memoriter.api_json import status_json
 from memoriter.app import Environment, assemble
 from memoriter.errors import ConfigError, PathRefused
-from memoriter.tools import GET, SEARCH, status_json
+from memoriter.tools import GET, SEARCH
 from memoriter.workspace import injected
 from transcript_lines import claude_code, openclaw
 

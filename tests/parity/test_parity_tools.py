@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memoriter.api_json import hit_json, with_footer
 from memoriter.config import Configuration, MemorySearch
-from memoriter.tools import GET, SEARCH, chat_kind, citations_on, clamped, tools_for, with_footer
-from memoriter.tools._json import hit_json
+from memoriter.tools import GET, SEARCH, chat_kind, citations_on, clamped, tools_for
 from memoriter.types import Health, Hit, SearchResult
 from memoriter.workspace import ExtraPath, Workspace
 

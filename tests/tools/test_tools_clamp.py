@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoriter.api_json import with_footer
 from memoriter.config import Configuration, MemorySearch, with_values
-from memoriter.tools import SEARCH, clamped, with_footer
+from memoriter.tools import SEARCH, clamped
 from memoriter.types import Health, Hit, SearchResult
 
 TEXT = st.text(min_size=1, max_size=60).filter(str.strip)

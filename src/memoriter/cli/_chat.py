@@ -102,7 +102,7 @@ def _send_message(chat: Chat, text: str, screen: Screen, events: list[MemoryEven
         reply = chat.say(text)
     except ModelFailed as error:
         if screen.as_json:
-            from memoriter.tools import error_json
+            from memoriter.api_json import error_json
 
             screen.json_line(error_json(error.code, error.message, error.remedy))
         else:

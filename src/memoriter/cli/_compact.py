@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memoriter.api_json import compact_json
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import pluralize
-from memoriter.tools import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

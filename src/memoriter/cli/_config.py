@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from memoriter.api_json import error_json, reason_json
 from memoriter.cli._failure import FAILED
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.errors import ConfigError
-from memoriter.tools import error_json, reason_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

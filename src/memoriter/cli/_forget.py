@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memoriter.api_json import forget_plan_json, forgotten_json
 from memoriter.cli._failure import DONE, FAILED
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import pluralize
 from memoriter.errors import UsageError
-from memoriter.tools import forget_plan_json, forgotten_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

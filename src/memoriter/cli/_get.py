@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from memoriter.api_json import excerpt_json, refusal_json
 from memoriter.cli._failure import USAGE
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.errors import PathRefused
-from memoriter.tools import excerpt_json, refusal_json
 
 
 @click.command(cls=Command, name="get")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memoriter.api_json import estimate_json, sync_json
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import pluralize
-from memoriter.tools import estimate_json, sync_json
 
 if TYPE_CHECKING:
     from memoriter.cli._render import Line

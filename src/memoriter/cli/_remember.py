@@ -7,8 +7,8 @@ from typing import Literal
 
 import click
 
+from memoriter.api_json import appended_json
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.tools import appended_json
 
 
 @click.command(cls=Command, name="remember")

@@ -105,7 +105,7 @@ class Screen:
 
             _echo(_safe_for(sys.stderr, "".join(traceback.format_exception(error)).rstrip()), sys.stderr)
         if self.as_json:
-            from memoriter.tools import error_json
+            from memoriter.api_json import error_json
 
             self.json(error_json(failure.code, failure.message, failure.remedy))
             return

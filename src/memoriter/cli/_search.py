@@ -141,7 +141,8 @@ class SearchRequest:
     def answer(self, memory: Memory, result: SearchResult) -> Any:
         """Return what is printed on stdout: with `as_json` a JSON value, else lines."""
         if self.as_json:
-            from memoriter.tools import citations_on, result_json
+            from memoriter.api_json import result_json
+            from memoriter.tools import citations_on
 
             return result_json(result, citations=citations_on(memory.configuration.settings.memory.citations))
         from memoriter.cli._answer import answer_lines

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memoriter.api_json import status_json
 from memoriter.cli._failure import FAILED
 from memoriter.cli._options import STANDING, Command, GlobalOptions
 from memoriter.cli._render import pluralize
-from memoriter.tools import status_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

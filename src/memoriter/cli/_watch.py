@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memoriter.api_json import watch_json
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import pluralize
-from memoriter.tools import watch_json
 
 if TYPE_CHECKING:
     from collections.abc import Generator

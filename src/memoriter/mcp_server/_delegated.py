@@ -13,12 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memoriter.agent import EVENT_NAMES, LONGEST_INPUT, HookAnswer, answer_hook, read_hook
+from memoriter.api_json import health_json
 from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
 from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
 from memoriter.mcp_server._auth import PROVEN_DIGEST
 from memoriter.mcp_server._shared import Cancelled
 from memoriter.mcp_server._tools import wire_text
-from memoriter.tools import health_json
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:

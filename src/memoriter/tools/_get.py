@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from memoriter.api_json import excerpt_json, refusal_json
 from memoriter.errors import MemoriterError, UsageError, sentence
-from memoriter.tools._json import excerpt_json, refusal_json
 from memoriter.tools._tool import DOCTOR, Tool
 
 if TYPE_CHECKING:

@@ -1,25 +1,24 @@
-"""`memory_search`: lets the agent search its notes."""
+"""`memory_search`: lets the agent search its notes, with citations where they fit, and within a limit of characters."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
+from memoriter.api_json import result_json, unavailable_json, with_footer
 from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.filters import FILTERS, search_arguments
-from memoriter.tools._citations import citations_on
-from memoriter.tools._clamp import clamped
-from memoriter.tools._json import result_json, unavailable_json
 from memoriter.tools._tool import DOCTOR, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from memoriter.config import MemorySettings
+    from memoriter.config import Citations, MemorySettings
     from memoriter.tools._tool import MemoryLike
-    from memoriter.types import SearchResult
+    from memoriter.types import Hit, SearchResult
 
+ChatKind = Literal["direct", "group", "channel"]
 NAME = "memory_search"
 TRUNCATED = "maxInjectedChars"
 """The setting that limits the size of a result."""
@@ -132,6 +131,54 @@ def _limit_characters(result: SearchResult, settings: MemorySettings, *, citatio
     if hits == result.hits:
         return result
     return replace(result, hits=hits, truncated_by=result.truncated_by or TRUNCATED)
+
+
+def citations_on(mode: Citations, session_key: str | None = None) -> bool:
+    """Return whether snippets have a footer with their source.
+
+    Args:
+        mode: `memory.citations` of the configuration.
+        session_key: such as `agent:main:slack:group:7`; None: only the owner reads the conversation.
+    """
+    match mode:
+        case "on":
+            return True
+        case "off":
+            return False
+        case "auto":
+            return chat_kind(session_key) == "direct"
+        case _:
+            assert_never(mode)
+
+
+def chat_kind(session_key: str | None) -> ChatKind:
+    """Return the kind of conversation in a session's key: the words after `agent:<id>:` decide, in any case."""
+    parts = [part for part in (session_key or "").strip().split(":") if part]
+    words = {part.lower() for part in parts[2:]} if parts[:1] == ["agent"] else set[str]()
+    if "channel" in words:
+        return "channel"
+    return "group" if "group" in words else "direct"
+
+
+def clamped(hits: Sequence[Hit], budget: int, *, citations: bool) -> tuple[Hit, ...]:
+    """Return the first hits whose texts together fit the budget; the text of the last one may be cut.
+
+    Args:
+        hits: best first.
+        budget: characters, including the footers; 0 and less: no limit.
+        citations: whether each text has a footer with its source; footers are never cut.
+    """
+    if budget <= 0:
+        return tuple(hits)
+    kept: list[Hit] = []
+    for hit in hits:
+        footer = len(with_footer("", hit.citation)) if citations else 0
+        text = hit.snippet.strip() if citations else hit.snippet
+        if budget <= footer:
+            break
+        kept.append(hit if len(text) + footer <= budget else replace(hit, snippet=text[: budget - footer].rstrip()))
+        budget -= len(text) + footer
+    return tuple(kept)
 
 
 SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False)
