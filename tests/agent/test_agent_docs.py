@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoriter.agent._coding import CONTEXT_CHARS, EVENTS
+from memoriter.agent._coding import CONTEXT_CHARS
+from memoriter.coding_hooks import HOOKS
 from memoriter.hookspecs import AgentEnd, Message
 from memoriter.plugins import Installed, load_plugins
 
@@ -28,7 +29,7 @@ def test_the_settings_of_claude_code_name_every_hook() -> None:
     (text,) = blocks("json")
     hooks = json.loads(text)["hooks"]
     commands = {event: rows[0]["hooks"][0]["command"] for event, rows in hooks.items()}
-    assert commands == {event: f"memoriter hook {word}" for event, word in EVENTS.items()}
+    assert commands == {event: f"memoriter hook {word}" for event, word in HOOKS.items()}
 
 
 def test_the_program_runs(notes: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

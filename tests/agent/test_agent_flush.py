@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoriter import Memory
-from memoriter.agent._flush import (
+from memoriter.agent.flush._decision import (
     MAX_ATTEMPTS,
     Evidence,
     Flush,

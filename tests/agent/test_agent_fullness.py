@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hook_inputs import PROGRAMS, write_transcript
-from memoriter.agent._context_usage import TAIL_BYTES, ContextUsage, context_usage
+from memoriter.agent._coding import TAIL_BYTES, ContextUsage, context_usage
 from memoriter.errors import PathRefused
 from odd_files import KINDS, longer_than_memory, posix_only
 

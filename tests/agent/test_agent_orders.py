@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.agent import RecallPassage, quote
-from memoriter.agent._guard import gives_orders
-from memoriter.agent._withhold import withhold_orders
+from memoriter.agent._guard import gives_orders, withhold_orders
 from memoriter.tools import APPEND
 from order_samples import INNOCENT, ORDERS
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memoriter.agent import AgentEnd, Message, RecallPassage
 from memoriter.agent._guard import gives_orders
-from memoriter.agent._passages import OPENING, Quoted, quote
+from memoriter.agent._recall import OPENING, Quoted, quote
 from memoriter.workspace import injected, neutral, without_injected
 from plugin_wheel import install_plugin
 

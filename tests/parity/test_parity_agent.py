@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memoriter.agent import escape_for_prompt, looks_like_injection
-from memoriter.agent._flush import Thresholds, flush_due
+from memoriter.agent.flush._decision import Thresholds, flush_due
 
 
 @pytest.mark.vectors("shouldRunMemoryFlush")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
-from memoriter.agent._guard import gives_orders
-from memoriter.agent._log_difference import log_entries
-from memoriter.agent._withhold import withhold_orders
+from memoriter.agent._guard import gives_orders, withhold_orders
+from memoriter.agent.flush._log_difference import log_entries
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.search import analyse, classic_terms, query_terms

@@ -1,34 +1,33 @@
-"""The hooks of Claude Code and Codex: parse the JSON they write to stdin, and build the JSON they read from stdout."""
+"""The hooks of Claude Code and Codex: parse the JSON they write to stdin, and build the JSON they read from stdout.
+
+The context usage of a conversation is read from the end of its transcript.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
-from memoriter.agent._context_usage import context_usage
 from memoriter.agent._events import Message
+from memoriter.agent.flush import DEFAULT_WINDOW
+from memoriter.coding_hooks import HOOKS, HookEvent
 from memoriter.errors import PathRefused, UsageError, sentence
+from memoriter.plain_file import open_plain
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memoriter.agent._session import Session
 
 log = logging.getLogger(__name__)
-HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact"]
-EVENTS: dict[str, HookEvent] = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "user-prompt",
-    "Stop": "stop",
-    "PreCompact": "pre-compact",
-}
-"""Maps the agents' event names to those of memoriter."""
-EVENT_NAMES: dict[str, HookEvent] = {word: word for word in EVENTS.values()}
 CONTEXT_CHARS = 8_000
 """Characters of the session's context. Claude Code accepts 10,000 characters from a hook, and a flush request may
 follow the context."""
-LONGEST_INPUT = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,8 @@ def read_hook(event: str, text: str) -> HookInput:
     Raises:
         UsageError: the event is unknown, or the text is not valid input for this hook.
     """
-    name = EVENT_NAMES.get(event)
-    if name is None:
-        raise UsageError(f"There is no hook {event!r}.", remedy=f"Name one of: {', '.join(EVENTS.values())}.")
+    if event not in HOOKS.values():
+        raise UsageError(f"There is no hook {event!r}.", remedy=f"Name one of: {', '.join(HOOKS.values())}.")
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -83,8 +81,8 @@ def read_hook(event: str, text: str) -> HookInput:
         )
     fields = cast("dict[str, Any]", parsed)
     reported = fields.get("hook_event_name")
-    if reported is not None and EVENTS.get(str(reported)) != name:
-        raise UsageError(f"This is the hook for {name}, but {reported} happened.", remedy="Correct the agent's hooks.")
+    if reported is not None and HOOKS.get(str(reported)) != event:
+        raise UsageError(f"This is the hook for {event}, but {reported} happened.", remedy="Correct the agent's hooks.")
     session = _text(fields, "session_id").strip()
     if not session:
         raise UsageError(
@@ -92,7 +90,7 @@ def read_hook(event: str, text: str) -> HookInput:
         )
     reply = fields.get("last_assistant_message")
     return HookInput(
-        event=name,
+        event=cast("HookEvent", event),
         session=session,
         cwd=_text(fields, "cwd"),
         transcript=_text(fields, "transcript_path"),
@@ -172,3 +170,94 @@ def _context_output(event: str, text: str) -> dict[str, Any] | None:
 def _text(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     return value if isinstance(value, str) else ""
+
+
+TAIL_BYTES = 1 << 20
+"""Bytes read from the end of a transcript; the last answer holds the total."""
+CLAUDE_RESERVE = 33_000
+"""Tokens. Claude Code compacts at its window less 20,000 tokens for the answer and 13,000 as a margin."""
+LARGE_WINDOW = 1_000_000
+USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUsage:
+    """Context usage of a conversation, in tokens."""
+
+    tokens: int
+    window: int | None = None
+    """Tokens that the model can hold; None: unknown."""
+    reserve: int = 0
+    """Distance below the window at which the agent compacts."""
+
+
+def context_usage(transcript: str) -> ContextUsage | None:
+    """Return the context usage of a conversation, or None if it is unknown.
+
+    It is also None if the conversation holds nothing since its last compaction.
+
+    Args:
+        transcript: path of the transcript, from the coding agent; empty: none.
+
+    Raises:
+        PathRefused: the path is not a plain file owned by this user, or it cannot be read.
+    """
+    if not transcript:
+        return None
+    try:
+        entries = _read_backwards(Path(transcript).expanduser())
+    except FileNotFoundError:
+        return None
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user after `~` does not exist
+        why = getattr(error, "strerror", None) or str(error)
+        message = f"The transcript {transcript[:200]!r} is not read: {sentence(why)}"
+        raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
+    for entry in entries:
+        kind = entry.get("type")
+        if kind == "compacted" or entry.get("subtype") == "compact_boundary":
+            return None
+        usage = _claude_usage(entry) if kind == "assistant" else _codex_usage(entry) if kind == "event_msg" else None
+        if usage is not None:
+            return usage
+    return None
+
+
+def _read_backwards(file: Path) -> Iterator[dict[str, Any]]:
+    """Read the end of a transcript and return its entries, the last one first."""
+    with open_plain(file, owned=True) as opened:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(max(0, size - TAIL_BYTES))
+        lines = opened.read(TAIL_BYTES).split(b"\n")
+    return _parse_entries(reversed(lines if size <= TAIL_BYTES else lines[1:]))
+
+
+def _parse_entries(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue  # an empty or incomplete line, or not a transcript
+        if isinstance(entry, dict):
+            yield cast("dict[str, Any]", entry)
+
+
+def _claude_usage(entry: dict[str, Any]) -> ContextUsage | None:
+    usage = _table(_table(entry.get("message")).get("usage"))
+    tokens = sum(_count(usage.get(name)) for name in USAGE)
+    if entry.get("isSidechain") or not tokens:
+        return None
+    return ContextUsage(tokens, LARGE_WINDOW if tokens > DEFAULT_WINDOW else None, CLAUDE_RESERVE)
+
+
+def _codex_usage(entry: dict[str, Any]) -> ContextUsage | None:
+    info = _table(_table(entry.get("payload")).get("info"))
+    tokens = _count(_table(info.get("last_token_usage")).get("total_tokens"))
+    return ContextUsage(tokens, _count(info.get("model_context_window")) or None) if tokens else None
+
+
+def _table(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.agent._withhold import withhold_orders
+from memoriter.agent._guard import withhold_orders
 from memoriter.errors import PathRefused
 from memoriter.types import Diagnostic
 from memoriter.workspace import injected

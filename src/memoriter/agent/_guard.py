@@ -1,10 +1,18 @@
-"""Treat text from memory as untrusted: it must neither close its quotes nor give the model orders."""
+"""Treat text from memory as untrusted: it must neither close its quotes nor give the model orders.
+
+Orders and hidden text are removed from notes before they go to a model that did not request them.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.agent._orders import instructs_model, overrides_instructions
+from memoriter.workspace import foreign_lines, neutral, scan_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 _OVERRIDES = re.compile(
@@ -42,3 +50,79 @@ def gives_orders(text: str, *, owned: bool = True) -> bool:
         owned: True if the owner wrote it. An owner's notes may mention commands, tools and prompts.
     """
     return overrides_instructions(text) if owned else looks_like_injection(text) or instructs_model(text)
+
+
+SHORT_BLOCK = 12
+"""Lines; in a longer block, only the lines that give an order are removed."""
+WINDOW_LINES = 4
+"""Lines of a longer block that are checked together."""
+LONGEST_PAIR = 400
+"""Characters; two adjacent blocks up to this length are also checked as one sentence."""
+
+
+def withhold_orders(text: str, path: str, keep: Literal["beginning", "end"], most: int) -> tuple[str, int]:
+    """Return a note for a model, and the number of its characters that were not scanned.
+
+    A notice replaces entries that give the reader orders; it names the number of missing lines and how to read them. In
+    entries that the owner did not write, any text addressed to a model counts as an order.
+
+    Args:
+        text: the note.
+        path: as cited.
+        keep: which end of a longer note is scanned.
+        most: number of characters to scan, in whole lines.
+    """
+    lines = text.split("\n")
+    foreign = foreign_lines(lines)
+    first, last = _scan_range(lines, keep, most)
+    scanned = lines[first:last]
+    unread = len(text) - sum(map(len, scanned)) - max(0, len(scanned) - 1)
+    shown = _replace_orders(scanned, _find_orders(scanned, foreign[first:last]), path)
+    return neutral("\n".join(shown)), max(0, unread)
+
+
+def _scan_range(lines: Sequence[str], keep: Literal["beginning", "end"], most: int) -> tuple[int, int]:
+    """Return the first line and the line after the last one that `most` characters hold; at least one line."""
+    room = most
+    order = range(len(lines)) if keep == "beginning" else range(len(lines) - 1, -1, -1)
+    for taken, number in enumerate(order):
+        room -= len(lines[number]) + 1
+        if room < 0 and taken:
+            return (0, number) if keep == "beginning" else (number + 1, len(lines))
+    return 0, len(lines)
+
+
+def _replace_orders(lines: Sequence[str], ordering: set[int], path: str) -> Iterator[str]:
+    count = 0
+    for number, line in enumerate(lines):
+        if number in ordering:
+            count += 1
+            if number + 1 not in ordering:
+                subject = "1 line that gives orders" if count == 1 else f"{count} lines that give orders"
+                yield f"[Withheld: {subject} to the reader. memory_get {path} shows them.]"
+                count = 0
+        else:
+            yield line
+
+
+def _find_orders(lines: Sequence[str], foreign: Sequence[bool]) -> set[int]:
+    """Return the numbers of the lines that belong to an order."""
+    ordering, previous_start = set[int](), None
+    for block in scan_blocks(lines):
+        for start, end in _windows(block.start, block.end):
+            if gives_orders("\n".join(lines[start:end]), owned=not any(foreign[start:end])):
+                ordering |= set(range(start, end))
+        if previous_start is not None and block.kind != "item" and not ordering & set(range(previous_start, block.end)):
+            joined = " ".join(line.strip() for line in lines[previous_start : block.end])
+            if len(joined) <= LONGEST_PAIR and gives_orders(joined, owned=not any(foreign[previous_start : block.end])):
+                ordering |= set(range(previous_start, block.end))
+        previous_start = block.start
+    return ordering
+
+
+def _windows(start: int, end: int) -> Iterator[tuple[int, int]]:
+    if end - start <= SHORT_BLOCK:
+        yield start, end
+        return
+    for first in range(start, end, WINDOW_LINES // 2):
+        yield first, min(end, first + WINDOW_LINES)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, cast
 from memoriter.agent._bus import HookResult, Listener
 from memoriter.agent._context import SMALLEST_BUDGET, load_parts, render
 from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
-from memoriter.agent._flushing import FlushAnswer, Flushing, FlushResult, to_diagnostic
-from memoriter.agent._passages import RecallPassage, quote
-from memoriter.agent._snapshots import Snapshot, Snapshots
-from memoriter.agent._store import SessionStore
+from memoriter.agent._recall import RecallPassage, quote
+from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
+from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult, to_diagnostic
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.types import Diagnostic
 from memoriter.workspace import local_time, without_injected, zone_is_known
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from memoriter.agent._bus import Captured, HookBus
     from memoriter.agent._events import Audience
-    from memoriter.agent._passages import RecallSource
+    from memoriter.agent._recall import RecallSource
     from memoriter.config import Compaction
     from memoriter.workspace import Workspace
 

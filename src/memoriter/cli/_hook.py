@@ -15,17 +15,16 @@ import click
 from memoriter.cli._delegation import ask_server
 from memoriter.cli._failure import describe_failure
 from memoriter.cli._options import STANDING, Command, GlobalOptions
+from memoriter.coding_hooks import HOOKS, LONGEST_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.environment import Environment
 
-EVENTS = {"session-start", "user-prompt", "stop", "pre-compact"}
 REPEATABLE = {"session-start", "user-prompt"}
 """Events that may be repeated if a server died in the middle; the others capture and flush."""
 UNANSWERED = "The server took this hook and did not answer; it is not repeated, so that nothing is done twice."
-LONGEST_INPUT = 16 * 1024 * 1024
 UNATTENDED = "sdk"
 """Start of `CLAUDE_CODE_ENTRYPOINT` if a program, not a person, started Claude Code."""
 
@@ -84,7 +83,7 @@ def _delegate(
 ) -> _Answer | None:
     from memoriter.discovery import Call, Unanswered
 
-    if event not in EVENTS:
+    if event not in HOOKS.values():
         return None
     call = Call(f"/hook/{event}?shared={int(shared)}&attended={int(attended)}", payload)
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from memoriter.coding_hooks import HOOKS
 from memoriter.errors import ConfigError, UsageError
 from memoriter.integrations import _json_text, _toml_text
 
@@ -20,20 +21,13 @@ Scope = Literal["user", "project"]
 
 SERVER_NAME = "memoriter"
 """The name of the server in the configuration of every client."""
-HOOKS = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "user-prompt",
-    "Stop": "stop",
-    "PreCompact": "pre-compact",
-}
-"""Maps the events of Claude Code and Codex to the words of `memoriter hook`."""
 BEARER_VARIABLE = "MEMORITER_TOKEN"
 """Stands for the token in a project's file, because such files are shared."""
 START_KEYS = frozenset({"command", "args", "env"})
 """Keys of an entry that starts a server."""
 CONNECT_KEYS = frozenset({"url", "headers", "http_headers", "bearer_token_env_var"})
 """Keys of an entry that connects to a running server."""
-OWN_HOOK = re.compile(r"\bmemoriter\b.*\bhook (?:session-start|user-prompt|stop|pre-compact)\s*\Z", re.DOTALL)
+OWN_HOOK = re.compile(rf"\bmemoriter\b.*\bhook (?:{'|'.join(HOOKS.values())})\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

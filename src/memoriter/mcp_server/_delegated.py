@@ -12,8 +12,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memoriter.agent import EVENT_NAMES, LONGEST_INPUT, HookAnswer, answer_hook, read_hook
+from memoriter.agent import HookAnswer, answer_hook, read_hook
 from memoriter.api_json import health_json
+from memoriter.coding_hooks import HOOKS, LONGEST_INPUT
 from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
 from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
 from memoriter.mcp_server._auth import PROVEN_DIGEST
@@ -94,7 +95,7 @@ class Delegated:
     @property
     def paths(self) -> list[str]:
         """The paths of all routes, with the hooks and commands that are served."""
-        hooks = [f"/hook/{event}" for event in EVENT_NAMES]
+        hooks = [f"/hook/{event}" for event in HOOKS.values()]
         return [*hooks, *(f"/command/{name}" for name in self._commands), "/health"]
 
     async def hook(self, request: Request) -> Response:

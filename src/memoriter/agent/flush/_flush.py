@@ -12,22 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.agent._flush import (
+from memoriter.agent._session_files import KEPT_SECONDS, OWN_KEY, SessionStore, remove_old
+from memoriter.agent.flush._decision import (
     Evidence,
     Flush,
     Thresholds,
     compaction_count,
     flush_due,
     flush_json,
+    flush_prompt,
+    flush_system_prompt,
+    late_prompt,
     next_request,
     parse_flush,
     settle,
     was_flushed,
 )
-from memoriter.agent._log_difference import LogDifference, log_difference
-from memoriter.agent._prompts import flush_prompt, flush_system_prompt, late_prompt
-from memoriter.agent._snapshots import KEPT_SECONDS, remove_old
-from memoriter.agent._store import OWN_KEY, SessionStore
+from memoriter.agent.flush._log_difference import LogDifference, log_difference
 from memoriter.errors import MemoriterError, PathRefused, WriteConflict, system_error_text
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
@@ -38,15 +39,14 @@ from memoriter.workspace import MAX_BYTES, local_time, replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memoriter.agent._flush import Step
-    from memoriter.agent._store import Entry
+    from memoriter.agent._session_files import Entry
+    from memoriter.agent.flush._decision import Step
     from memoriter.config import Compaction
     from memoriter.workspace import Workspace
 
 DEFAULT_WINDOW = 200_000
+"""Tokens of a model's context window, if neither the host nor the settings know it."""
 KEPT_DAYS = KEPT_SECONDS // 86_400
-
-
 MAKE_ROOM = "Make the folder of notes writable, or name another workspace."
 MAKE_PLAIN = "Move away what has the name of the log, or correct .memoryignore, so that it can be a plain note."
 

@@ -1,11 +1,13 @@
-"""Decide when to ask an agent to write down lasting facts. A state machine: one flush for each session and compaction.
+"""Decide when to ask an agent to write down lasting facts, and in which words.
+
+The decision is a state machine: one flush for each session and compaction.
 
     (none) ──request──► requested ──settle──► written            today's log has a new entry, whoever wrote it
                          │     ▲              nothing_to_store   the model replied so, and the log has no new entry
                          └─────┘ repeat       failed             neither, or the model did not answer two requests
                      (after a crash)
 
-Everything here is pure; `_flushing.py` acts.
+Everything here is pure; `_flush.py` acts.
 """
 
 from __future__ import annotations
@@ -14,9 +16,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
 from memoriter.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 Step = Literal["requested", "written", "nothing_to_store", "failed"]
 STEPS = frozenset({"requested", "written", "nothing_to_store", "failed"})
@@ -169,3 +174,58 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 
 def _whole(value: float) -> int:
     return math.floor(value) if math.isfinite(value) else 0
+
+
+DAY = "YYYY-MM-DD"
+"""Placeholder for today's date in a user's own prompt."""
+CLOCK = "Current time:"
+
+FLUSH = f"""\
+This conversation will soon be replaced by a summary. Before that, write down what must not be lost: decisions and why \
+they were made, preferences, facts about people and the work, what is still open.
+
+Append it to memory/{DAY}.md (make the file if it is not there), each as a list item of one or two whole sentences \
+that will be understood without this conversation. Use memory_append if you have that tool. Only append: change, move \
+or overwrite nothing in the file, and write no other file. Leave out what it says already, and passwords and keys.
+
+If nothing has to be kept, or when you are done, answer with exactly {NO_REPLY}."""
+FLUSH_SYSTEM = (
+    "This turn serves only to save memories before the conversation is compacted. The user does not see it. "
+    f"Write what must last, then answer {NO_REPLY}."
+)
+HINT = f"If there is nothing to store, answer with exactly {NO_REPLY}."
+LATE = (
+    "This conversation was just replaced by a summary, and what was to be kept of it had not been written down yet. "
+    "Before you go on with what the user wants: "
+)
+
+
+def flush_prompt(own: str | None, now: datetime) -> str:
+    """Return the flush request, with the date and the time.
+
+    Args:
+        own: a prompt from the user's settings that replaces the default.
+        now: the current time, in the user's time zone.
+    """
+    return _add_time(_add_hint(own or FLUSH).replace(DAY, now.date().isoformat()), now)
+
+
+def flush_system_prompt(own: str | None, now: datetime) -> str:
+    """Return the system prompt of the flush turn."""
+    return _add_hint(own or FLUSH_SYSTEM).replace(DAY, now.date().isoformat())
+
+
+def late_prompt(prompt: str) -> str:
+    """Return the request for a conversation that was compacted before its flush."""
+    return f"{LATE}{prompt}"
+
+
+def _add_hint(text: str) -> str:
+    return text if NO_REPLY in text else f"{text.rstrip()}\n\n{HINT}"
+
+
+def _add_time(text: str, now: datetime) -> str:
+    if CLOCK in text:
+        return text
+    offset = f"{now:%z}"
+    return f"{text.rstrip()}\n\n{CLOCK} {now:%Y-%m-%d %H:%M} (UTC{offset[:3]}:{offset[3:5]})"
