@@ -8,7 +8,7 @@ import re
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import click
 import pytest
@@ -20,6 +20,7 @@ from memoriter.backends._canaries import CANARIES
 from memoriter.backends._slot import UNKNOWN
 from memoriter.cli import main
 from memoriter.codes import CODES as DIAGNOSTIC_CODES
+from memoriter.codes import SkipReason
 from memoriter.config import reference
 from memoriter.errors import MemoriterError
 from source_texts import BLANK, SourceTexts
@@ -336,6 +337,10 @@ def test_the_page_has_the_errors_of_the_tree_and_the_reasons_of_an_empty_answer_
     of_empty = {text_of(said.argument(0, "code")) for said in empty}
     assert rows("Why nothing was found").keys() == of_empty
     assert rows("Errors").keys() == CODES | OF_THE_SCREEN
+
+
+def test_the_page_lists_every_reason_for_a_path_that_is_left_out() -> None:
+    assert set(rows("Paths that are left out")) == set(get_args(SkipReason))
 
 
 def test_every_command_option_and_setting_of_the_page_exists() -> None:

@@ -1,4 +1,4 @@
-"""The codes of diagnostics and errors: stable words for programs, explained on the page docs/health.md."""
+"""The codes of diagnostics, errors and skipped paths: stable words for programs, explained in docs/health.md."""
 
 from __future__ import annotations
 
@@ -93,6 +93,21 @@ DiagnosticCode = Literal[
     "write",
     "write_conflict",
 ]
+
+SkipReason = Literal[
+    "hard_link",
+    "ignored",
+    "missing",
+    "not_markdown",
+    "not_transcript",
+    "other_agent",
+    "outside",
+    "special",
+    "symlink",
+    "too_large",
+    "unreadable",
+]
+"""The reasons for which a path is left out of the memory."""
 
 CODES: frozenset[str] = frozenset(get_args(DiagnosticCode))
 

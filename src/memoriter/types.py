@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from memoriter.codes import DiagnosticCode
+    from memoriter.codes import DiagnosticCode, SkipReason
 
 _LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
 ORIGIN = re.compile(r"[ \t]?<!-- (?:from|end): [^<>\n]{1,200}? -->(?=[ \t\r]*(?:\n|\Z))")
@@ -44,9 +44,8 @@ class Skipped:
     """A path that looked like memory and is left out, with the reason."""
 
     path: str
-    reason: str
-    """A stable word: `symlink`, `ignored`, `not_markdown`, `not_transcript`, `unreadable`, `too_large`, `missing`,
-    `special`, `hard_link`, `other_agent`; `outside` for a path that was asked for."""
+    reason: SkipReason
+    """A stable word; docs/health.md says what to do. `outside` occurs only for a path that was requested."""
     message: str
 
 

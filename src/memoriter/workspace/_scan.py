@@ -17,6 +17,7 @@ from memoriter.workspace._paths import SUFFIX, name_fault, real_path, shown_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from memoriter.codes import SkipReason
     from memoriter.workspace._paths import Area
 
 _MARKDOWN_LIKE = (".md", ".markdown", ".mdown", ".mdx")
@@ -193,7 +194,7 @@ class Walk:
                 source = Source(cited, "memory", Path(path), *identity[1:])
             self.sources[real] = self.current[path] = source
 
-    def _skip(self, cited: str, reason: str, message: str) -> None:
+    def _skip(self, cited: str, reason: SkipReason, message: str) -> None:
         name = shown_name(cited)
         self.skipped.setdefault(name, Skipped(name, reason, message))
 

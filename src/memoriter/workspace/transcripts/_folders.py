@@ -21,6 +21,7 @@ from memoriter.workspace._scan import Scan
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
+    from memoriter.codes import SkipReason
     from memoriter.workspace.transcripts._open_transcript import OpenTranscript
 
 CITED = "sessions"
@@ -226,7 +227,7 @@ class _TranscriptScan:
     folders: dict[str, int] = field(default_factory=dict[str, int])
     inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
-    def skip(self, cited: str, reason: str, message: str) -> None:
+    def skip(self, cited: str, reason: SkipReason, message: str) -> None:
         name = shown_name(cited)
         self.skipped.setdefault(name, Skipped(name, reason, message))
 
