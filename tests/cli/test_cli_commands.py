@@ -281,7 +281,7 @@ def test_a_missing_package_is_named_with_what_to_do(program: Program, monkeypatc
             raise PackageNotFoundError(package)
         return "1"
 
-    monkeypatch.setattr("memoriter.cli._checks.version", version)
+    monkeypatch.setattr("importlib.metadata.version", version)
     answer = program("doctor", "--json")
     found = {finding["check"]: finding for finding in answer.json["findings"]}
     assert answer.exit_code == 1

@@ -33,7 +33,7 @@ SMALLEST_CONTEXT = 1_000
     help="Compact the conversation when it holds more than N tokens. Default: 180,000.",
 )
 @click.option("--show-memory", is_flag=True, help="Show what is recalled, called, captured and flushed, on stderr.")
-def command(*, model: str | None, base_url: str | None, context: int | None, show_memory: bool) -> None:
+def chat_command(*, model: str | None, base_url: str | None, context: int | None, show_memory: bool) -> None:
     """Talk with a model that has this memory.
 
         memoriter chat --model anthropic/claude-sonnet-4-5 --show-memory

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._failure import FAILED
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._render import FAILED
 from memoriter.errors import ConfigError
 from memoriter.tools import error_json, reason_json
 
@@ -24,7 +24,7 @@ FILE = "memoriter.json5"
 
 @click.group(cls=CommandGroup, name="config", invoke_without_command=True)
 @click.pass_context
-def command(context: click.Context) -> None:
+def config_command(context: click.Context) -> None:
     """Show the settings in force, check them, or find their file.
 
         memoriter config show memorySearch
@@ -37,7 +37,7 @@ def command(context: click.Context) -> None:
         GlobalOptions.current().screen.text(context.get_help())
 
 
-@command.command(cls=Command, name="show")
+@config_command.command(cls=Command, name="show")
 @click.argument("part", required=False, default="")
 @click.option("--changed", is_flag=True, help="Only what differs from the defaults.")
 def show(part: str, *, changed: bool) -> None:
@@ -72,7 +72,7 @@ def show(part: str, *, changed: bool) -> None:
         screen.note(((f"No setting {'differs from its default' if changed else f'has {part!r} in its name'}.", ""),))
 
 
-@command.command(cls=Command, name="check")
+@config_command.command(cls=Command, name="check")
 def check() -> None:
     """Look for mistakes in the configuration: every one with its file, line and what would be right.
 
@@ -108,7 +108,7 @@ def check() -> None:
         screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
 
 
-@command.command(cls=Command, name="path")
+@config_command.command(cls=Command, name="path")
 def path() -> None:
     """Print the path of the configuration file, also when it is not there yet.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, name="cost")
 @click.option("--days", metavar="N", type=click.IntRange(1, 3660), default=30, show_default=True, help="How far back.")
-def command(*, days: int) -> None:
+def cost_command(*, days: int) -> None:
     """Show what was spent at embedding services.
 
         memoriter cost

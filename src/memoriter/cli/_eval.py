@@ -31,7 +31,7 @@ READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where vectors of sets are kept.")
 @click.option("--questions", type=READABLE, metavar="FILE", help="Questions about the workspace, with their answers.")
 @click.option("--unanswerable", type=READABLE, metavar="FILE", help="Questions that the workspace cannot answer.")
-def command(
+def eval_command(
     folder: Path | None,
     sets: str | None,
     limit_paragraphs: int,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._delegation import ask_server
-from memoriter.cli._failure import describe_failure
-from memoriter.cli._options import STANDING, Command, GlobalOptions
+from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server
+from memoriter.cli._render import describe_failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +32,7 @@ UNATTENDED = "sdk"
 @click.command(cls=Command, name="hook", context_settings={"ignore_unknown_options": True})
 @click.argument("event", nargs=-1, type=click.UNPROCESSED, metavar="EVENT")
 @click.option("--shared", is_flag=True, help="Others read along: give nothing out of MEMORY.md.")
-def command(event: tuple[str, ...], *, shared: bool) -> None:
+def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
     """Give a coding agent its memory. The agent calls this, with JSON on stdin.
 
         memoriter hook session-start    today's and yesterday's log, and MEMORY.md

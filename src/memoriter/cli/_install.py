@@ -41,7 +41,7 @@ STYLES = {"+": "green", "-": "red"}
 @click.option("--no-hooks", is_flag=True, help="Only the tools: nothing is put before a turn.")
 @click.option("--remove", is_flag=True, help="Take it out again.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-def command(
+def install_command(
     client: ClientName, scope: Scope, *, http: bool, port: int | None, no_hooks: bool, remove: bool, dry_run: bool
 ) -> None:
     """Put this memory into a client's configuration, or take it out.

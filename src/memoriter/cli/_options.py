@@ -1,4 +1,4 @@
-"""The global options, which every command takes before or after its name."""
+"""The global options, and the delegation of a command to a running server of the memory they select."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from memoriter.cli._render import Screen
+from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from memoriter.cli._render import Line
+    from memoriter.discovery import Call, Reply
+    from memoriter.environment import Environment
     from memoriter.memory import Memory
 
 STANDING = {"home_open", "settings_without_effect"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
 GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
+SERVER_VARIABLE = "MEMORITER_SERVER"
+"""The environment variable that turns delegation off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +157,34 @@ class CommandGroup(click.Group):
         super().__init__(*arguments, **settings)
         self.help = with_examples(self.help)
         self.params.extend(global_options(hidden=True))
+
+
+def ask_server(options: GlobalOptions, env: Environment, call: Call, *, exact: bool) -> Reply | None:
+    """Return the reply of a server that has done the work, or None if this process must do it.
+
+    Args:
+        options: the global options, which select the memory.
+        env: the environment of this process.
+        call: the work.
+        exact: whether the server must also be the same program with the same environment variables.
+
+    Raises:
+        Unanswered: a server has begun the work, and its result is unknown.
+        ConfigError: the configuration does not exist, or the variable has another value than "on" and "off".
+    """
+    from memoriter.discovery import delegate, folder_of, resolve_target
+
+    folder = folder_of(env.home)
+    if not _is_allowed(env) or not folder.is_dir():
+        return None
+    target = resolve_target(options.workspace, options.config, options.agent, env, exact=exact)
+    return delegate(target, folder, call)
+
+
+def _is_allowed(env: Environment) -> bool:
+    value = env.environ.get(SERVER_VARIABLE, "").strip()
+    if value not in {"", "on", "off"}:
+        raise ConfigError(
+            f'{SERVER_VARIABLE} is {value!r}. It can be "on" or "off".', remedy=f"Correct or unset {SERVER_VARIABLE}."
+        )
+    return value != "off"

@@ -37,7 +37,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
 @click.option("--token-file", metavar="FILE", help=FROM_FILE)
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of the notes; searches still find them.")
-def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
+def serve_command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
     """Keep one memory open for MCP clients, hooks and searches.
 
         memoriter serve

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._failure import FAILED
 from memoriter.cli._options import STANDING, Command, GlobalOptions
-from memoriter.cli._render import pluralize
+from memoriter.cli._render import FAILED, pluralize
 from memoriter.tools import status_json
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ LISTED = 10
 
 @click.command(cls=Command, name="status")
 @click.option("--deep", is_flag=True, help="Also search for known passages, through the real search path.")
-def command(*, deep: bool) -> None:
+def status_command(*, deep: bool) -> None:
     """Say what is indexed, and whether all of it works.
 
         memoriter status

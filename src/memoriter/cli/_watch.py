@@ -28,7 +28,7 @@ STYLES = {"indexed": "green", "trouble": "yellow", "missing": "yellow", "polling
 
 
 @click.command(cls=Command, name="watch")
-def command() -> None:
+def watch_command() -> None:
     """Index notes while they change, until Ctrl-C.
 
         memoriter watch

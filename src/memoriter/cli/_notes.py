@@ -1,17 +1,16 @@
-"""`memoriter forget`."""
+"""The commands about single notes: `memoriter get`, `remember` and `forget`."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from memoriter.cli._failure import DONE, FAILED
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import pluralize
-from memoriter.errors import UsageError
-from memoriter.tools import forget_plan_json, forgotten_json
+from memoriter.cli._render import DONE, FAILED, USAGE, pluralize
+from memoriter.errors import PathRefused, UsageError
+from memoriter.tools import appended_json, excerpt_json, forget_plan_json, forgotten_json, refusal_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +23,69 @@ SHOWN_LINES = 6
 """Maximum lines that are shown of a passage."""
 
 
+@click.command(cls=Command, name="get")
+@click.argument("path")
+@click.option("--from", "start", type=click.IntRange(1), metavar="N", help="The first line, counted from 1.")
+@click.option("--lines", type=click.IntRange(1), metavar="N", help="How many lines; default: to the end.")
+def get_command(path: str, start: int | None, lines: int | None) -> None:
+    """Read a note, or some lines of it, as a search cites them.
+
+        memoriter get MEMORY.md
+        memoriter get memory/2026-02-10.md --from 12 --lines 20
+
+    Only the memory's Markdown files can be read, at most 100,000 characters at once. A note that does not exist yet
+    is empty, which is no failure. Next: memoriter search, memoriter remember.
+    """
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
+        try:
+            excerpt = memory.read(path, start=start, lines=lines)
+        except PathRefused as error:
+            if not screen.as_json:
+                raise
+            screen.json(refusal_json(path, error.message, error.remedy, code=error.code))
+            click.get_current_context().exit(USAGE)
+    if screen.as_json:
+        screen.json(excerpt_json(excerpt))
+        return
+    screen.text(excerpt.text)
+    if excerpt.reason is not None:
+        screen.show_diagnostics([excerpt.reason])
+    if excerpt.truncated:
+        screen.note((("There is more: go on with --from and --lines.", "yellow"),))
+
+
+@click.command(cls=Command, name="remember")
+@click.argument("text", nargs=-1, required=True)
+@click.option(
+    "--to",
+    type=click.Choice(["daily", "long-term"]),
+    default="daily",
+    show_default=True,
+    help="Today's note memory/YYYY-MM-DD.md, or MEMORY.md.",
+)
+def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
+    """Add an entry to today's note, or to the long-term memory.
+
+        memoriter remember "We chose PostgreSQL for the ledger."
+        memoriter remember --to long-term "Prefers tea to coffee."
+        git log -1 --format=%B | memoriter remember -
+
+    Nothing that is there is changed, and several programs may write at once. The next search finds it.
+    Next: memoriter search.
+    """
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    entry = sys.stdin.read() if text == ("-",) else " ".join(text)
+    with options.open_memory() as memory:
+        remembered = memory.remember(entry, to=to)
+        entry_json = appended_json(remembered, workspace=memory.place.workspace)
+    if screen.as_json:
+        screen.json(entry_json)
+        return
+    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"))])
+    screen.show_diagnostics(remembered.reasons)
+
+
 @click.command(cls=Command, name="forget")
 @click.argument("path", required=False, metavar="[PATH[#L10-L12]]")
 @click.option("--match", metavar="TEXT", help="Every paragraph and list item that holds this text.")
@@ -31,7 +93,7 @@ SHOWN_LINES = 6
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.pass_context
-def command(
+def forget_command(
     context: click.Context,
     *,
     path: str | None,
