@@ -168,10 +168,10 @@ def test_a_server_logs_its_requests_without_what_clients_send(desk: MemoryEnv) -
         finally:
             server.terminate()
             _, logs = server.communicate(timeout=60)
-    assert "memoriter.mcp_server._request_log: GET /health: status 200, " in logs
-    assert "memoriter.mcp_server._request_log: POST /hook/user-prompt: status 20" in logs
-    assert "memoriter.mcp_server._request_log: POST /command/search: status 409, " in logs
+    assert "memoriter.mcp_server._http: GET /health: status 200, " in logs
+    assert "memoriter.mcp_server._http: POST /hook/user-prompt: status 20" in logs
+    assert "memoriter.mcp_server._http: POST /command/search: status 409, " in logs
     assert "memoriter.mcp_server._delegated: a command does its work itself: TypeError" in logs
-    assert "memoriter.mcp_server._request_log: GET another path: status 404, " in logs
-    assert "memoriter.mcp_server._request_log: GET /health: status 401, " in logs
+    assert "memoriter.mcp_server._http: GET another path: status 404, " in logs
+    assert "memoriter.mcp_server._http: GET /health: status 401, " in logs
     assert [word for word in (NOTED, ASKED, PROMPTED, token) if word in logs] == []

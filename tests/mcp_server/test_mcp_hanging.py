@@ -16,7 +16,7 @@ import pytest
 
 from desk import QUESTION, MemoryEnv, compatible
 from mcp_doors import LIMIT, authorised, bearer, over_stdio
-from memoriter.mcp_server._ending import END_SECONDS
+from memoriter.mcp_server._server import END_SECONDS
 from servers.held import HeldServer
 from serving import Serving, serving
 
@@ -151,7 +151,7 @@ memoriter.memory.Memory.close = close
 
 @pytest.mark.slow
 async def test_a_second_signal_ends_the_server_at_once(desk: MemoryEnv) -> None:
-    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 600.0\n{STUCK}"
+    before = f"import memoriter.mcp_server._server as server\nserver.END_SECONDS = 600.0\n{STUCK}"
     with serving(desk, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
         assert server.process.stdout
@@ -164,7 +164,7 @@ async def test_a_second_signal_ends_the_server_at_once(desk: MemoryEnv) -> None:
 @pytest.mark.slow
 async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: MemoryEnv) -> None:
     assert END_SECONDS < 5
-    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 0.5\n{STUCK}"
+    before = f"import memoriter.mcp_server._server as server\nserver.END_SECONDS = 0.5\n{STUCK}"
     with serving(desk, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
         assert await anyio.to_thread.run_sync(server.process.wait, END) == 0

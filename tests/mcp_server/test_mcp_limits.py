@@ -93,7 +93,7 @@ async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(des
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk: MemoryEnv) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
+    before = "import memoriter.mcp_server._http as http\nhttp.REQUEST_SECONDS = 1.0"
     with serving(desk, "--no-watch", before=before) as server:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(60)]
         shown = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}".encode()
@@ -110,7 +110,7 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: MemoryEnv) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
+    before = "import memoriter.mcp_server._http as http\nhttp.REQUEST_SECONDS = 1.0"
     with serving(desk, "--no-watch", before=before) as server:
         with socket.create_connection(place_of(server.url), timeout=0.05) as half:
             closed = False
@@ -131,7 +131,7 @@ async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Mem
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_too_many_connections_close_the_oldest_half_sent_one(desk: MemoryEnv) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.MOST_CONNECTIONS = 20"
+    before = "import memoriter.mcp_server._http as http\nhttp.MOST_CONNECTIONS = 20"
     with serving(desk, "--no-watch", before=before) as server:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(30)]
         for half in halves:

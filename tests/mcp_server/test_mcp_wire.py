@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.mcp_server._addresses import note_path, note_uri
-from memoriter.mcp_server._progress import TOTAL, ProgressScale
+from memoriter.mcp_server._resources import note_path, note_uri
+from memoriter.mcp_server._shared import TOTAL, ProgressScale
 from memoriter.mcp_server._tools import to_result, wire_text
 from memoriter.sync import Progress
 from memoriter.workspace import neutral
