@@ -61,7 +61,7 @@ imports:
 deps:
     {{ python }} -m deptry src
 
-# format, and mend what can be mended safely
+# format, and apply safe fixes
 fmt:
     {{ python }} -m ruff check --fix-only --quiet .
     {{ python }} -m ruff format .

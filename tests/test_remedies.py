@@ -317,7 +317,7 @@ def rows(heading: str) -> dict[str, tuple[str, str]]:
 
 def test_the_page_explains_every_code_once_and_no_other() -> None:
     headings = (
-        "What an answer says of the memory",
+        "Health of the memory in each answer",
         "Why nothing was found",
         "Single notes",
         "Settings, and other users of the machine",

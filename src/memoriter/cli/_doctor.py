@@ -44,14 +44,14 @@ WAITING = {"not_indexed", "index_busy", "index_outdated"}
 
 @click.command(cls=Command, name="doctor")
 def doctor_command() -> None:
-    """Examine everything, and say how to mend what is wrong.
+    """Check everything, and show how to fix what is wrong.
 
         memoriter doctor
         memoriter doctor -w ~/notes --json
 
-    It looks at Python, SQLite, the packages, the configuration, the folders, the model and the index, and searches for
-    passages that must be found. It creates and changes no file, unless it must ask a service for its model: then the
-    answer is recorded. Exit code 1 if something is broken. Next: do what it says, and run it again.
+    It checks Python, SQLite, the packages, the configuration, the folders, the model and the index, and searches for
+    known passages. It does not change any file, with one exception: it records the request that asks a service for its
+    model. The exit code is 1 if something is broken. Next: apply the remedies, and run it again.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     findings = list(examine(options))

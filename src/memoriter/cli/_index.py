@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, name="index")
-@click.option("--force", is_flag=True, help="Build it anew; vectors of unchanged text are kept.")
-@click.option("--vectors", is_flag=True, help="Build it anew, and compute every vector again, too.")
-@click.option("--dry-run", is_flag=True, help="Only count what would be done, and what it would cost.")
+@click.option("--force", is_flag=True, help="Rebuild the index, but keep the vectors of unchanged text.")
+@click.option("--vectors", is_flag=True, help="Rebuild the index, and compute every vector again.")
+@click.option("--dry-run", is_flag=True, help="Only estimate the work and its cost.")
 def index_command(*, force: bool, vectors: bool, dry_run: bool) -> None:
     """Bring the index up to date with the notes.
 
@@ -28,8 +28,8 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool) -> None:
         memoriter index --dry-run
         memoriter index --force -w ~/notes
 
-    Searching does this by itself; run it to have all vectors at once, or after changing settings. It may be
-    interrupted at any time and goes on where it was. Next: memoriter status.
+    Each search also does this. Run it to compute all vectors at once, or after you change settings. You can interrupt
+    it at any time; the next run continues. Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:
@@ -88,17 +88,17 @@ def _estimate_lines(estimate: Estimate) -> list[Line]:
 
 
 @click.command(cls=Command, name="compact")
-@click.option("--unused", is_flag=True, help="Also drop vectors of text that is in no note any more.")
-@click.option("--damaged", is_flag=True, help="Also remove damaged indexes that were set aside.")
+@click.option("--unused", is_flag=True, help="Also delete vectors of text that is in no note.")
+@click.option("--damaged", is_flag=True, help="Also delete damaged indexes that were set aside.")
 def compact_command(*, unused: bool, damaged: bool) -> None:
-    """Make the index as small as it can be; no answer changes.
+    """Make the index as small as possible, with the same answers.
 
         memoriter compact
         memoriter compact --unused
         memoriter compact --damaged --json
 
-    Vectors of text that was deleted or changed are kept for a while, within memorySearch.cache, because computing them
-    again takes longest if the text comes back. Searches work meanwhile. Next: memoriter status.
+    Within memorySearch.cache, memoriter keeps the vectors of deleted and changed text, because computing them is the
+    slowest step if the text returns. Searches work while this command runs. Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:

@@ -25,7 +25,7 @@ SECTIONS = {
         "hook": "_hook",
         "chat": "_chat",
     },
-    "Look after it": {
+    "Maintenance": {
         "status": "_status",
         "doctor": "_doctor",
         "cost": "_cost",
@@ -122,8 +122,9 @@ def main(context: click.Context) -> None:
         memoriter search which database did we choose
         memoriter -w ~/notes status
 
-    The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
-    time. To begin, run a search in a folder of notes, or remember something.
+    The notes are MEMORY.md and the Markdown files in memory/, in a folder that you choose. Commands build the index
+    automatically, and you can delete it at any time. To begin, run a search in a folder of notes, or remember
+    something.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())

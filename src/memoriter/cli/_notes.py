@@ -26,15 +26,15 @@ SHOWN_LINES = 6
 @click.command(cls=Command, name="get")
 @click.argument("path")
 @click.option("--from", "start", type=click.IntRange(1), metavar="N", help="The first line, counted from 1.")
-@click.option("--lines", type=click.IntRange(1), metavar="N", help="How many lines; default: to the end.")
+@click.option("--lines", type=click.IntRange(1), metavar="N", help="The number of lines. Default: to the end.")
 def get_command(path: str, start: int | None, lines: int | None) -> None:
-    """Read a note, or some lines of it, as a search cites them.
+    """Print a note, or some lines of it.
 
         memoriter get MEMORY.md
         memoriter get memory/2026-02-10.md --from 12 --lines 20
 
-    Only the memory's Markdown files can be read, at most 100,000 characters at once. A note that does not exist yet
-    is empty, which is no failure. Next: memoriter search, memoriter remember.
+    It reads only the Markdown files of this memory, at most 100,000 characters at once. For a note that does not exist
+    yet, it prints nothing and succeeds. Next: memoriter search, memoriter remember.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:
@@ -62,7 +62,7 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
     type=click.Choice(["daily", "long-term"]),
     default="daily",
     show_default=True,
-    help="Today's note memory/YYYY-MM-DD.md, or MEMORY.md.",
+    help="To memory/YYYY-MM-DD.md of today, or to MEMORY.md.",
 )
 def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
     """Add an entry to today's note, or to the long-term memory.
@@ -71,8 +71,7 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -
         memoriter remember --to long-term "Prefers tea to coffee."
         git log -1 --format=%B | memoriter remember -
 
-    Nothing that is there is changed, and several programs may write at once. The next search finds it.
-    Next: memoriter search.
+    It only appends, and several programs can write at once. The next search finds the entry. Next: memoriter search.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
@@ -88,10 +87,10 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -
 
 @click.command(cls=Command, name="forget")
 @click.argument("path", required=False, metavar="[PATH[#L10-L12]]")
-@click.option("--match", metavar="TEXT", help="Every paragraph and list item that holds this text.")
+@click.option("--match", metavar="TEXT", help="Every paragraph and list item that contains this text.")
 @click.option("--session", metavar="ID", help="A transcript: the name of its file, without .jsonl.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.pass_context
 def forget_command(
     context: click.Context,
@@ -102,14 +101,15 @@ def forget_command(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Remove something for good, from the notes and the index.
+    """Delete text permanently, from the notes and the index.
 
         memoriter forget memory/2026-02-10.md#L10-L12
         memoriter forget --match "the code of the door" --dry-run
         memoriter forget --session 4f1c2a --yes
 
-    It shows what will go and asks. The receipt says what went, and where the text may still be: the history of git,
-    copies, services. A note that somebody changes meanwhile is left alone. Next: memoriter status.
+    It shows what it will delete, and asks for confirmation. Afterwards it lists what it deleted, and where the text may
+    still be: in the git history, copies, services. It does not change a note that another program edits meanwhile.
+    Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:

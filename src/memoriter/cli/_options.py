@@ -119,12 +119,19 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         return click.Option(names, expose_value=False, is_eager=True, callback=_store, hidden=hidden, **settings)
 
     return [
-        option("-w", "--workspace", metavar="DIR", help="The folder of notes. Default: around the current folder."),
-        option("--config", metavar="FILE", help="A JSON5 file in place of ~/.memoriter/memoriter.json5."),
-        option("--agent", metavar="ID", help="Whose memory; the default agent's if left out."),
-        option("--json", is_flag=True, help="Answer with JSON, errors too."),
-        option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),
-        option("-v", "--verbose", count=True, help="Say more, log each operation and trace a failure; -vv: each step."),
+        option(
+            "-w",
+            "--workspace",
+            metavar="DIR",
+            help="The folder of notes. Default: the one that contains the current folder.",
+        ),
+        option("--config", metavar="FILE", help="The settings, a JSON5 file; default: ~/.memoriter/memoriter.json5."),
+        option("--agent", metavar="ID", help="The agent whose memory to use; default: the default agent."),
+        option("--json", is_flag=True, help="Print JSON, also for errors."),
+        option("-q", "--quiet", is_flag=True, help="Print only the answer."),
+        option(
+            "-v", "--verbose", count=True, help="Print details, logs and the traceback of a failure; -vv: more logs."
+        ),
     ]
 
 

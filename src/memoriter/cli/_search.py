@@ -89,7 +89,7 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of all filters to a command."""
     options = [_filter_option(each) for each in FILTERS]
     until = [each.name for each in FILTERS].index("until")
-    options.insert(until + 1, click.option(ON, **DAY, help="Only that day."))
+    options.insert(until + 1, click.option(ON, **DAY, help="Only passages of this day."))
     for option in reversed(options):
         function = option(function)
     return function
@@ -98,13 +98,17 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command(cls=Command, name="search")
 @click.argument("query", nargs=-1, required=True)
 @click.option(
-    "-n", "--max-results", type=click.IntRange(1, 1000), metavar="N", help="At most N passages; as configured, 6."
+    "-n",
+    "--max-results",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="At most N passages. Default: the setting, 6.",
 )
-@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Leave out scores below S (0 to 1).")
+@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Omit passages with a score below S.")
 @_filter_options
-@click.option("--explain", is_flag=True, help="Say how each passage came by its score, and how long it took.")
+@click.option("--explain", is_flag=True, help="Show how each score was computed, and the time of each stage.")
 @click.option(
-    "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Answer by then, as well as it goes."
+    "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Return the best answer within this time."
 )
 def search_command(
     *,
@@ -122,8 +126,9 @@ def search_command(
         memoriter search "release train" --since 7d -n 3
         memoriter search ER605 --path memory/home --explain --json
 
-    Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
-    finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
+    Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search. A
+    search without results also succeeds. Quote a question that contains special characters of your shell.
+    Next: memoriter get PATH.
     """
     options = GlobalOptions.current()
     since, until = _date_range(filters["since"], filters["until"], on)
