@@ -309,7 +309,7 @@ def test_on_a_terminal_ctrl_c_stops_the_turn_and_ctrl_d_ends_the_chat(program: P
             start_new_session=True,
         )
         os.close(typed)
-        seen = Seen(screen)
+        seen = TerminalOutput(screen)
         seen.until("> ")
         os.write(screen, b"Hello?\n")
         assert server.reached.wait(60)
@@ -350,7 +350,7 @@ def test_in_a_pipe_an_interrupt_ends_the_chat(program: Program) -> None:
     assert b"Traceback" not in err
 
 
-class Seen:
+class TerminalOutput:
     """What a terminal shows."""
 
     def __init__(self, screen: int) -> None:

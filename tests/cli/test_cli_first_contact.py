@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from desk import MemoryEnv, compatible
-from mcp_doors import bearer
+from mcp_endpoints import bearer
+from memory_env import MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
 from serving import LIMIT, Serving, serving
@@ -68,12 +68,12 @@ def test_every_command_reports_the_same_failure(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
 def test_a_server_and_a_new_process_report_the_same_failure(tmp_path: Path, server: CompatibleServer) -> None:
-    desk = MemoryEnv.at(tmp_path / "desk")
-    desk.configure(**compatible(server))
+    env = MemoryEnv.at(tmp_path / "env")
+    env.configure(**compatible(server))
     server.always = FAULTS["status 404"]
-    with serving(desk) as running:
-        searched = desk.run("--json", "search", "ledger").json["health"]
-        told = [codes(searched), codes(health(running)), codes(desk.run("--json", "status").json[0]["health"])]
+    with serving(env) as running:
+        searched = env.run("--json", "search", "ledger").json["health"]
+        told = [codes(searched), codes(health(running)), codes(env.run("--json", "status").json[0]["health"])]
     assert all(each == told[0] == {"provider_unavailable"} for each in told), told
 
 
@@ -91,9 +91,9 @@ def health(running: Serving) -> dict[str, Any]:
 def test_a_search_ends_at_its_deadline_although_the_first_contact_hangs(
     program: Program, server: CompatibleServer, *, known: bool
 ) -> None:
-    desk = MemoryEnv(program.workspace, program.home)
+    env = MemoryEnv(program.workspace, program.home)
     more: dict[str, Any] = {"provider": "mistral", "model": "mistral-embed"} if known else {}
-    desk.configure(**{**compatible(server), **more})
+    env.configure(**{**compatible(server), **more})
     server.always = lambda _exchange, _answer: time.sleep(8)
     started = time.monotonic()
     answer = program("--json", "search", "ledger", "--deadline-ms", "600").json

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desk import MemoryEnv
 from memoriter.discovery import (
     Announcement,
     Call,
@@ -34,6 +33,7 @@ from memoriter.discovery import (
 from memoriter.discovery._claims import create_ticket
 from memoriter.environment import Environment
 from memoriter.mcp_server._auth import MOST_CHALLENGES, CommandProof
+from memory_env import MemoryEnv
 from serving import LIMIT, Serving, answering, hook, proven, serving
 
 if TYPE_CHECKING:
@@ -57,17 +57,17 @@ def _zero() -> float:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MemoryEnv:
-    desk = MemoryEnv.at(tmp_path / "desk")
-    desk.configure(provider="none")
-    return desk
+def env(tmp_path: Path) -> MemoryEnv:
+    env = MemoryEnv.at(tmp_path / "env")
+    env.configure(provider="none")
+    return env
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    desk = MemoryEnv.at(tmp_path_factory.mktemp("proof"))
-    desk.configure(provider="none")
-    with serving(desk, "--no-watch") as server:
+    env = MemoryEnv.at(tmp_path_factory.mktemp("proof"))
+    env.configure(provider="none")
+    with serving(env, "--no-watch") as server:
         yield server
 
 
@@ -159,20 +159,20 @@ def test_a_foreign_program_hears_a_random_number_and_nothing_else(
 
 
 @pytest.mark.slow
-def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any_hook(desk: MemoryEnv) -> None:
+def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any_hook(env: MemoryEnv) -> None:
     foreign = Foreign(mirrored)
-    with serving(desk, "--no-watch") as gone:
+    with serving(env, "--no-watch") as gone:
         gone.process.kill()
         gone.process.wait(LIMIT)
     told = gone.told
     with answering(foreign) as url:
         gone.file.write_text(json.dumps(told | {"url": url, "pid": os.getpid()}), encoding="utf-8")
-        outcome = hook(desk, "user-prompt", prompt="Why did we choose PostgreSQL for the ledger?", session_id="mine")
+        outcome = hook(env, "user-prompt", prompt="Why did we choose PostgreSQL for the ledger?", session_id="mine")
         assert "PostgreSQL" in outcome.out
-        hook(desk, "pre-compact", session_id="mine", transcript=desk.notes / "t.jsonl")
+        hook(env, "pre-compact", session_id="mine", transcript=env.notes / "t.jsonl")
     assert NONCE_ONLY.fullmatch(foreign.heard[: len(foreign.heard) // 2])
     heard = foreign.heard.decode()
-    private = ["PostgreSQL", "mine", "t.jsonl", str(desk.home), str(desk.notes), told["secret"], gone.token, "Bearer"]
+    private = ["PostgreSQL", "mine", "t.jsonl", str(env.home), str(env.notes), told["secret"], gone.token, "Bearer"]
     assert [word for word in private if word in heard] == []
 
 
@@ -446,11 +446,11 @@ def test_an_announcement_of_another_user_is_passed_over_and_stays(meeting: Meeti
 
 @pytest.mark.slow
 @root
-def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(desk: MemoryEnv) -> None:
-    folder = desk.home / "serve"
+def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(env: MemoryEnv) -> None:
+    folder = env.home / "serve"
     folder.mkdir(mode=0o700)
     os.chown(folder, NOBODY, NOBODY)
-    refused = desk.run("serve", "--port", "0", "--no-watch", "-w", str(desk.notes))
+    refused = env.run("serve", "--port", "0", "--no-watch", "-w", str(env.notes))
     assert (refused.exit_code, refused.out) == (2, "")
     assert repr(str(folder)) in refused.err
     assert "belongs to another user" in refused.err
