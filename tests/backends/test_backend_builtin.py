@@ -71,7 +71,7 @@ class BackendEnv:
         around = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: self.seconds, lambda: self.ticks
         )
-        self.opened.append(Memory(assemble(workspace or self.notes, config=config, around=around)))
+        self.opened.append(Memory(assemble(workspace or self.notes, config=config, env=around)))
         return self.opened[-1]
 
 

@@ -42,7 +42,7 @@ class Machine:
         return Environment(told, self.folder / "user", self.env.notes, clock, time.monotonic, self.mounts)
 
     def memory(self, notes: Path | None = None, home: Path | None = None, **environ: str) -> Memory:
-        self.opened.append(Memory(assemble(notes or self.env.notes, around=self.around(home, **environ))))
+        self.opened.append(Memory(assemble(notes or self.env.notes, env=self.around(home, **environ))))
         return self.opened[-1]
 
 

@@ -62,7 +62,7 @@ class SessionsEnv:
             config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": {"provider": "fake", **search}}}}))
         environ = {"MEMORITER_HOME": str(self.home)}
         around = Environment(environ, self.base / "user", self.notes, lambda: self.seconds, lambda: self.ticks)
-        self.opened.append(Memory(assemble(self.notes, config=config, agent=agent, around=around)))
+        self.opened.append(Memory(assemble(self.notes, config=config, agent=agent, env=around)))
         return self.opened[-1]
 
 

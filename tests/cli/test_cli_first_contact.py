@@ -49,18 +49,18 @@ def test_every_command_reports_the_same_failure(
     monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
     MemoryEnv(program.workspace, program.home).configure(**compatible(server))
     server.always = FAULTS[fault]
-    told = [codes(program("--json", "search", "ledger").json["health"])]
+    received = [codes(program("--json", "search", "ledger").json["health"])]
     status = program("--json", "status").json[0]
-    told.append(codes(status["health"]))
+    received.append(codes(status["health"]))
     assert status["lastAttempt"]["ok"] is False
-    assert {status["lastAttempt"]["reason"]["code"]} == told[0]
-    told.append(codes(program("--json", "index").json["health"]))
+    assert {status["lastAttempt"]["reason"]["code"]} == received[0]
+    received.append(codes(program("--json", "index").json["health"]))
     doctor = program("--json", "doctor")
     findings = {finding["check"]: finding for finding in doctor.json["findings"]}
     assert (doctor.exit_code, findings["provider"]["state"]) == (1, "broken")
-    assert all(findings[code]["state"] == "broken" for code in told[0])
-    told.append(codes(program("--json", "status").json[0]["health"]))
-    assert all(each == told[0] for each in told), told
+    assert all(findings[code]["state"] == "broken" for code in received[0])
+    received.append(codes(program("--json", "status").json[0]["health"]))
+    assert all(each == received[0] for each in received), received
     text = program("status").out
     assert "vector is off" in text
     assert "asked" in text
@@ -73,8 +73,8 @@ def test_a_server_and_a_new_process_report_the_same_failure(tmp_path: Path, serv
     server.always = FAULTS["status 404"]
     with serving(env) as running:
         searched = env.run("--json", "search", "ledger").json["health"]
-        told = [codes(searched), codes(health(running)), codes(env.run("--json", "status").json[0]["health"])]
-    assert all(each == told[0] == {"provider_unavailable"} for each in told), told
+        received = [codes(searched), codes(health(running)), codes(env.run("--json", "status").json[0]["health"])]
+    assert all(each == received[0] == {"provider_unavailable"} for each in received), received
 
 
 def health(running: Serving) -> dict[str, Any]:

@@ -99,9 +99,9 @@ def test_every_command_is_in_the_overview() -> None:
 
 
 def test_the_bare_word_shows_the_overview(program: Program) -> None:
-    bare, asked = program(), program("--help")
+    bare, outcome = program(), program("--help")
     assert (bare.exit_code, bare.err) == (0, "")
-    assert bare.out == asked.out
+    assert bare.out == outcome.out
     assert program("config").exit_code == 0
 
 

@@ -55,12 +55,12 @@ def test_logging_of_one_command_ends_with_it(program: Program) -> None:
 
 
 def test_an_indexing_run_logs_its_counts_and_stages(program: Program) -> None:
-    told = program("index", "-vv").err
-    assert "memoriter.sync._apply: read: 3 added, 0 changed, 0 removed, 0 left for later, " in told
-    assert "memoriter.sync._apply: embed: 3 vectors, 0 failed, 0 pending, " in told
-    stages = next(line for line in told.splitlines() if "read stages: " in line)
+    output = program("index", "-vv").err
+    assert "memoriter.sync._apply: read: 3 added, 0 changed, 0 removed, 0 left for later, " in output
+    assert "memoriter.sync._apply: embed: 3 vectors, 0 failed, 0 pending, " in output
+    stages = next(line for line in output.splitlines() if "read stages: " in line)
     assert all(f"{stage} " in stages for stage in ("scan", "read", "chunk", "store", "total"))
-    assert "memoriter.index._steps: open: " in told
+    assert "memoriter.index._steps: open: " in output
     assert "memoriter.index._steps: rebuild: " in program("index", "--force", "-vv").err
     assert "memoriter.index._steps: compact: " in program("compact", "-vv").err
 

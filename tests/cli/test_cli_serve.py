@@ -107,8 +107,8 @@ def test_every_hook_says_the_same_with_a_server_and_without(env: MemoryEnv, serv
     assert both("session-start", "--shared", session_id="of many") == ""
     assert "PostgreSQL" in both("user-prompt", prompt=QUESTION, session_id="new")
     assert both("user-prompt", prompt=QUESTION, session_id="new") == ""
-    asked = both("stop")
-    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", asked))
+    response = both("stop")
+    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", response))
     env.write(path, "- We ship on Friday, 금요일.\n")
     assert both("stop", stop_hook_active=True, last_assistant_message="NO_REPLY") == ""
     assert both("pre-compact") == ""
@@ -119,13 +119,13 @@ def test_every_hook_says_the_same_with_a_server_and_without(env: MemoryEnv, serv
 def test_what_a_person_should_know_comes_through_as_well(env: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
     env.write("memory/2026-02-11.md", "- old\n")
-    asked = warm(env, "stop", transcript=transcript)
-    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", asked.out))
+    response = warm(env, "stop", transcript=transcript)
+    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", response.out))
     env.write("memory/elsewhere.md", "- We ship on Friday.\n")
-    told = warm(env, "stop", stop_hook_active=True, last_assistant_message="Saved.")
-    assert (told.exit_code, told.out, told.err.count("\n")) == (0, "", 1)
-    assert told.err.startswith("memoriter: ")
-    assert path in told.err or "elsewhere" in told.err
+    received = warm(env, "stop", stop_hook_active=True, last_assistant_message="Saved.")
+    assert (received.exit_code, received.out, received.err.count("\n")) == (0, "", 1)
+    assert received.err.startswith("memoriter: ")
+    assert path in received.err or "elsewhere" in received.err
 
 
 @pytest.mark.slow
@@ -152,8 +152,8 @@ def test_several_hooks_at_once_get_one_answer_each(env: MemoryEnv, server: Servi
 def test_the_server_tells_where_it_is_to_its_owner_alone(env: MemoryEnv, server: Serving) -> None:
     assert stat.S_IMODE(server.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(server.folder.stat().st_mode) == 0o700
-    told = server.told
-    assert (told["url"], told["pid"]) == (server.url, server.process.pid)
+    received = server.announcement
+    assert (received["url"], received["pid"]) == (server.url, server.process.pid)
     assert health(server)["legs"] == {"keyword": True, "vector": False}
 
 
@@ -191,9 +191,9 @@ def test_a_killed_server_is_forgotten_by_the_next_hook(env: MemoryEnv, server: S
 
 @pytest.mark.slow
 def test_a_file_whose_process_is_another_program_by_now_is_removed_too(env: MemoryEnv, server: Serving) -> None:
-    told = server.told
+    received = server.announcement
     server.end(signal.SIGKILL)
-    server.file.write_text(json.dumps(told | {"pid": os.getpid()}), encoding="utf-8")
+    server.file.write_text(json.dumps(received | {"pid": os.getpid()}), encoding="utf-8")
     assert "PostgreSQL" in hook(env, "user-prompt", prompt=QUESTION).out
     assert list(server.folder.iterdir()) == []
 
@@ -225,10 +225,10 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(env: MemoryE
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
     env: MemoryEnv, server: Serving
 ) -> None:
-    told, waiting = server.told, threading.Event()
+    received, waiting = server.announcement, threading.Event()
 
     def wait_and_die(connection: socket.socket) -> None:
-        proven(connection, told["secret"], told["pid"])
+        proven(connection, received["secret"], received["pid"])
         assert list(server.folder.glob("*.ticket"))
         waiting.set()
         server.end(signal.SIGKILL)
@@ -244,15 +244,15 @@ def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_th
 
 def pointed(server: Serving, url: str) -> None:
     """Let hooks believe that the server is there."""
-    server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
+    server.file.write_text(json.dumps(server.announcement | {"url": url}), encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_what_a_server_took_and_did_not_answer_is_not_done_again(env: MemoryEnv, server: Serving) -> None:
-    told = server.told
+    received = server.announcement
 
     def take_and_die(connection: socket.socket) -> None:
-        request = proven(connection, told["secret"], told["pid"]).decode()
+        request = proven(connection, received["secret"], received["pid"]).decode()
         ticket = re.findall(r"idempotency-key: (\w+)", request)[0]
         assert take_ticket(server.folder, ticket)
 
@@ -271,11 +271,11 @@ def test_what_a_server_took_and_did_not_answer_is_not_done_again(env: MemoryEnv,
 def test_whatever_else_listens_there_the_hook_does_its_work_once(
     env: MemoryEnv, server: Serving, answer: bytes, *, proves: bool
 ) -> None:
-    told = server.told
+    received = server.announcement
 
     def answer_so(connection: socket.socket) -> None:
         if proves:
-            proven(connection, told["secret"], told["pid"])
+            proven(connection, received["secret"], received["pid"])
         else:
             connection.recv(1 << 16)
         connection.sendall(answer)
@@ -364,8 +364,8 @@ def test_a_hook_shows_the_token_and_names_this_machine(env: MemoryEnv, server: S
     assert post(server, "/hook/stop", body, **token, Origin="https://evil.example")[0] == 403
     assert post(server, "/hook/stop", body, **token, Host="evil.example")[0] == 421
     assert post(server, "/hook/stop", "{", **token)[0] == 400
-    status, told = post(server, "/hook/nope", body, **token)
-    assert (status, json.loads(told)["error"]["remedy"][:8]) == (400, "Name one")
+    status, received = post(server, "/hook/nope", body, **token)
+    assert (status, json.loads(received)["error"]["remedy"][:8]) == (400, "Name one")
     assert post(server, "/hook/stop", body, **token, **{"Idempotency-Key": "0" * 32})[0] == 409
     prompt = json.dumps({"session_id": "s", "prompt": QUESTION})
     assert (
@@ -425,8 +425,8 @@ def test_each_prompt_recalls_what_another_program_wrote_before_it(env: MemoryEnv
         )
         question = f"Which kettle did we buy for kitchen {number:03}, the Brum{number:03}?"
         prompt = json.dumps({"session_id": f"s{number}", "prompt": question})
-        status, told = post(server, "/hook/user-prompt", prompt, **token)
-        assert (status, b"the kettle Brum%03d." % number in told) == (200, True)
+        status, received = post(server, "/hook/user-prompt", prompt, **token)
+        assert (status, b"the kettle Brum%03d." % number in received) == (200, True)
 
 
 @pytest.mark.slow
@@ -435,5 +435,5 @@ def test_servers_that_were_killed_are_cleared_away_by_the_next_one(env: MemoryEn
     with serving(env) as first:
         first.end(signal.SIGKILL)
     with serving(env, "-w", str(other.notes)) as second:
-        assert second.told["workspace"] == str(other.notes.resolve())
+        assert second.announcement["workspace"] == str(other.notes.resolve())
         assert [found.pid for found in announced(second.folder)] == [second.process.pid]

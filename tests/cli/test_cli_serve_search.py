@@ -132,7 +132,9 @@ def test_only_a_server_of_the_same_memory_program_and_environment_is_asked(
     env.environ["MEMORITER_HOME"] = str(other.home)
     assert by_itself(served(env, QUESTION))
     del env.environ["MEMORITER_HOME"]
-    server.file.write_text(json.dumps(server.told | {"conditions": "those of another version"}), encoding="utf-8")
+    server.file.write_text(
+        json.dumps(server.announcement | {"conditions": "those of another version"}), encoding="utf-8"
+    )
     assert by_itself(served(env, QUESTION))
     assert env.run("search", QUESTION) == alone(env, QUESTION)
 
@@ -235,10 +237,10 @@ REPLIES = [
 def test_whatever_a_server_replies_the_search_has_its_own_answer(
     env: MemoryEnv, server: Serving, *, takes: bool
 ) -> None:
-    told, replies = server.told, iter(REPLIES)
+    received, replies = server.announcement, iter(REPLIES)
 
     def answer(connection: socket.socket) -> None:
-        request = proven(connection, told["secret"], told["pid"])
+        request = proven(connection, received["secret"], received["pid"])
         assert b"POST /command/search HTTP/1.1" in request
         if takes:
             (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
@@ -246,7 +248,7 @@ def test_whatever_a_server_replies_the_search_has_its_own_answer(
         connection.sendall(next(replies))
 
     with answering(answer) as url:
-        server.file.write_text(json.dumps(told | {"url": url}), encoding="utf-8")
+        server.file.write_text(json.dumps(received | {"url": url}), encoding="utf-8")
         outcomes = [env.run("search", QUESTION) for _ in REPLIES]
     assert list(replies) == []
     assert outcomes == [alone(env, QUESTION)] * len(REPLIES)
@@ -254,17 +256,17 @@ def test_whatever_a_server_replies_the_search_has_its_own_answer(
 
 
 def test_a_server_that_takes_the_search_and_never_answers_costs_seconds(env: MemoryEnv, server: Serving) -> None:
-    told = server.told
+    received = server.announcement
 
     def take(connection: socket.socket) -> None:
-        request = proven(connection, told["secret"], told["pid"])
+        request = proven(connection, received["secret"], received["pid"])
         (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
         assert take_ticket(server.folder, ticket.decode())
         connection.settimeout(LIMIT)
         assert connection.recv(1) == b""  # until the command gives up
 
     with answering(take) as url:
-        server.file.write_text(json.dumps(told | {"url": url}), encoding="utf-8")
+        server.file.write_text(json.dumps(received | {"url": url}), encoding="utf-8")
         outcome = env.run("search", QUESTION)
     assert outcome == alone(env, QUESTION)
 

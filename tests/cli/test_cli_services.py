@@ -210,15 +210,15 @@ def test_the_cost_is_told_by_day_and_model(program: Program, env: MemoryEnv) -> 
         (40, "mistral", "mistral-embed", 9_000, 0.0009),
     )
     today = datetime.fromtimestamp(read_environment().wall(), UTC).date()
-    told = program("--json", "cost").json
-    days = [(row["day"], row["provider"], row["calls"], row["tokens"], row["unpriced"]) for row in told["days"]]
+    outcome = program("--json", "cost").json
+    days = [(row["day"], row["provider"], row["calls"], row["tokens"], row["unpriced"]) for row in outcome["days"]]
     assert days == [
         (today.isoformat(), "openai", 2, 1_500_000, 0),
         (today.isoformat(), "openai", 1, 70, 70),
         ((today - timedelta(days=6)).isoformat(), "voyage", 1, 1_000, 0),
     ]
-    assert told["today"] == {"tokens": 1_500_070, "dollars": pytest.approx(0.03)}
-    assert told["budget"] == {"tokensPerDay": 0, "dollarsPerDay": 0.5}
+    assert outcome["today"] == {"tokens": 1_500_070, "dollars": pytest.approx(0.03)}
+    assert outcome["budget"] == {"tokensPerDay": 0, "dollarsPerDay": 0.5}
     text = program("cost")
     assert "text-embedding-3-small  1,500,000 tokens in 2 calls, $0.0300" in text.out
     assert "70 tokens whose price is not known" in text.out
@@ -243,16 +243,16 @@ def test_a_dry_run_prices_the_run_by_provider_with_the_date_of_the_price(
     program: Program, env: MemoryEnv, *, provider: str, batch: bool, dollars_of_a_million: float, batched: float
 ) -> None:
     env.configure(provider=provider, remote={"apiKey": KEY, "batch": {"enabled": batch}})
-    told = program("--json", "index", "--dry-run").json
-    assert told["tokens"] > 0
-    assert told["price"] == pytest.approx(told["tokens"] * dollars_of_a_million / 1e6), "too few for a batch"
+    outcome = program("--json", "index", "--dry-run").json
+    assert outcome["tokens"] > 0
+    assert outcome["price"] == pytest.approx(outcome["tokens"] * dollars_of_a_million / 1e6), "too few for a batch"
     env.many(80)
-    told = program("--json", "index", "--dry-run").json
-    assert told["price"] == pytest.approx(told["tokens"] * batched / 1e6)
-    assert re.fullmatch(r"20\d\d-\d\d", told["priceSeen"])
+    outcome = program("--json", "index", "--dry-run").json
+    assert outcome["price"] == pytest.approx(outcome["tokens"] * batched / 1e6)
+    assert re.fullmatch(r"20\d\d-\d\d", outcome["priceSeen"])
     text = program("index", "--dry-run").out
-    assert f"by the prices of {told['priceSeen']}" in text
-    assert f"about ${told['price']:.4f}" in text
+    assert f"by the prices of {outcome['priceSeen']}" in text
+    assert f"about ${outcome['price']:.4f}" in text
 
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown_and_this_machine_is_free(

@@ -77,9 +77,9 @@ def test_servers_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None:
             assert process.stdin
             process.stdin.write("now\n")
             process.stdin.flush()
-        said = {process.communicate(timeout=LIMIT)[0] for process in running}
-        assert len(said) == 1
-        assert "x" * 43 not in said.pop()
+        output = {process.communicate(timeout=LIMIT)[0] for process in running}
+        assert len(output) == 1
+        assert "x" * 43 not in output.pop()
 
 
 @pytest.mark.matrix

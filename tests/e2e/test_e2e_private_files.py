@@ -90,10 +90,10 @@ def test_status_and_doctor_name_it_in_json(env: MemoryEnv, words: tuple[str, ...
     env.run("index")
     opened(env)
 
-    told = env.run(*words, "--json").json
-    notes = [each["check"] for each in told["findings"] if each["state"] == "note"] if "doctor" in words else []
+    outcome = env.run(*words, "--json").json
+    notes = [each["check"] for each in outcome["findings"] if each["state"] == "note"] if "doctor" in words else []
 
-    assert "home_was_open" in (notes or [each["code"] for each in told[0]["notices"]])
+    assert "home_was_open" in (notes or [each["code"] for each in outcome[0]["notices"]])
 
 
 @pytest.mark.slow

@@ -171,14 +171,14 @@ def test_of_programs_that_run_at_once_one_asks_a_spent_account_again(env: Memory
         env.run("index")
         server.down = server.quota()
         env.run("search", QUESTION)
-        asked = len(server.calls)
+        response = len(server.calls)
         command = env.command("-w", str(env.notes), "search", QUESTION, before=later(30))
         running = [
             subprocess.Popen(command, env=env.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for _ in range(4)
         ]
         assert [process.wait(60) for process in running] == [0] * 4
-        assert len(server.calls) == asked + 1
+        assert len(server.calls) == response + 1
 
 
 # a reader while the provider changes
@@ -341,12 +341,12 @@ def test_a_model_of_a_hub_is_downloaded_once(env: MemoryEnv, gguf: Path) -> None
         env.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"})
         done = env.run("--json", "index", before=WALL)
         assert done.json["embedded"] == len(NOTES)
-        asked = len(hub.requests)
-        assert asked > 0
+        response = len(hub.requests)
+        assert response > 0
         with env.open() as memory:
             assert memory.status().vectors == len(NOTES)
             assert memory.sync().embedded == 0
-        assert len(hub.requests) == asked
+        assert len(hub.requests) == response
     env.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"}, offline=True)
     assert env.open().search(MEANT).mode == "hybrid"
 

@@ -139,10 +139,10 @@ KEYS = st.tuples(st.sampled_from(["sk-", ""]), LETTERS).map("".join)
 )
 def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, place: str, vendor: str, fault: str):
     env, server = MemoryEnv.at(scene.folders.mktemp("planted")), scene.servers[vendor]
-    told, environ = planted(place, secret, vendor, server.base_url)
-    env.config.write_text(json.dumps(told), "utf-8")
+    response, environ = planted(place, secret, vendor, server.base_url)
+    env.config.write_text(json.dumps(response), "utf-8")
     server.always = FAULTS[fault](server)
-    said: list[str] = []
+    received: list[str] = []
     with pytest.MonkeyPatch.context() as patch, scene.records.at_level(logging.DEBUG):
         for name in (*VARIABLES.values(), "GOOGLE_API_KEY"):
             patch.delenv(name, raising=False)
@@ -153,8 +153,8 @@ def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, 
         for words in COMMANDS:
             for form in ([], ["--json"]):
                 done = CliRunner().invoke(main, ["-vv", "-w", str(env.notes), *form, *words])
-                said += [done.stdout, done.stderr]
-        said += [json.dumps(record.__dict__, default=repr) for record in scene.records.records]
+                received += [done.stdout, done.stderr]
+        received += [json.dumps(record.__dict__, default=repr) for record in scene.records.records]
         scene.records.clear()
     written = {
         file: file.read_bytes()
@@ -163,7 +163,7 @@ def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, 
         if file.is_file() and file != env.config
     }
     for form in forms(secret):
-        assert [text for text in said if form in text.encode()] == []
+        assert [text for text in received if form in text.encode()] == []
         assert [file for file, content in written.items() if form in content] == []
 
 
@@ -171,8 +171,8 @@ def test_a_secret_is_in_no_representation(tmp_path: Path) -> None:
     secret = "sk-planted-9876543210abcdef"
     for place in PLACES:
         env = MemoryEnv.at(tmp_path / place)
-        told, environ = planted(place, secret, "openai", "http://127.0.0.1:9/v1")
-        env.config.write_text(json.dumps(told), "utf-8")
+        received, environ = planted(place, secret, "openai", "http://127.0.0.1:9/v1")
+        env.config.write_text(json.dumps(received), "utf-8")
         env.environ |= environ
         with env.open() as memory:
             embedding = memory._backend.embedding

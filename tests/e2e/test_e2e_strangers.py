@@ -78,12 +78,12 @@ def test_a_planted_note_is_not_recalled_and_nothing_is_written_there(env: Memory
             os.chown(path, STRANGER, STRANGER)
     before = {path: path.read_bytes() for path in shared.rglob("*") if path.is_file()}
 
-    told = run(env, "remember", "The vault opens with 4711.")
+    outcome = run(env, "remember", "The vault opens with 4711.")
     context = run(env, "hook", "session-start", typed=hook_input("claude-code", "session-start", cwd=env.notes))
 
-    assert told.exit_code == 0
-    assert "is not used" in told.err
-    assert f"-w {shared}" in told.err
+    assert outcome.exit_code == 0
+    assert "is not used" in outcome.err
+    assert f"-w {shared}" in outcome.err
     assert "evil.example" not in context.out
     assert {path: path.read_bytes() for path in shared.rglob("*") if path.is_file()} == before
     assert "4711" in (next((env.home / "workspace").rglob("*.md"))).read_text(encoding="utf-8")

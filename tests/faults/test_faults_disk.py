@@ -57,9 +57,9 @@ def test_a_disk_that_is_too_small_keeps_what_was_finished(env: MemoryEnv, size: 
         before = contents(env.notes)
         error = refused(env, "index")
         assert "disk space" in error["remedy"]
-        told = run(env, "search", QUESTION)
-        assert told.exit_code == 1 or told.json["results"][0]["path"] == "MEMORY.md"
-        assert "disk space" in told.out
+        outcome = run(env, "search", QUESTION)
+        assert outcome.exit_code == 1 or outcome.json["results"][0]["path"] == "MEMORY.md"
+        assert "disk space" in outcome.out
         assert contents(env.notes) == before
 
 
@@ -112,9 +112,9 @@ def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(env: Me
     answered(env, "index")
     env.write("memory/later.md", "The zanzibar key is under the mat.\n")
     with read_only(env.home):
-        told = answered(env, "search", QUESTION)
-        assert told["results"][0]["path"] == "MEMORY.md"
-        assert {reason["code"] for reason in told["health"]["reasons"]} == {"index_read_only", "stale"}
+        received = answered(env, "search", QUESTION)
+        assert received["results"][0]["path"] == "MEMORY.md"
+        assert {reason["code"] for reason in received["health"]["reasons"]} == {"index_read_only", "stale"}
         assert "memory/later.md" not in found(env, "zanzibar key")
         assert set(health(env)) == {"index_read_only"}
         for command in (("index",), ("compact",)):

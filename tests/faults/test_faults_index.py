@@ -116,9 +116,9 @@ def test_what_is_no_index_is_set_aside_whole_with_a_reason_whose_remedy_works(
     target = index_of(env).resolve()
     make(target)
     theirs = target.read_bytes()
-    told = answered(env, "search", QUESTION)
-    assert told["results"][0]["path"] == "MEMORY.md"
-    reasons = {reason["code"]: reason for reason in told["health"]["reasons"]}
+    received = answered(env, "search", QUESTION)
+    assert received["results"][0]["path"] == "MEMORY.md"
+    reasons = {reason["code"]: reason for reason in received["health"]["reasons"]}
     assert set(reasons) == (set() if make is empty else {"index_quarantined"})
     aside = [file for file in (env.home / "memory").iterdir() if ".damaged-" in file.name]
     assert [file.read_bytes() for file in aside] == ([] if make is empty else [theirs])

@@ -137,12 +137,12 @@ def runs(env: tuple[MemoryEnv, CompatibleServer], tmp_path_factory: pytest.TempP
         words = KINDS[round_ % len(KINDS)]
         if round_ % len(KINDS) == 0:
             whole = time_of(tmp_path_factory.mktemp("whole") / "env", ("index",))
-        before, asked = contents(place.notes), len(server.calls)
+        before, response = contents(place.notes), len(server.calls)
         dead = killed_after(place, draw.uniform(0.1, 1) * whole, words)
         (runs.killed if dead else runs.finished)[" ".join(words[:1])] += 1
         if dead:
             settle(server)
-            runs.in_flight += last_batch([call.json["input"] for call in server.calls[asked:]])
+            runs.in_flight += last_batch([call.json["input"] for call in server.calls[response:]])
         runs.spoilt += only_grew_by_entries(before, contents(place.notes))
         with place.open() as memory:
             runs.reasons |= {reason.code for reason in memory.status().health.reasons}

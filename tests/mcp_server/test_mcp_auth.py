@@ -105,12 +105,12 @@ def asked(url: str, method: str, path: str, shown: list[tuple[str, str | bytes]]
 def wrong(servers: AuthServers) -> dict[str, list[tuple[str, str | bytes]]]:
     """What somebody shows who does not know the token, or shows it where it does not count."""
     token = servers.token
-    told = json.loads(next((servers.env.home / "serve").glob("*.json")).read_text(encoding="utf-8"))
+    document = json.loads(next((servers.env.home / "serve").glob("*.json")).read_text(encoding="utf-8"))
     return {
         "nothing": [],
         "a wrong one": [("Authorization", "Bearer wrong-wrong-wrong-wrong")],
         "that of another home": [("Authorization", f"Bearer {servers.other}")],
-        "that of the announcement": [("Authorization", f"Bearer {told['secret']}")],
+        "that of the announcement": [("Authorization", f"Bearer {document['secret']}")],
         "its beginning": [("Authorization", f"Bearer {token[:-1]}")],
         "more than it": [("Authorization", f"Bearer {token}x")],
         "other capitals": [("Authorization", f"Bearer {token.swapcase()}")],
@@ -245,8 +245,8 @@ def test_neither_server_says_its_token(tmp_path: Path) -> None:
         asked(server.url, "GET", f"/health?token={token}", [("Authorization", f"Bearer {token}x")])
         assert asked(server.url, "GET", "/health", list(bearer(token).items()))[0] == 200
         arguments = server.process.args
-        said = env.run("status", "--json").out + env.run("doctor").out + server.file.read_text(encoding="utf-8")
+        output = env.run("status", "--json").out + env.run("doctor").out + server.file.read_text(encoding="utf-8")
         server.process.terminate()
         out, err = server.process.communicate(timeout=LIMIT)
-    assert token not in f"{out} {err} {arguments} {said}"
+    assert token not in f"{out} {err} {arguments} {output}"
     assert not (env.home / "token").exists()

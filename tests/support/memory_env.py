@@ -96,7 +96,7 @@ class MemoryEnv:
         """A memory as it is configured now."""
         environ = {"MEMORITER_HOME": str(self.home), **self.environ}
         around = Environment(environ, self.home, self.notes, lambda: self.seconds, lambda: self.ticks)
-        self.opened.append(Memory(assemble(self.notes, agent=agent, around=around)))
+        self.opened.append(Memory(assemble(self.notes, agent=agent, env=around)))
         return self.opened[-1]
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ class Serving:
         return (self.folder.parent / "token").read_text(encoding="ascii").strip()
 
     @property
-    def told(self) -> dict[str, Any]:
+    def announcement(self) -> dict[str, Any]:
         return json.loads(self.file.read_text(encoding="utf-8"))
 
     def end(self, number: int = signal.SIGTERM) -> int:
@@ -113,8 +113,8 @@ def started(
 def proven(connection: socket, secret: str, pid: int) -> bytes:
     """Prove to be the server with this secret, as a real one does, and return the request that follows."""
     challenge = whole(connection).decode()
-    (asked,) = re.findall(r"memoriter-nonce: ([0-9a-f]{64})", challenge)
-    exchange = Exchange(pid, address_of(*connection.getsockname()[:2]), asked, "1" * 64)
+    (response,) = re.findall(r"memoriter-nonce: ([0-9a-f]{64})", challenge)
+    exchange = Exchange(pid, address_of(*connection.getsockname()[:2]), response, "1" * 64)
     answer = f"{exchange.server_nonce} {exchange.server_proof(secret)}".encode()
     connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(answer), answer))
     return whole(connection)

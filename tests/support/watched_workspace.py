@@ -60,7 +60,7 @@ class WatchedWorkspace:
         config = place / "memoriter.json5"
         config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
         around = Environment({"MEMORITER_HOME": str(place)}, place, self.notes, time.time, clock)
-        self.opened.append(Memory(assemble(self.notes, config=config, around=around)))
+        self.opened.append(Memory(assemble(self.notes, config=config, env=around)))
         return self.opened[-1]
 
     def watch(self, memory: Memory) -> Watching:

@@ -78,7 +78,7 @@ def _new_chat(
     env = read_environment()
     endpoint = endpoint_of(model, base_url, memory.configuration.settings.models.providers, env.environ)
     folder = sessions_of(env, memory.agent)
-    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, told=on_event)
+    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, on_event=on_event)
 
 
 def _event_handler(
