@@ -309,7 +309,7 @@ class Memory:
         return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
 
     def egress_notice(self) -> str | None:
-        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        """Return where notes are about to be sent for the first time; None if nowhere, or if it was returned before."""
         return self._backend.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
