@@ -61,7 +61,7 @@ imports:
 deps:
     {{ python }} -m deptry src
 
-# format, and mend what can be mended safely
+# format, and apply safe fixes
 fmt:
     {{ python }} -m ruff check --fix-only --quiet .
     {{ python }} -m ruff format .
@@ -101,11 +101,11 @@ docs:
     {{ python }} tests/cli/test_cli_help.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
 
-# measure against the budgets, into benchmarks/results: just bench --help
+# run the benchmarks, with results in benchmarks/results: just bench --help
 bench *ARGS:
     {{ python }} -m benchmarks --date "$(date +%F)" --results benchmarks/results "$@"
 
-# has a ratio of two things in one run become worse? Times do not count; half a minute, not part of check
+# fail if a ratio of two measurements of one run is past its limit, whatever the times; half a minute, not part of check
 bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
     {{ python }} -m benchmarks --check --quick --sizes 2000 --only command,cold,sync,churn

@@ -1,1 +1,1 @@
-"""How fast memoriter is, measured: `python -m benchmarks`."""
+"""Benchmarks of memoriter: `python -m benchmarks`."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print a table, say which budget holds here and now."""
+"""`python -m benchmarks`: run the benchmarks, and print a table of the figures with their budgets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks._effort import QUICK, Effort
 from benchmarks._machine import describe
 from benchmarks._measures import NAMES, Bench
-from benchmarks._picture import picture
-from benchmarks._plan import QUICK, Effort
+from benchmarks._plot import plot
 from benchmarks._report import Row, table
 
 if TYPE_CHECKING:
@@ -22,38 +22,51 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0, whatever the figures are; with `--check` 1 when a ratio is on the wrong side of its limit."""
-    told = _parser().parse_args(arguments)
-    effort = QUICK if told.quick else Effort()
-    if told.small_files is not None:
-        effort = replace(effort, small_files=told.small_files)
-    if told.processes is not None:
-        effort = replace(effort, processes=told.processes)
+    """Return 0, or with `--check` 1 if a ratio is past its limit."""
+    options = _parser().parse_args(arguments)
+    effort = QUICK if options.quick else Effort()
+    if options.small_files is not None:
+        effort = replace(effort, small_files=options.small_files)
+    if options.processes is not None:
+        effort = replace(effort, processes=options.processes)
     rows: list[Row] = []
-    for row in Bench(told.sizes, told.only, effort).run():
+    for row in Bench(options.sizes, options.only, effort).run():
         rows.append(row)
         if sys.stderr.isatty():
             print(f"\r\033[K{row.name} {row.size or ''}", end="", file=sys.stderr, flush=True)
     machine = describe()
-    print(f"\n{_described(machine)}\n")
+    print(f"\n{_machine_line(machine)}\n")
     print(table(rows))
-    written = {"date": told.date, "machine": machine, "sizes": told.sizes, "rows": [row.as_json() for row in rows]}
-    if told.json:
-        _write(told.json, json.dumps(written, indent=2) + "\n")
-    if told.results and _complete(told):
-        _write(told.results / "speed.json", json.dumps(written, indent=1) + "\n")
-        _write(told.results / "speed.svg", picture(rows, _caption(machine, told.date)))
-    elif told.results:
-        print(f"\n{told.results} keeps the figures of a whole run: this one left something out.", file=sys.stderr)
+    written = {
+        "date": options.date,
+        "machine": machine,
+        "sizes": options.sizes,
+        "rows": [row.as_json() for row in rows],
+    }
+    if options.json:
+        _write(options.json, json.dumps(written, indent=2) + "\n")
+    if options.results and _complete(options):
+        _write(options.results / "speed.json", json.dumps(written, indent=1) + "\n")
+        _write(options.results / "speed.svg", plot(rows, _caption(machine, options.date)))
+    elif options.results:
+        print(
+            f"\n{options.results} is unchanged: only a complete run writes there, and this run left something out.",
+            file=sys.stderr,
+        )
     worse = [row for row in rows if row.ratio and row.holds is False]
-    for row in worse if told.check else ():
-        print(f"{row.name} at {row.size:,}: {row.value:.2f}, wanted {row.limit}", file=sys.stderr)
-    return int(bool(worse) and told.check)
+    for row in worse if options.check else ():
+        print(f"{row.name} at {row.size:,}: {row.value:.2f}, limit {row.limit}", file=sys.stderr)
+    return int(bool(worse) and options.check)
 
 
-def _complete(told: argparse.Namespace) -> bool:
-    """Everything with full effort at the usual sizes or more: what is shown to readers."""
-    return not told.quick and told.processes is None and set(told.only) == set(NAMES) and set(SIZES) <= set(told.sizes)
+def _complete(options: argparse.Namespace) -> bool:
+    """Return whether the run covers everything with full effort, at the default sizes at least."""
+    return (
+        not options.quick
+        and options.processes is None
+        and set(options.only) == set(NAMES)
+        and set(SIZES) <= set(options.sizes)
+    )
 
 
 def _write(file: Path, text: str) -> None:
@@ -61,27 +74,28 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _described(machine: dict[str, Any]) -> str:
+def _machine_line(machine: dict[str, Any]) -> str:
     cores, python, sqlite = machine["cores"], machine["python"], machine["sqlite"]
     return f"{machine['processor']}, {cores} cores, Python {python}, SQLite {sqlite}"
 
 
 def _caption(machine: dict[str, Any], date: str) -> str:
-    """What was measured, where and when, in a line."""
+    """Return one line with what was measured, on which machine and when."""
     where = f"{machine['processor']}, {machine['cores']} cores" + (f", {date}" if date else "")
-    return f"Median, warm, in process, 384 dimensions, without embedding the question; {where}"
+    return f"Median, warm, in process, 384 dimensions, without embedding the query; {where}"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "benchmarks", description="Measure memoriter against its budgets. Figures are of this machine in this run."
+        "benchmarks",
+        description="Measure memoriter against its budgets. The figures are valid for this machine and run.",
     )
     parser.add_argument(
         "--sizes",
         type=_sizes,
         default=list(SIZES),
         metavar="N,N",
-        help="chunks (default: 1000,10000,100000; past 100000, as 1000000, only searching is measured)",
+        help="numbers of chunks (default: 1000,10000,100000,1000000; above 100000, only searches are measured)",
     )
     parser.add_argument(
         "--only", type=_names, default=list(NAMES), metavar="NAME,NAME", help=f"some of: {', '.join(NAMES)}"
@@ -91,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         "--small-files",
         type=_positive,
         metavar="N",
-        help="files of the workspace of small notes (default: 10000; left out when no size reaches it)",
+        help="files in the workspace of small notes (default: 10000; skipped if every size is smaller)",
     )
     parser.add_argument(
         "--processes",
@@ -101,11 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     parser.add_argument(
-        "--results", type=Path, metavar="DIR", help="also write speed.json and speed.svg here, if nothing is left out"
+        "--results", type=Path, metavar="DIR", help="also write speed.json and speed.svg here, if the run is complete"
     )
-    parser.add_argument("--date", default="", help="is written to the files as it is")
+    parser.add_argument("--date", default="", help="the date to write to the files")
     parser.add_argument(
-        "--check", action="store_true", help="end with 1 when a ratio of two things in this run is past its limit"
+        "--check", action="store_true", help="exit with 1 if a ratio of two measurements of this run is past its limit"
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""The program as a cold process: start, work and end."""
+"""Commands as new processes, from start to exit."""
 
 from __future__ import annotations
 
@@ -11,66 +11,66 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from benchmarks._report import Row
-from benchmarks._stage import WORDS_ONLY
 from benchmarks._timing import Times, timed
+from benchmarks._workspace import WORDS_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from benchmarks._plan import Effort
-    from benchmarks._stage import Stage
+    from benchmarks._effort import Effort
+    from benchmarks._workspace import BenchWorkspace
 
 SEARCH_SECONDS, SEARCH_CPU_SECONDS, HELP_SECONDS = 0.4, 0.3, 0.15
 SEARCH_CHUNKS = 10_000
-"""Up to so many chunks a cold search has a budget."""
+"""Largest number of chunks for which a search in a new process has a budget."""
 WARM_AGAINST_COLD = 5.0
-"""Measured 12-20. Under 5 either a warm process does again what it should remember, or times are all noise."""
+"""Measured 12-20. Below 5, a warm process repeats work, or the times are only noise."""
 PROGRAM = (sys.executable, "-c", "import sys; from memoriter.cli import main; sys.exit(main())")
 
 
 class Failed(RuntimeError):
-    """The program did not do what it was asked."""
+    """A measured program failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process from start to end."""
+    """The times of one process."""
 
     seconds: float
     cpu_seconds: float
 
 
 def empty_process(effort: Effort) -> Iterator[Row]:
-    """An interpreter that does nothing, and the help page."""
+    """Yield the rows of an interpreter that does nothing, and of the help page."""
     bare = _median([sys.executable, "-c", "pass"], effort.processes)
-    yield Row("command.bare", "python -c pass, for scale", 0, bare.seconds, "s")
+    yield Row("command.bare", "python -c pass, for comparison", 0, bare.seconds, "s")
     shown = _median([*PROGRAM, "--help"], effort.processes)
     yield Row("command.help", "memoriter --help", 0, shown.seconds, "s", budget=HELP_SECONDS)
 
 
-def commands(stage: Stage, effort: Effort) -> Iterator[Row]:
-    """Search by meaning and words, by words, and a read; with the model of the package."""
-    question, note = stage.corpus.questions[0], stage.corpus.notes[0].path
-    search = _median(_command(stage, "search", question), effort.processes, stage.home)
-    budgets = (SEARCH_SECONDS, SEARCH_CPU_SECONDS) if stage.size <= SEARCH_CHUNKS else (None, None)
-    yield Row("command.search", "memoriter search", stage.size, search.seconds, "s", budget=budgets[0])
-    yield Row("command.search_cpu", "- its processor time", stage.size, search.cpu_seconds, "s", budget=budgets[1])
-    words_only = ("--config", str(stage.config(WORDS_ONLY)))
-    words = _median(_command(stage, *words_only, "search", question), effort.processes, stage.home)
-    yield Row("command.words", "memoriter --config FILE search, words only", stage.size, words.seconds, "s")
-    yield Row("command.words_cpu", "- its processor time", stage.size, words.cpu_seconds, "s")
-    got = _median(_command(stage, "get", note), effort.processes, stage.home)
-    yield Row("command.get", "memoriter get", stage.size, got.seconds, "s")
-    warm = _warm(stage)
+def commands(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
+    """Yield the rows of a hybrid search, a keyword search and a read; with the bundled model."""
+    question, note = workspace.corpus.questions[0], workspace.corpus.notes[0].path
+    search = _median(_command(workspace, "search", question), effort.processes, workspace.home)
+    budgets = (SEARCH_SECONDS, SEARCH_CPU_SECONDS) if workspace.size <= SEARCH_CHUNKS else (None, None)
+    yield Row("command.search", "memoriter search", workspace.size, search.seconds, "s", budget=budgets[0])
+    yield Row("command.search_cpu", "- CPU time", workspace.size, search.cpu_seconds, "s", budget=budgets[1])
+    words_only = ("--config", str(workspace.config(WORDS_ONLY)))
+    words = _median(_command(workspace, *words_only, "search", question), effort.processes, workspace.home)
+    yield Row("command.words", "memoriter --config FILE search, keywords only", workspace.size, words.seconds, "s")
+    yield Row("command.words_cpu", "- CPU time", workspace.size, words.cpu_seconds, "s")
+    got = _median(_command(workspace, "get", note), effort.processes, workspace.home)
+    yield Row("command.get", "memoriter get", workspace.size, got.seconds, "s")
+    warm = _warm(workspace)
     yield Row(
-        "command.warm", "the same search in a process that is warm", stage.size, warm.p50 * 1000, "ms", warm.p95 * 1000
+        "command.warm", "the same search in a warm process", workspace.size, warm.p50 * 1000, "ms", warm.p95 * 1000
     )
     ratio = search.seconds / warm.p50
     yield Row(
         "command.ratio",
-        "- times as fast as the cold one",
-        stage.size,
+        "- speedup over a new process",
+        workspace.size,
         ratio,
         "x",
         budget=WARM_AGAINST_COLD,
@@ -79,12 +79,12 @@ def commands(stage: Stage, effort: Effort) -> Iterator[Row]:
     )
 
 
-def _command(stage: Stage, *words: str) -> list[str]:
-    return [*PROGRAM, "--workspace", str(stage.notes), "--json", *words]
+def _command(workspace: BenchWorkspace, *words: str) -> list[str]:
+    return [*PROGRAM, "--workspace", str(workspace.notes), "--json", *words]
 
 
 def _median(command: Sequence[str], repeats: int, home: Path | None = None) -> Run:
-    """After a run that does not count: it writes bytecode and warms the disk."""
+    """Return the median times after one warm-up run, which writes bytecode and fills the disk cache."""
     runs = [run_once(command, home) for _ in range(repeats + 1)][1:]
     return Run(median(run.seconds for run in runs), median(run.cpu_seconds for run in runs))
 
@@ -109,14 +109,14 @@ def run_once(command: Sequence[str], home: Path | None, **variables: str) -> Run
 
 
 def environment(home: Path | None) -> dict[str, str]:
-    """This process' environment for a process of this checkout that keeps its state in `home`."""
+    """Return environment variables for a process of this checkout that keeps its state in `home`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORITER_")}  # noqa: TID251 (no part of the library)
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return kept | paths | ({"MEMORITER_HOME": str(home)} if home else {})
 
 
-def _warm(stage: Stage) -> Times:
-    with stage.memory() as memory:
-        memory.search(stage.corpus.questions[0])
-        return Times(tuple(timed(lambda text=text: memory.search(text)) for text in stage.corpus.questions[1:31]))
+def _warm(workspace: BenchWorkspace) -> Times:
+    with workspace.memory() as memory:
+        memory.search(workspace.corpus.questions[0])
+        return Times(tuple(timed(lambda text=text: memory.search(text)) for text in workspace.corpus.questions[1:31]))

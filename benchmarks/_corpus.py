@@ -1,4 +1,4 @@
-"""Notes as a person and an agent might keep them, in four languages, the same for the same seed."""
+"""Generated notes of a person and an agent, in four languages; a seed always gives the same notes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from benchmarks._words import TOPICS, Language, Vocabulary, vocabularies
+from benchmarks._vocabulary import TOPICS, Language, Vocabulary, vocabularies
 from memoriter.sync import ChunkingSettings, chunks_of
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ SEED = 7
 FIRST_DAY = date(2019, 1, 1)
 LANGUAGES: tuple[Language, ...] = ("en", "ko", "zh", "ja")
 SHARES = (0.55, 0.2, 0.13, 0.12)
-"""Of each language among the notes."""
+"""Share of each language among the notes."""
 GUEST = 0.15
-"""Of the lines that are in another language than their note."""
+"""Share of the lines that are in another language than their note."""
 CHUNKS_A_NOTE = 10
 
 _LINKS = (" ", "的", "の")
@@ -81,7 +81,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A workspace of about so many chunks and questions to it."""
+    """The notes of a workspace, and questions about them."""
 
     notes: tuple[Note, ...]
     questions: tuple[str, ...]
@@ -95,7 +95,7 @@ class Corpus:
         return sum(len(note.text.encode()) for note in self.notes)
 
     def write(self, root: Path) -> None:
-        """Put the files in place."""
+        """Write the files."""
         for note in self.notes:
             file = root / note.path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -103,32 +103,32 @@ class Corpus:
 
 
 def make_corpus(chunks: int, questions: int, *, seed: int = SEED) -> Corpus:
-    """Notes until there are `chunks` chunks; the last note is as long as the others."""
-    pen = Pen(vocabularies(seed), random.Random(seed))
+    """Return notes with at least `chunks` chunks; the last note is not cut."""
+    generator = NoteGenerator(vocabularies(seed), random.Random(seed))
     notes: list[Note] = []
-    held = 0
-    while held < chunks:
-        note = pen.note(len(notes), items=CHUNKS_A_NOTE)
+    count = 0
+    while count < chunks:
+        note = generator.note(len(notes), items=CHUNKS_A_NOTE)
         notes.append(note)
-        held += note.chunks
-    return Corpus(tuple(notes), tuple(pen.question() for _ in range(questions)))
+        count += note.chunks
+    return Corpus(tuple(notes), tuple(generator.question() for _ in range(questions)))
 
 
 def make_small_notes(files: int, *, seed: int = SEED) -> Corpus:
-    """As many files of one chunk."""
-    pen = Pen(vocabularies(seed), random.Random(seed + 1))
-    return Corpus(tuple(pen.note(number, items=1) for number in range(files)), ())
+    """Return notes of one chunk each."""
+    generator = NoteGenerator(vocabularies(seed), random.Random(seed + 1))
+    return Corpus(tuple(generator.note(number, items=1) for number in range(files)), ())
 
 
-class Pen:
-    """Writes one note after the other."""
+class NoteGenerator:
+    """A generator of notes and questions."""
 
     def __init__(self, words: dict[Language, Vocabulary], source: random.Random) -> None:
-        self._words = words
+        self._vocabulary = words
         self._source = source
 
     def note(self, number: int, *, items: int) -> Note:
-        """A daily log, or a page about a subject; about a chunk an item."""
+        """Return a daily log or a page about a subject, with about one chunk per item."""
         source = self._source
         language, topic = self._language(), source.randrange(TOPICS)
         path = _path(number)
@@ -137,15 +137,15 @@ class Pen:
         return Note(path, text, len(chunks_of(text, ChunkingSettings())))
 
     def question(self) -> str:
-        """3-8 words of one topic, or a piece of a sentence: as somebody would ask who remembers some of it."""
+        """Return 3-8 words of one topic, or a part of a sentence, as a person with a vague memory would ask."""
         source = self._source
         language, topic = self._language(), source.randrange(TOPICS)
         spaced = language in {"en", "ko"}
         count = source.randint(3, 8)
         if source.random() < 0.5:
-            words = [self._words[language].draw(source, topic) for _ in range(count)]
+            words = [self._vocabulary[language].draw(source, topic) for _ in range(count)]
             return (" " if spaced else source.choice(_LINKS)).join(words)
-        sentence = self._filled(source.choice(_SENTENCES[language]), language, topic)
+        sentence = self._fill(source.choice(_SENTENCES[language]), language, topic)
         return " ".join(sentence.split()[:count]) if spaced else sentence[: 2 * count]
 
     def _language(self) -> Language:
@@ -153,24 +153,24 @@ class Pen:
 
     def _lines(self, language: Language, topic: int, items: int) -> Iterator[str]:
         source = self._source
-        yield f"# {self._filled(source.choice(_TITLES[language]), language, topic)}"
+        yield f"# {self._fill(source.choice(_TITLES[language]), language, topic)}"
         for number in range(items):
             if number % 4 == 0 and items > 1:
-                yield f"\n## {self._filled(source.choice(_TITLES[language]), language, topic)}\n"
+                yield f"\n## {self._fill(source.choice(_TITLES[language]), language, topic)}\n"
             spoken = self._language() if source.random() < GUEST else language
             sentences = source.choices(_SENTENCES[spoken], k=source.choice((2, 3, 4, 6)))
-            text = " ".join(self._filled(sentence, spoken, topic) for sentence in sentences)
+            text = " ".join(self._fill(sentence, spoken, topic) for sentence in sentences)
             yield f"- {text}" if source.random() < 0.8 else f"\n{text}\n"
 
-    def _filled(self, sentence: str, language: Language, topic: int) -> str:
+    def _fill(self, sentence: str, language: Language, topic: int) -> str:
         source = self._source
         parts = sentence.replace("#", str(source.randint(2, 90))).split("{}")
-        words = [self._words[language].draw(source, topic) for _ in parts[1:]]
+        words = [self._vocabulary[language].draw(source, topic) for _ in parts[1:]]
         return parts[0] + "".join(word + rest for word, rest in zip(words, parts[1:], strict=True))
 
 
 def _path(number: int) -> str:
-    """Three of four notes are daily logs."""
+    """Return the path of a note; three of four notes are daily logs."""
     day = FIRST_DAY + timedelta(days=number)
     if number % 4:
         return f"memory/{day.isoformat()}.md"

@@ -1,4 +1,4 @@
-"""How long a client of the MCP server waits for the handshake, beside a server of the same SDK that does nothing."""
+"""The handshake of the MCP server, compared with a minimal server of the same SDK."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from benchmarks._report import Row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks._plan import Effort
+    from benchmarks._effort import Effort
 
 MORE_SECONDS = 0.2
-"""What the memory may cost on top of the bare server."""
+"""Time that the memory may add to the minimal server."""
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -43,7 +43,7 @@ _OURS = "import sys; from memoriter.cli import main; sys.exit(main())"
 
 
 def handshakes(effort: Effort) -> Iterator[Row]:
-    """Both servers in turns, so that both have the same machine."""
+    """Yield the rows of both servers, measured alternately under the same load."""
     with tempfile.TemporaryDirectory(prefix="memoriter-mcp-") as folder:
         notes = Path(folder, "notes")
         notes.mkdir()
@@ -51,7 +51,7 @@ def handshakes(effort: Effort) -> Iterator[Row]:
         programs = (["-c", _BARE], ["-c", _OURS, "--workspace", str(notes), "mcp"])
         rounds = [[_seconds(program, Path(folder)) for program in programs] for _ in range(effort.processes + 1)][1:]
     bare, ours = (median(column) for column in zip(*rounds, strict=True))
-    yield Row("mcp.bare", "a bare server of the MCP SDK: start to handshake", 0, bare, "s")
+    yield Row("mcp.bare", "minimal server with the MCP SDK: start to handshake", 0, bare, "s")
     yield Row("mcp.handshake", "memoriter mcp: start to handshake", 0, ours, "s", budget=bare + MORE_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""What a hook costs the person who waits for their agent: as a process, by itself and through a server that runs."""
+"""Hooks of coding agents as new processes, with and without a running server."""
 
 from __future__ import annotations
 
@@ -16,61 +16,61 @@ from benchmarks._report import Row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks._plan import Effort
-    from benchmarks._stage import Stage
+    from benchmarks._effort import Effort
+    from benchmarks._workspace import BenchWorkspace
 
 WARM_SECONDS = 0.15
 WARM_CHUNKS = 10_000
-"""Up to so many chunks a hook through a server has a budget."""
+"""Largest number of chunks for which a hook with a server has a budget."""
 WARMING = 3
-"""Hooks that do not count: the server loads its model."""
+"""Hooks that run before the measurement, while the server loads its model."""
 AGAINST_HELP = 2.5
-"""A hook through a server does little more than start. Measured 1.1-1.3."""
+"""A hook with a server does little more than start. Measured 1.1-1.3."""
 AGAINST_COLD = 1.5
-"""Measured 3-5. Under this it does again what the server has done."""
+"""Measured 3-5. Below this limit, the hook repeats work of the server."""
 
 
-def hooks(stage: Stage, effort: Effort) -> Iterator[Row]:
-    """`user-prompt` in turns with the help page, so that all have the same machine; the bundled model."""
-    asker = _Asker(stage)
-    with running_server(stage):
+def hooks(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
+    """Yield the rows of `user-prompt`, which alternates with the help page; with the bundled model."""
+    runner = _HookRunner(workspace)
+    with running_server(workspace):
         for number in range(WARMING):
-            asker.hook(f"before {number}")
-        warm, shown = _alternately(asker, effort.processes, "warm")
-    cold, _ = _alternately(asker, effort.processes, "cold")
-    budget = WARM_SECONDS if stage.size <= WARM_CHUNKS else None
-    size = stage.size
+            runner.hook(f"before {number}")
+        warm, shown = _in_turns(runner, effort.processes, "warm")
+    cold, _ = _in_turns(runner, effort.processes, "cold")
+    budget = WARM_SECONDS if workspace.size <= WARM_CHUNKS else None
+    size = workspace.size
     yield Row("hook.warm", "memoriter hook user-prompt, with memoriter serve", size, warm.seconds, "s", budget=budget)
-    yield Row("hook.warm_cpu", "- its processor time", size, warm.cpu_seconds, "s")
-    yield Row("hook.cold", "the same by itself", size, cold.seconds, "s")
-    yield Row("hook.cold_cpu", "- its processor time", size, cold.cpu_seconds, "s")
+    yield Row("hook.warm_cpu", "- CPU time", size, warm.cpu_seconds, "s")
+    yield Row("hook.cold", "memoriter hook user-prompt, without a server", size, cold.seconds, "s")
+    yield Row("hook.cold_cpu", "- CPU time", size, cold.cpu_seconds, "s")
     ratio = warm.cpu_seconds / shown.cpu_seconds
-    title = "processor time with a server, of that of memoriter --help"
+    title = "CPU time with a server / CPU time of memoriter --help"
     yield Row("hook.help_ratio", title, size, ratio, "x", budget=AGAINST_HELP, ratio=True)
     ratio = cold.cpu_seconds / warm.cpu_seconds
-    title = "processor time by itself, of that with a server"
+    title = "CPU time without a server / CPU time with a server"
     yield Row("hook.ratio", title, size, ratio, "x", budget=AGAINST_COLD, more=True, ratio=True)
 
 
-class _Asker:
+class _HookRunner:
     """Runs the hook with questions of the corpus."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._command = [*PROGRAM, "--workspace", str(stage.notes)]
+    def __init__(self, workspace: BenchWorkspace) -> None:
+        self._workspace = workspace
+        self._command = [*PROGRAM, "--workspace", str(workspace.notes)]
 
     def hook(self, session: str, number: int = 0) -> Run:
-        prompt = self._stage.corpus.questions[number]
-        told = json.dumps({"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
-        return _run([*self._command, "hook", "user-prompt"], told, self._stage)
+        prompt = self._workspace.corpus.questions[number]
+        payload = json.dumps({"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
+        return _run([*self._command, "hook", "user-prompt"], payload, self._workspace)
 
     def help(self) -> Run:
-        return _run([*PROGRAM, "--help"], "", self._stage)
+        return _run([*PROGRAM, "--help"], "", self._workspace)
 
 
-def _alternately(asker: _Asker, repeats: int, name: str) -> tuple[Run, Run]:
-    """Medians of the hook and of the help page; the first of each does not count."""
-    pairs = [(asker.hook(f"{name} {number}", number), asker.help()) for number in range(repeats + 1)][1:]
+def _in_turns(runner: _HookRunner, repeats: int, name: str) -> tuple[Run, Run]:
+    """Return the medians of the hook and of the help page, without the first run of each."""
+    pairs = [(runner.hook(f"{name} {number}", number), runner.help()) for number in range(repeats + 1)][1:]
     hooked, shown = zip(*pairs, strict=True)
     return _median(hooked), _median(shown)
 
@@ -79,15 +79,15 @@ def _median(runs: Sequence[Run]) -> Run:
     return Run(median(run.seconds for run in runs), median(run.cpu_seconds for run in runs))
 
 
-def _run(command: Sequence[str], typed: str, stage: Stage) -> Run:
+def _run(command: Sequence[str], payload: str, workspace: BenchWorkspace) -> Run:
     start = perf_counter()
     process = subprocess.Popen(
-        command, env=environment(stage.home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command, env=environment(workspace.home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdin
     assert process.stdout
     assert process.stderr
-    process.stdin.write(typed.encode())
+    process.stdin.write(payload.encode())
     process.stdin.close()
     process.stdout.read()
     error = process.stderr.read()
@@ -102,10 +102,10 @@ def _run(command: Sequence[str], typed: str, stage: Stage) -> Run:
 
 
 @contextmanager
-def running_server(stage: Stage) -> Iterator[None]:
-    """`memoriter serve` for the notes of a stage."""
-    command = [*PROGRAM, "--workspace", str(stage.notes), "serve", "--port", "0"]
-    with subprocess.Popen(command, env=environment(stage.home), stdout=subprocess.PIPE, text=True) as process:
+def running_server(workspace: BenchWorkspace) -> Iterator[None]:
+    """Run `memoriter serve` for the notes of a workspace."""
+    command = [*PROGRAM, "--workspace", str(workspace.notes), "serve", "--port", "0"]
+    with subprocess.Popen(command, env=environment(workspace.home), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
             if not process.stdout.readline().startswith("Serving "):

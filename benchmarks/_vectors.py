@@ -1,4 +1,4 @@
-"""Vectors without a model: texts with words in common are near each other."""
+"""Vectors without a model: texts with common words have similar vectors."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 DIRECTIONS = 16_384
 COMMON = 1.9
-"""Length of what all vectors share, beside a part of their own of length 1.
+"""Length of the component that all vectors share; the component of each vector itself has length 1.
 
 Unrelated texts then have a cosine near .78, as with the bundled model.
 """
 FIRST_AXES, DECAY = 3, 1.2
-"""How variance is shared out: axis i has (i + 3)^-1.2. So it falls with the bundled model on the public conversations:
+"""The variance of axis i is (i + 3)^-1.2. With the bundled model on the public conversations it falls alike:
 .07 of all on the first axis (here .08), .36 on the first ten (.39), .81 on the first hundred (.81)."""
 
 
 class WordVectors:
-    """Stands in for the bundled model, under its name: an index filled by it is read by the real program.
+    """A substitute for the bundled model, with its name, so that the real program reads an index with these vectors.
 
-    Only the time that searching takes is measured with it, never what is found.
+    It serves to measure the time of searches, never the quality of results.
     """
 
     spec: ModelSpec = spec_of("bundled")
@@ -39,7 +39,7 @@ class WordVectors:
     def __init__(self, seed: int = 11) -> None:
         source, dimensions = np.random.default_rng(seed), self.spec.dimensions
         spreads = (np.arange(1, dimensions + 1) + FIRST_AXES) ** (-DECAY / 2)
-        # No axis of a model's is one of these, so they are turned to any.
+        # The axes of a model are not aligned with the variance, so a random rotation is applied.
         turned = np.linalg.qr(source.standard_normal((dimensions, dimensions)))[0] * spreads[:, None]
         drawn = source.standard_normal((DIRECTIONS + 1, dimensions), dtype=np.float32)
         self._directions = drawn @ turned.astype(np.float32)
@@ -51,7 +51,7 @@ class WordVectors:
         return self.of_terms(map(analyse, texts))
 
     def of_terms(self, texts: Iterable[Sequence[str]]) -> NDArray[np.float32]:
-        """The same for texts that were analysed already."""
+        """Return the vectors of analysed texts."""
         rows = [self._sum(set(terms)) for terms in texts]
         vectors = np.array(rows, np.float32).reshape(len(rows), self.spec.dimensions)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
@@ -62,12 +62,12 @@ class WordVectors:
         return min(len(text) // 3 + 4, self.spec.max_tokens)
 
     def hint_batch_size(self, chunks: int) -> None:
-        """Nothing is heavy here."""
+        """Do nothing: every batch size is equally fast."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to free."""
 
     def _sum(self, terms: Collection[str]) -> NDArray[np.float32]:
-        """A random direction for each term, added up."""
+        """Return the sum of a random direction for each term."""
         slots = [zlib.crc32(term.encode()) % DIRECTIONS for term in terms]
         return self._directions[slots].sum(axis=0)

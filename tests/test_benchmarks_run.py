@@ -1,4 +1,4 @@
-"""`python -m benchmarks` at a tiny size: every figure is there. How large it is, is nobody's business here."""
+"""`python -m benchmarks` at a tiny size: every figure is there, whatever its value."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The JSON of one run, without the model."""
     file = tmp_path_factory.mktemp("bench") / "figures.json"
     names = "search,peer,size,verify,churn,files"
@@ -111,33 +111,33 @@ def figures(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
     return [(row["name"], row["size"]) for row in rows]
 
 
-def test_every_measure_gives_a_number_for_every_size(told: dict[str, Any]) -> None:
+def test_every_measure_gives_a_number_for_every_size(results: dict[str, Any]) -> None:
     groups = ("search", "peer", "size", "verify", "churn")
     by_size = [(name, size) for size in (30, 60) for group in groups for name in BY_SIZE[group]]
 
-    assert figures(told["rows"]) == [*by_size, *((name, 20) for name in ONCE["files"])]
-    ratios = {row["name"] for row in told["rows"] if row["ratio"]}
+    assert figures(results["rows"]) == [*by_size, *((name, 20) for name in ONCE["files"])]
+    ratios = {row["name"] for row in results["rows"] if row["ratio"]}
     assert ratios == {name for name, _ in by_size} & RATIOS
 
 
-def test_the_table_shows_each_row_of_the_file(told: dict[str, Any]) -> None:
-    shown = told["table"].split("-----\n", 1)[1].splitlines()
+def test_the_table_shows_each_row_of_the_file(results: dict[str, Any]) -> None:
+    shown = results["table"].split(" ---\n", 1)[1].splitlines()
 
-    assert [line.split("  ")[0] for line in shown] == [row["title"] for row in told["rows"]]
-
-
-def test_a_file_of_figures_says_when_and_on_what_they_were_taken(told: dict[str, Any]) -> None:
-    assert told["date"] == "2026-01-31"
-    assert told["machine"].keys() >= {"processor", "cores", "memory_gb", "python", "sqlite", "packages"}
-    assert told["machine"]["packages"]["apsw"]
+    assert [line.split("  ")[0] for line in shown] == [row["title"] for row in results["rows"]]
 
 
-def test_no_budget_speaks_of_a_handful_of_notes(told: dict[str, Any]) -> None:
-    assert {row["holds"] for row in told["rows"]} == {None}
+def test_a_results_file_contains_the_date_and_the_machine(results: dict[str, Any]) -> None:
+    assert results["date"] == "2026-01-31"
+    assert results["machine"].keys() >= {"processor", "cores", "memory_gb", "python", "sqlite", "packages"}
+    assert results["machine"]["packages"]["apsw"]
+
+
+def test_no_budget_applies_to_a_handful_of_notes(results: dict[str, Any]) -> None:
+    assert {row["holds"] for row in results["rows"]} == {None}
 
 
 @pytest.mark.parametrize(("value", "more", "holds"), [(2.0, False, True), (4.0, False, False), (4.0, True, True)])
-def test_a_budget_is_held_on_its_own_side(value: float, *, more: bool, holds: bool) -> None:
+def test_a_budget_is_an_upper_or_a_lower_limit(value: float, *, more: bool, holds: bool) -> None:
     made = (
         f"from benchmarks._report import Row; print(Row('a.b', 't', 1000, {value}, 's', budget=3.0, more={more}).holds)"
     )
@@ -172,11 +172,11 @@ def test_a_search_as_a_new_process_stays_within_its_multiple_of_two_imports(tmp_
     assert {name for name, row in rows.items() if row["holds"]} == {"cold.ratio", "cold.served_ratio"}
 
 
-def test_a_run_that_leaves_something_out_does_not_replace_what_readers_are_shown(tmp_path: Path) -> None:
+def test_an_incomplete_run_does_not_replace_the_published_results(tmp_path: Path) -> None:
     done = bench("--quick", "--sizes", "30", "--only", "size", "--results", str(tmp_path))
 
     assert done.returncode == 0
-    assert "this one left something out" in done.stderr
+    assert "this run left something out" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -190,7 +190,7 @@ def run(code: str, *words: str) -> str:
 
 DRAW = """
 import sys
-from benchmarks._picture import picture
+from benchmarks._plot import plot
 from benchmarks._report import Row
 figures = {
     "peer.theirs": [6, 58, 1428], "search.hybrid": [2.5, 2.9, 7, 38], "search.fts": [0.25, 1, 3.4, 36],
@@ -198,21 +198,21 @@ figures = {
 }
 rows = [Row(name, "", 10 ** (3 + n), ms, "ms") for name, times in figures.items() for n, ms in enumerate(times)]
 rows.append(Row("search.recall", "", 1000, 1.0, ""))
-sys.stdout.write(picture(rows if sys.argv[1] == "all" else rows[:1], "here & now"))
+sys.stdout.write(plot(rows if sys.argv[1] == "all" else rows[:1], "here & now"))
 """
 
 
-def test_the_picture_has_a_line_and_a_name_for_each_engine_and_leg() -> None:
+def test_the_plot_has_a_line_and_a_label_for_each_engine_and_retriever() -> None:
     drawn = ET.fromstring(run(DRAW, "all"))
     names = [text.text for text in drawn.iter(f"{SVG}text")]
     dots = [len(list(line.iter(f"{SVG}circle"))) for line in drawn.iter(f"{SVG}g")]
 
     assert sorted(dots) == [3, 3, 4, 4, 4]
-    assert {"OpenClaw's statement, 1.4 s", "vectors: exact, 26 ms", "vectors: <codes>, 35 ms"} <= set(names)
+    assert {"OpenClaw's vector query, 1.4 s", "vectors: exact, 26 ms", "vectors: <codes>, 35 ms"} <= set(names)
     assert {"here & now", "chunks", "1,000,000", "0.01 ms", "10 s"} <= set(names)
 
 
-def test_no_name_in_the_picture_covers_another_and_all_are_inside() -> None:
+def test_no_label_in_the_plot_covers_another_and_all_are_inside() -> None:
     drawn = ET.fromstring(run(DRAW, "all"))
     width, height = map(float, drawn.attrib["viewBox"].split()[2:])
     texts = [(float(text.attrib["x"]), float(text.attrib["y"])) for text in drawn.iter(f"{SVG}text")]
@@ -227,13 +227,13 @@ def test_a_single_figure_can_be_drawn() -> None:
     assert len(list(ET.fromstring(run(DRAW, "one")).iter(f"{SVG}circle"))) == 1
 
 
-def test_what_readers_are_shown_is_of_one_whole_run() -> None:
-    told = json.loads((ROOT / "benchmarks" / "results" / "speed.json").read_text(encoding="utf-8"))
+def test_the_published_results_are_of_one_complete_run() -> None:
+    recorded = json.loads((ROOT / "benchmarks" / "results" / "speed.json").read_text(encoding="utf-8"))
     drawn = (ROOT / "benchmarks" / "results" / "speed.svg").read_text(encoding="utf-8")
 
-    assert set(told["sizes"]) >= {1_000, 10_000, 100_000}
-    assert told["date"] in drawn
-    assert told["machine"]["processor"] in drawn
+    assert set(recorded["sizes"]) >= {1_000, 10_000, 100_000}
+    assert recorded["date"] in drawn
+    assert recorded["machine"]["processor"] in drawn
     assert "benchmarks/results/speed.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 

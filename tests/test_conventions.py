@@ -1,4 +1,4 @@
-"""The rules of the house that no other tool holds: sizes, doors, words, and what must agree with what."""
+"""The conventions that no other tool checks: sizes, public names, words, and documents that must agree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "memoriter"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-DOORS = [file for file in SOURCES if file.name == "__init__.py"]
+INITS = [file for file in SOURCES if file.name == "__init__.py"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 FILE_LINES = 400
@@ -42,8 +42,8 @@ def parsed(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def exported(door: ast.Module) -> list[str] | None:
-    for statement in door.body:
+def exported(init: ast.Module) -> list[str] | None:
+    for statement in init.body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return list(ast.literal_eval(statement.value))
     return None
@@ -69,54 +69,54 @@ def test_a_function_can_be_read_without_scrolling() -> None:
     assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
 
 
-def door_allows(statement: ast.stmt) -> bool:
+def init_allows(statement: ast.stmt) -> bool:
     match statement:
         case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
             return True
         case ast.Assign(targets=[ast.Name(id="__all__")]):
             return True
         case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
-            return all(door_allows(inner) for inner in statement.body)
+            return all(init_allows(inner) for inner in statement.body)
         case ast.FunctionDef(name="__getattr__" | "__dir__"):
-            return True  # a door that opens late keeps start-up short
+            return True  # lazy imports keep start-up short
         case _:
             return False
 
 
-def test_a_door_holds_no_logic() -> None:
+def test_an_init_contains_no_logic() -> None:
     logic = {
-        name_of(file): [ast.unparse(statement) for statement in parsed(file).body if not door_allows(statement)]
-        for file in DOORS
+        name_of(file): [ast.unparse(statement) for statement in parsed(file).body if not init_allows(statement)]
+        for file in INITS
     }
     assert {name: statements for name, statements in logic.items() if statements} == {}
 
 
-def test_a_door_says_what_the_room_is_and_lists_what_it_gives() -> None:
-    for file in DOORS:
-        door = parsed(file)
-        assert ast.get_docstring(door), name_of(file)
-        assert file.parent == PACKAGE or exported(door), name_of(file)
+def test_an_init_describes_its_package_and_lists_its_names() -> None:
+    for file in INITS:
+        init = parsed(file)
+        assert ast.get_docstring(init), name_of(file)
+        assert file.parent == PACKAGE or exported(init), name_of(file)
 
 
-def doors_as_they_are() -> str:
-    """One line a door, in the form of `api.txt`."""
+def public_names() -> str:
+    """One line for each package, in the form of `api.txt`."""
     lines = []
-    for file in DOORS:
-        room = ".".join(file.parent.relative_to(PACKAGE.parent).parts)
-        lines.append(f"{room}: {', '.join(exported(parsed(file)) or [])}".rstrip())
+    for file in INITS:
+        package = ".".join(file.parent.relative_to(PACKAGE.parent).parts)
+        lines.append(f"{package}: {', '.join(exported(parsed(file)) or [])}".rstrip())
     return "\n".join(lines) + "\n"
 
 
-def test_what_a_door_gives_changes_only_on_purpose() -> None:
+def test_public_names_change_only_on_purpose() -> None:
     pinned = (ROOT / "tests" / "api.txt").read_text(encoding="utf-8")
-    assert doors_as_they_are() == pinned, "if this is meant: just api"
+    assert public_names() == pinned, "if this is meant: just api"
 
 
-def given_names(file: Path) -> Iterator[tuple[str, Path]]:
-    """The names that a door passes on from files of its own room, with the file that defines each."""
-    door = parsed(file)
-    names = exported(door) or []
-    for node in ast.walk(door):
+def exported_definitions(file: Path) -> Iterator[tuple[str, Path]]:
+    """The names that an `__init__` exports from files of its package, with the file that defines each."""
+    init = parsed(file)
+    names = exported(init) or []
+    for node in ast.walk(init):
         if not isinstance(node, ast.ImportFrom):
             continue
         module = node.module or ""
@@ -127,9 +127,9 @@ def given_names(file: Path) -> Iterator[tuple[str, Path]]:
                 yield alias.name, target.with_suffix(".py")
 
 
-def test_all_that_a_door_gives_has_a_docstring() -> None:
-    for file in DOORS:
-        for name, origin in given_names(file):
+def test_every_public_name_has_a_docstring() -> None:
+    for file in INITS:
+        for name, origin in exported_definitions(file):
             definitions = [node for node in parsed(origin).body if isinstance(node, Definition) and node.name == name]
             assert all(ast.get_docstring(node) for node in definitions), f"{name} in {name_of(origin)}"
 
@@ -292,4 +292,4 @@ def test_the_import_contract_sees_what_it_forbids(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    (ROOT / "tests" / "api.txt").write_text(doors_as_they_are(), encoding="utf-8")
+    (ROOT / "tests" / "api.txt").write_text(public_names(), encoding="utf-8")

@@ -118,14 +118,14 @@ def test_every_error_says_what_to_do_even_where_nobody_thought_of_it(kind: type[
 
 
 def test_every_reason_has_a_code_a_message_and_a_remedy() -> None:
-    for said in calls("Diagnostic"):
+    for text in calls("Diagnostic"):
         code, message, remedy = (
-            text_of(said.argument(place, name)) for place, name in enumerate(("code", "message", "remedy"))
+            text_of(text.argument(place, name)) for place, name in enumerate(("code", "message", "remedy"))
         )
-        assert code, said.where
-        assert message.strip(), said.where
-        assert remedy.strip(), said.where
-        assert code == BLANK or re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", code), said.where
+        assert code, text.where
+        assert message.strip(), text.where
+        assert remedy.strip(), text.where
+        assert code == BLANK or re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", code), text.where
 
 
 def test_no_two_errors_have_the_same_code() -> None:
@@ -163,10 +163,10 @@ def shown() -> Iterator[tuple[str, str]]:
         source = SourceTexts(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and called(node) in SHOWN:
-                said = Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, called(node))
-                for place, name in zip(SHOWN[said.name], ("message", "remedy"), strict=True):
-                    if argument := said.argument(place, name):
-                        yield from ((said.where, text) for text in source.find(argument) if text not in elsewhere)
+                message = Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, called(node))
+                for place, name in zip(SHOWN[message.name], ("message", "remedy"), strict=True):
+                    if argument := message.argument(place, name):
+                        yield from ((message.where, text) for text in source.find(argument) if text not in elsewhere)
 
 
 def is_form(text: str) -> bool:
@@ -260,8 +260,8 @@ def settings() -> set[str]:
 
 
 def test_every_setting_that_is_advised_exists() -> None:
-    remedies = [(said.where, text_of(said.argument(99, "remedy"))) for said in calls(*ERRORS)]
-    remedies += [(said.where, text_of(said.argument(2, "remedy"))) for said in calls("Diagnostic")]
+    remedies = [(message.where, text_of(message.argument(99, "remedy"))) for message in calls(*ERRORS)]
+    remedies += [(message.where, text_of(message.argument(2, "remedy"))) for message in calls("Diagnostic")]
     everything = remedies + [(where, text) for where, text in texts() if " " in text and "memorySearch." in text]
     named = {(where, key) for where, text in everything for key in SETTING.findall(text)}
     assert {(where, key) for where, key in named if key not in settings()} == set()
@@ -292,12 +292,12 @@ OF_THE_SCREEN = {"internal", "interrupted", "system", "failed"}
 
 
 def codes_in_the_program() -> set[str]:
-    written = {text_of(said.argument(0, "code")) for said in calls("Diagnostic")} - {BLANK}
+    written = {text_of(message.argument(0, "code")) for message in calls("Diagnostic")} - {BLANK}
     return CODES | OF_THE_SCREEN | written | {UNKNOWN}
 
 
 def test_a_code_that_is_not_written_where_it_is_told_is_that_of_an_error() -> None:
-    codes = [code for said in calls("Diagnostic") if (code := said.argument(0, "code"))]
+    codes = [code for message in calls("Diagnostic") if (code := message.argument(0, "code"))]
     named = {ast.unparse(code) for code in codes if text_of(code) == BLANK}
     assert named <= {
         "error.code",
@@ -318,7 +318,7 @@ def rows(heading: str) -> dict[str, tuple[str, str]]:
 
 def test_the_page_explains_every_code_once_and_no_other() -> None:
     headings = (
-        "What an answer says of the memory",
+        "Health of the memory in each answer",
         "Why nothing was found",
         "Single notes",
         "Settings, and other users of the machine",
@@ -333,8 +333,8 @@ def test_the_page_explains_every_code_once_and_no_other() -> None:
 
 
 def test_the_page_has_the_errors_of_the_tree_and_the_reasons_of_an_empty_answer_where_they_belong() -> None:
-    empty = [said for said in calls("Diagnostic") if "search/_empty_result" in said.where]
-    of_empty = {text_of(said.argument(0, "code")) for said in empty}
+    empty = [message for message in calls("Diagnostic") if "search/_empty_result" in message.where]
+    of_empty = {text_of(message.argument(0, "code")) for message in empty}
     assert rows("Why nothing was found").keys() == of_empty
     assert rows("Errors").keys() == CODES | OF_THE_SCREEN
 

@@ -161,7 +161,7 @@ def test_a_hook_or_a_search_that_finds_a_server_loads_no_more_than_a_page_of_hel
             server.terminate()
 
 
-def test_the_doors_that_open_late_give_all_that_they_list() -> None:
+def test_packages_with_lazy_imports_export_all_that_they_list() -> None:
     import memoriter.backends
     import memoriter.config
     import memoriter.embed
@@ -169,7 +169,7 @@ def test_the_doors_that_open_late_give_all_that_they_list() -> None:
     import memoriter.sync
     import memoriter.workspace
 
-    for door in (
+    for package in (
         memoriter.backends,
         memoriter.config,
         memoriter.embed,
@@ -177,9 +177,9 @@ def test_the_doors_that_open_late_give_all_that_they_list() -> None:
         memoriter.sync,
         memoriter.workspace,
     ):
-        assert all(getattr(door, name) is not None for name in door.__all__)
+        assert all(getattr(package, name) is not None for name in package.__all__)
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-            _ = door.nothing
+            _ = package.nothing
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ class Assembly:
     backend: MemoryBackend
     wall: Callable[[], float]
     monotonic: Callable[[], float]
-    around: Environment
+    env: Environment
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
     again: Callable[[], Assembly]
@@ -71,13 +71,13 @@ class Assembly:
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
 
-    def watch(self, stop: Event, told: Callable[[WatchEvent], None]) -> Watch:
+    def watch(self, stop: Event, on_event: Callable[[WatchEvent], None]) -> Watch:
         """What keeps the index true to the files until `stop` is set."""
         from memoriter.sync import Watch, WatchRules
 
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
-        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, told)
+        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, on_event)
 
 
 def spare_threads() -> None:
@@ -90,21 +90,21 @@ def spare_threads() -> None:
 
 
 def settle(
-    around: Environment, workspace: str | Path | None, config: str | Path | None, agent: str | None
+    env: Environment, workspace: str | Path | None, config: str | Path | None, agent: str | None
 ) -> tuple[Place, Configuration, str]:
     """Which workspace, which configuration, which agent. Raises ConfigError."""
-    check_home(around.home, owners_of(around.environ, root=True))
+    check_home(env.home, owners_of(env.environ, root=True))
     file = Path(config) if config is not None else None
-    written = load(file, home=around.home, environ=around.environ)
+    written = load(file, home=env.home, environ=env.environ)
     chosen = agent or written.default_agent
     place = find_workspace(
         Path(workspace) if workspace is not None else None,
-        environ=around.environ,
-        cwd=around.cwd,
+        environ=env.environ,
+        cwd=env.cwd,
         configured=written.workspace_for(chosen),
-        home=around.home,
+        home=env.home,
     )
-    return place, load(file, home=around.home, environ=around.environ, project=place.workspace), chosen
+    return place, load(file, home=env.home, environ=env.environ, project=place.workspace), chosen
 
 
 def assemble(
@@ -112,39 +112,37 @@ def assemble(
     *,
     config: str | Path | None = None,
     agent: str | None = None,
-    around: Environment | None = None,
+    env: Environment | None = None,
     scratch: Path | None = None,
 ) -> Assembly:
     """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound.
 
     With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written.
     """
-    around = around or read_environment()
-    place, configuration, chosen = settle(around, workspace, config, agent)
+    env = env or read_environment()
+    place, configuration, chosen = settle(env, workspace, config, agent)
     settings = configuration.search_for(chosen)
-    notes = _workspace(
-        place, settings, around, transcripts=_transcripts(place, settings, configuration, chosen, around)
-    )
+    notes = _workspace(place, settings, env, transcripts=_transcripts(place, settings, configuration, chosen, env))
     path = index_path(
         settings,
         chosen,
         workspace=place.workspace,
-        own_workspace=_own_workspace(configuration, chosen, around),
-        home=around.home,
-        user_home=around.user_home,
+        own_workspace=_own_workspace(configuration, chosen, env),
+        home=env.home,
+        user_home=env.user_home,
     )
     index = place_index(
         path,
         chosen=settings.store.path is not None,
         workspace=place.workspace,
-        cache=cache_of(around.environ, around.user_home, mac=sys.platform == "darwin"),
-        network_of=lambda folder: network_of(folder, around.mounts),
+        cache=cache_of(env.environ, env.user_home, mac=sys.platform == "darwin"),
+        network_of=lambda folder: network_of(folder, env.mounts),
     )
-    told = _backend_settings(
-        settings, around, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
+    backend_settings = _backend_settings(
+        settings, env, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
     )
-    embedding = embedding_of(configuration, settings, around, scratch)
-    backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
+    embedding = embedding_of(configuration, settings, env, scratch)
+    backend = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic))
     return Assembly(
         place,
         configuration,
@@ -152,20 +150,18 @@ def assemble(
         chosen,
         notes,
         backend,
-        around.wall,
-        around.monotonic,
-        around,
-        remote=lambda folder: bool(network_of(folder, around.mounts)),
-        again=lambda: assemble(workspace, config=config, agent=agent, around=around),
-        notices=notices_of(
-            place, configuration, home=around.home, user_home=around.user_home, index=index_files(index.path)
-        ),
+        env.wall,
+        env.monotonic,
+        env,
+        remote=lambda folder: bool(network_of(folder, env.mounts)),
+        again=lambda: assemble(workspace, config=config, agent=agent, env=env),
+        notices=notices_of(place, configuration, home=env.home, user_home=env.user_home, index=index_files(index.path)),
     )
 
 
-def sessions_of(around: Environment, agent: str) -> Path:
+def sessions_of(env: Environment, agent: str) -> Path:
     """Where an agent's transcripts are kept."""
-    return around.home / "agents" / agent_name(agent) / "sessions"
+    return env.home / "agents" / agent_name(agent) / "sessions"
 
 
 def new_session() -> str:
@@ -179,24 +175,24 @@ def plugins_of(assembly: Assembly) -> Plugins:
     """The active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
     from memoriter.plugins import load_plugins
 
-    slots, around = assembly.configuration.settings.plugins.slots, assembly.around
-    return load_plugins(slots.memory, installed_plugins(), home=around.home, wall=around.wall)
+    slots, env = assembly.configuration.settings.plugins.slots, assembly.env
+    return load_plugins(slots.memory, installed_plugins(), home=env.home, wall=env.wall)
 
 
 def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Surrounds:
     """What the sessions around a memory share."""
     from memoriter.agent import HookBus, Surrounds, recall_listener
 
-    around, settings = assembly.around, assembly.configuration.settings
+    env, settings = assembly.env, assembly.configuration.settings
     defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
-    bus = HookBus(plugins.listeners(memory), monotonic=around.monotonic)
+    bus = HookBus(plugins.listeners(memory), monotonic=env.monotonic)
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
     return Surrounds(
         workspace=assembly.workspace,
         bus=bus,
         recalls=recalls,
-        folder=around.home / "agents" / agent_name(assembly.agent),
-        wall=around.wall,
+        folder=env.home / "agents" / agent_name(assembly.agent),
+        wall=env.wall,
         zone=defaults.user_timezone,
         context_chars=defaults.bootstrap_max_chars,
         recall_chars=int(limit) if limit and limit >= 1 else RECALL_CHARS,
@@ -234,25 +230,25 @@ def _offers(folder: str, group: bytes) -> bool:
     return False
 
 
-def ledger_of(around: Environment) -> Ledger:
+def ledger_of(env: Environment) -> Ledger:
     """What was spent at services, by everybody who shares this home."""
-    folder = around.home / "memory"
-    return Ledger(folder / "ledger.sqlite", wall=around.wall, network=bool(network_of(folder, around.mounts)))
+    folder = env.home / "memory"
+    return Ledger(folder / "ledger.sqlite", wall=env.wall, network=bool(network_of(folder, env.mounts)))
 
 
 def embedding_of(
-    configuration: Configuration, settings: MemorySearch, around: Environment, scratch: Path | None = None
+    configuration: Configuration, settings: MemorySearch, env: Environment, scratch: Path | None = None
 ) -> Embedding:
-    """The provider that the settings name; nothing is opened or asked yet.
+    """The provider that the settings name; nothing is opened yet.
 
     With a `scratch` folder, models store their checks there, and not in the home.
     """
-    remote, local, ledger = settings.remote, settings.local, ledger_of(around)
+    remote, local, ledger = settings.remote, settings.local, ledger_of(env)
     entries = configuration.settings.models.providers
-    services = {name: _address(entry, entry.api, around) for name, entry in entries.items()}
-    own = _address(remote, None, around)
-    told = ProviderSettings(
-        cache_dir=scratch or around.home / "models",
+    services = {name: _address(entry, entry.api, env) for name, entry in entries.items()}
+    own = _address(remote, None, env)
+    provider_settings = ProviderSettings(
+        cache_dir=scratch or env.home / "models",
         name=settings.provider,
         model=settings.model,
         fallback=settings.fallback,
@@ -261,26 +257,24 @@ def embedding_of(
         headers=own.headers,
         problem=own.problem,
         services=services,
-        local_model=_model_place(local.model_path, around.user_home),
-        model_cache_dir=in_home(local.model_cache_dir, around.user_home)
-        if local.model_cache_dir
-        else around.home / "models",
+        local_model=_model_place(local.model_path, env.user_home),
+        model_cache_dir=in_home(local.model_cache_dir, env.user_home) if local.model_cache_dir else env.home / "models",
         offline=settings.offline,
-        environ=around.environ,
+        environ=env.environ,
     )
-    outside = ProviderContext(around.wall, around.monotonic, time.sleep, random.random, ledger)
+    outside = ProviderContext(env.wall, env.monotonic, time.sleep, random.random, ledger)
     budget = Budget(remote.budget.tokens_per_day, remote.budget.dollars_per_day)
-    return Embedding(told, outside, ledger, budget, _batch_rules(settings))
+    return Embedding(provider_settings, outside, ledger, budget, _batch_rules(settings))
 
 
-def _address(written: RemoteSection | ModelProvider, api: str | None, around: Environment) -> ServiceConfig:
+def _address(written: RemoteSection | ModelProvider, api: str | None, env: Environment) -> ServiceConfig:
     """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
     try:
         return ServiceConfig(
-            expand(written.base_url or "", around.environ),
-            expand(written.api_key or "", around.environ),
+            expand(written.base_url or "", env.environ),
+            expand(written.api_key or "", env.environ),
             api or "",
-            {name: expand(value, around.environ) for name, value in written.headers.items()},
+            {name: expand(value, env.environ) for name, value in written.headers.items()},
         )
     except ConfigError as error:
         return ServiceConfig(api=api or "", problem=error)
@@ -304,7 +298,7 @@ def _batch_rules(settings: MemorySearch) -> BatchRules | None:
 
 
 def _transcripts(
-    place: Place, settings: MemorySearch, configuration: Configuration, agent: str, around: Environment
+    place: Place, settings: MemorySearch, configuration: Configuration, agent: str, env: Environment
 ) -> Transcripts | None:
     if "sessions" not in settings.sources:
         return None
@@ -312,26 +306,24 @@ def _transcripts(
 
     # OpenClaw keeps what belongs to its agents beside its configuration.
     files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
-    homes = [around.home, *((around.cwd / file).parent for file in files)]
+    homes = [env.home, *((env.cwd / file).parent for file in files)]
     return transcripts_of(
         agent_name(agent),
         settings.session_paths,
         homes=homes,
         workspace=place.workspace,
-        user_home=around.user_home,
-        environ=around.environ,
+        user_home=env.user_home,
+        environ=env.environ,
     )
 
 
-def _workspace(
-    place: Place, settings: MemorySearch, around: Environment, *, transcripts: Transcripts | None
-) -> Workspace:
+def _workspace(place: Place, settings: MemorySearch, env: Environment, *, transcripts: Transcripts | None) -> Workspace:
 
     def make(folder: Path) -> None:
-        make_private_folder(around.home)
+        make_private_folder(env.home)
         folder.mkdir(parents=True, exist_ok=True)
 
-    extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
+    extra = [ExtraPath(str(in_home(item.path, env.user_home)), item.pattern) for item in settings.extra_paths]
     try:
         return Workspace(
             place.workspace, extra, transcripts=transcripts, make=make if place.reason == "default" else None
@@ -343,13 +335,13 @@ def _workspace(
         ) from error
 
 
-def _own_workspace(configuration: Configuration, agent: str, around: Environment) -> Path:
+def _own_workspace(configuration: Configuration, agent: str, env: Environment) -> Path:
     written = configuration.workspace_for(agent)
-    return around.home / in_home(written, around.user_home) if written else around.home / "workspace"
+    return env.home / in_home(written, env.user_home) if written else env.home / "workspace"
 
 
 def _backend_settings(
-    settings: MemorySearch, around: Environment, *, agent: str, reason: str, index: IndexPlace, inspect: bool
+    settings: MemorySearch, env: Environment, *, agent: str, reason: str, index: IndexPlace, inspect: bool
 ) -> BackendSettings:
     vector = settings.store.vector
     return BackendSettings(
@@ -366,11 +358,11 @@ def _backend_settings(
             sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
         ),
         engine=vector.engine if vector.enabled else "exact",
-        extension_path=str(in_home(vector.extension_path, around.user_home)) if vector.extension_path else None,
+        extension_path=str(in_home(vector.extension_path, env.user_home)) if vector.extension_path else None,
         on_search=settings.sync.on_search,
         debounce_ms=settings.sync.watch_debounce_ms,
         sources=settings.sources,
-        sessions_dir=sessions_of(around, agent),
+        sessions_dir=sessions_of(env, agent),
         deadline_ms=settings.query.deadline_ms,
         inspect=inspect,
     )

@@ -68,7 +68,7 @@ class Memory:
             ConfigError: the configuration is wrong.
             WorkspaceNotFound: there is no such folder.
         """
-        return cls(assemble(workspace, config=config, agent=agent, around=read_environment(home)))
+        return cls(assemble(workspace, config=config, agent=agent, env=read_environment(home)))
 
     @property
     def place(self) -> Place:
@@ -264,18 +264,18 @@ class Memory:
         self._sessions.update([session] if session is not None else [])
         return self._backend.refresh()
 
-    def watch(self, stop: Event, told: Callable[[WatchEvent], None] | None = None) -> None:
+    def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None = None) -> None:
         """Keep the index true to the files until `stop` is set; no failure ends it.
 
         While another process watches the same notes this one waits, and takes over when that one ends.
 
         Args:
             stop: may be set by any thread, or by a signal.
-            told: hears of each thing that is done.
+            on_event: receives each event.
         """
-        self._assembly.watch(stop, told or _nothing).run()
+        self._assembly.watch(stop, on_event or _nothing).run()
 
-    def watching(self, told: Callable[[WatchEvent], None] | None = None) -> Watching:
+    def watching(self, on_event: Callable[[WatchEvent], None] | None = None) -> Watching:
         """The same in a thread, until the returned context manager is closed.
 
         >>> with Memory.open("~/notes") as memory, memory.watching():
@@ -284,7 +284,7 @@ class Memory:
         Searches still compare the notes with the index first, so that none misses a note that was just written.
 
         Args:
-            told: hears of each thing that is done, in that thread.
+            on_event: receives each event, in that thread.
         """
         from memoriter.backends import Watching
 
@@ -293,7 +293,7 @@ class Memory:
             another = self._assembly.again()
             return another.watch(stop, hears), another.backend
 
-        return Watching(opened, told or _nothing)
+        return Watching(opened, on_event or _nothing)
 
     def warm(self) -> None:
         """Begin to load the model in the background; until it is there, words alone answer and `health` says so."""
@@ -309,7 +309,7 @@ class Memory:
         return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
 
     def egress_notice(self) -> str | None:
-        """Where notes are about to be sent for the first time; None if nowhere, or if it was told before."""
+        """Return where notes are about to be sent for the first time; None if nowhere, or if it was returned before."""
         return self._backend.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:

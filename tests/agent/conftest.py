@@ -79,7 +79,7 @@ def at(notes: Path, home: Path, clock: Clock) -> Iterator[Callable[..., Memory]]
             keys = ", ".join(f"{key}: {value}" for key, value in defaults.items())
             text = f'{{agents: {{defaults: {{memorySearch: {{provider: "fake"}}, {keys}}}}}}}'
             (home / "memoriter.json5").write_text(text, encoding="utf-8")
-        memory = Memory(assemble(notes, around=replace(read_environment(home), wall=clock)))
+        memory = Memory(assemble(notes, env=replace(read_environment(home), wall=clock)))
         opened.append(memory)
         return memory
 

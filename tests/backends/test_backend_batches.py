@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import MemoryEnv, codes, paths
 from memoriter.embed.remote import _remote, _remote_settings
 from memoriter.embed.remote._probe import PROBE
+from memory_env import MemoryEnv, codes, paths
 from servers import KEY
 from servers.batches import BATCHES
 from servers.compatible import texts_of
@@ -26,11 +26,11 @@ NOTES = 70
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path, {})
-    desk.many(NOTES)
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path, {})
+    env.many(NOTES)
+    yield env
+    env.close()
 
 
 @pytest.fixture(params=sorted(BATCHES))
@@ -73,10 +73,10 @@ def sent(server: BatchServer) -> int:
 
 
 @pytest.mark.matrix
-def test_many_notes_go_into_a_batch_that_is_waited_for(desk: MemoryEnv, server: BatchServer) -> None:
-    desk.configure(**settings(server))
+def test_many_notes_go_into_a_batch_that_is_waited_for(env: MemoryEnv, server: BatchServer) -> None:
+    env.configure(**settings(server))
     server.runs_after = 3
-    memory = desk.open()
+    memory = env.open()
     report = memory.sync()
     assert (report.embedded, report.pending, codes(report)) == (NOTES, 0, [])
     assert (len(in_batches(server)), at_once(server), sent(server)) == (NOTES, [], NOTES)
@@ -87,10 +87,10 @@ def test_many_notes_go_into_a_batch_that_is_waited_for(desk: MemoryEnv, server: 
 
 
 @pytest.mark.matrix
-def test_without_waiting_words_answer_and_a_later_process_collects(desk: MemoryEnv, server: BatchServer) -> None:
-    desk.configure(**settings(server, wait=False))
+def test_without_waiting_words_answer_and_a_later_process_collects(env: MemoryEnv, server: BatchServer) -> None:
+    env.configure(**settings(server, wait=False))
     server.runs_after = 4
-    with desk.open() as memory:
+    with env.open() as memory:
         report = memory.sync()
         assert (report.embedded, report.pending) == (0, NOTES)
         result = memory.search("manyword7")
@@ -99,10 +99,10 @@ def test_without_waiting_words_answer_and_a_later_process_collects(desk: MemoryE
         before = memory._backend.embedding.ledger.today()
     embedded = 0
     for _ in range(6):
-        with desk.open() as memory:
+        with env.open() as memory:
             embedded += memory.sync().embedded
     assert (embedded, sent(server)) == (NOTES, NOTES)
-    with desk.open() as memory:
+    with env.open() as memory:
         result = memory.search("manyword7")
         assert (result.mode, codes(result)) == ("hybrid", [])
         assert 0 < before.tokens <= memory._backend.embedding.ledger.today().tokens
@@ -111,27 +111,27 @@ def test_without_waiting_words_answer_and_a_later_process_collects(desk: MemoryE
 
 @pytest.mark.slow
 def test_a_budget_counts_what_is_under_way_and_what_is_under_way_is_collected_all_the_same(
-    desk: MemoryEnv, server: BatchServer
+    env: MemoryEnv, server: BatchServer
 ) -> None:
-    desk.configure(**settings(server, wait=False))
+    env.configure(**settings(server, wait=False))
     server.runs_after = 2
-    with desk.open() as memory:
+    with env.open() as memory:
         memory.sync()
         spent = memory._backend.embedding.ledger.today().tokens
     assert spent > NOTES
-    desk.many(NOTES, "more")
+    env.many(NOTES, "more")
     tight = settings(server, wait=False)
     tight["remote"]["budget"] = {"tokensPerDay": spent + 10}
-    desk.configure(**tight)
+    env.configure(**tight)
     embedded, told = 0, list[str]()
     for _ in range(5):
-        with desk.open() as memory:
+        with env.open() as memory:
             report = memory.sync()
             embedded, told = embedded + report.embedded, codes(report)
     assert (embedded, told, sent(server)) == (NOTES, ["over_budget"], NOTES)
-    desk.wait(86_400)
-    desk.configure(**settings(server))
-    assert (desk.open().sync().pending, sent(server)) == (0, 2 * NOTES)
+    env.wait(86_400)
+    env.configure(**settings(server))
+    assert (env.open().sync().pending, sent(server)) == (0, 2 * NOTES)
 
 
 class Killed(BaseException):
@@ -141,9 +141,9 @@ class Killed(BaseException):
 @pytest.mark.matrix
 @pytest.mark.parametrize("polls", [0, 2])
 def test_a_process_that_ends_in_the_middle_costs_nothing(
-    desk: MemoryEnv, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int
+    env: MemoryEnv, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int
 ) -> None:
-    desk.configure(**settings(server))
+    env.configure(**settings(server))
     server.runs_after = 5
     left = [polls]
 
@@ -155,24 +155,24 @@ def test_a_process_that_ends_in_the_middle_costs_nothing(
     with monkeypatch.context() as patch:
         patch.setattr("memoriter.app.time.sleep", sleep)
         with pytest.raises(Killed):
-            desk.open().sync()
-    for memory in desk.opened:
+            env.open().sync()
+    for memory in env.opened:
         memory.close()
-    assert desk.open().sync().embedded == NOTES
+    assert env.open().sync().embedded == NOTES
     assert sent(server) == NOTES
 
 
 @pytest.mark.slow
-def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: MemoryEnv, server: BatchServer) -> None:
-    desk.configure(**settings(server, wait=False))
+def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(env: MemoryEnv, server: BatchServer) -> None:
+    env.configure(**settings(server, wait=False))
     server.runs_after = 2
-    with desk.open() as memory:
+    with env.open() as memory:
         memory.sync()
     keys = sorted(in_batches(server))
     server.refuses, server.loses = {keys[0]}, {keys[1]}
     reports = []
     for _ in range(6):
-        with desk.open() as memory:
+        with env.open() as memory:
             reports.append(memory.sync())
     assert sum(report.embedded for report in reports) == NOTES - 1
     assert (sum(report.failed for report in reports), reports[-1].pending) == (1, 0)
@@ -181,13 +181,13 @@ def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(desk: Memory
 
 
 @pytest.mark.matrix
-def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(desk: MemoryEnv, server: BatchServer) -> None:
-    desk.configure(**settings(server, wait=False))
+def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(env: MemoryEnv, server: BatchServer) -> None:
+    env.configure(**settings(server, wait=False))
     server.runs_after = 1_000
-    desk.open().sync()
-    desk.many(5, "fresh")
-    desk.wait()
-    memory = desk.open()
+    env.open().sync()
+    env.many(5, "fresh")
+    env.wait()
+    memory = env.open()
     report = memory.sync()
     assert (report.embedded, report.pending) == (5, NOTES)
     assert (len(at_once(server)), sent(server)) == (5, NOTES + 5)
@@ -196,10 +196,10 @@ def test_a_few_new_notes_are_embedded_at_once_while_a_batch_is_under_way(desk: M
 
 
 @pytest.mark.slow
-def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(desk: MemoryEnv, server: BatchServer) -> None:
-    desk.configure(**settings(server, wait=False))
+def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(env: MemoryEnv, server: BatchServer) -> None:
+    env.configure(**settings(server, wait=False))
     server.runs_after = 3
-    with desk.open() as memory:
+    with env.open() as memory:
         memory.sync()
         for _ in range(4):
             memory.sync(force=True)
@@ -207,46 +207,46 @@ def test_a_rebuild_while_a_batch_is_under_way_sends_nothing_again(desk: MemoryEn
 
 
 @pytest.mark.matrix
-def test_searches_collect_what_a_batch_has_brought(desk: MemoryEnv, server: BatchServer) -> None:
-    desk.configure(**settings(server))
+def test_searches_collect_what_a_batch_has_brought(env: MemoryEnv, server: BatchServer) -> None:
+    env.configure(**settings(server))
     server.runs_after = 3
-    memory = desk.open()
+    memory = env.open()
     modes = []
     for _ in range(5):
         modes.append(memory.search("manyword7").mode)
-        desk.wait()
+        env.wait()
     assert (modes[0], modes[-1], sent(server)) == ("keyword", "hybrid", NOTES)
 
 
 @pytest.mark.matrix
 def test_notes_that_change_while_a_batch_is_under_way_get_vectors_of_what_they_say_now(
-    desk: MemoryEnv, server: BatchServer
+    env: MemoryEnv, server: BatchServer
 ) -> None:
-    desk.configure(**settings(server, wait=False))
+    env.configure(**settings(server, wait=False))
     server.runs_after = 3
-    desk.open().sync()
-    desk.write("memory/many/000.md", "# many 0\n\nEntirely other words, lies beside nothing.\n")
-    (desk.notes / "memory/many/001.md").unlink()
-    desk.wait()
+    env.open().sync()
+    env.write("memory/many/000.md", "# many 0\n\nEntirely other words, lies beside nothing.\n")
+    (env.notes / "memory/many/001.md").unlink()
+    env.wait()
     for _ in range(5):
-        with desk.open() as memory:
+        with env.open() as memory:
             memory.sync()
-    status = desk.open().status()
+    status = env.open().status()
     assert (status.pending, status.vectors, sent(server)) == (0, NOTES - 1, NOTES + 1)
 
 
 @pytest.mark.matrix
 def test_a_batch_service_that_is_gone_when_it_should_be_collected_leaves_the_words(
-    desk: MemoryEnv, server: BatchServer
+    env: MemoryEnv, server: BatchServer
 ) -> None:
-    desk.configure(**settings(server, wait=False))
+    env.configure(**settings(server, wait=False))
     server.runs_after = 1
-    desk.open().sync()
+    env.open().sync()
     from servers import refused
 
     server.always = refused(server.quota())
-    result = desk.open().search("manyword7")
+    result = env.open().search("manyword7")
     assert (result.mode, paths(result)[0], "out_of_quota" in codes(result)) == ("keyword", "memory/many/007.md", True)
     server.always = None
-    desk.wait(3_600)
-    assert (desk.open().sync().embedded, sent(server)) == (NOTES, NOTES)
+    env.wait(3_600)
+    assert (env.open().sync().embedded, sent(server)) == (NOTES, NOTES)

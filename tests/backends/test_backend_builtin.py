@@ -41,7 +41,7 @@ NOTES = {
 
 
 @dataclass
-class Desk:
+class BackendEnv:
     """A folder of notes, a home, and the time of day."""
 
     notes: Path
@@ -71,18 +71,18 @@ class Desk:
         around = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: self.seconds, lambda: self.ticks
         )
-        self.opened.append(Memory(assemble(workspace or self.notes, config=config, around=around)))
+        self.opened.append(Memory(assemble(workspace or self.notes, config=config, env=around)))
         return self.opened[-1]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path / "notes", tmp_path / "home")
-    desk.home.mkdir()
+def env(tmp_path: Path) -> Iterator[BackendEnv]:
+    env = BackendEnv(tmp_path / "notes", tmp_path / "home")
+    env.home.mkdir()
     for path, text in NOTES.items():
-        desk.write(path, text)
-    yield desk
-    for memory in desk.opened:
+        env.write(path, text)
+    yield env
+    for memory in env.opened:
         memory.close()
 
 
@@ -101,83 +101,83 @@ def found(result: SearchResult) -> list[tuple[str, float]]:
 # the files decide
 
 
-def test_the_first_search_builds_the_index(desk: Desk) -> None:
-    result = desk.open().search("which database for the ledger")
+def test_the_first_search_builds_the_index(env: BackendEnv) -> None:
+    result = env.open().search("which database for the ledger")
     assert paths(result)[0] == "MEMORY.md"
     assert (result.mode, result.outcome, result.health.ok) == ("hybrid", "match", True)
 
 
-def test_a_folder_without_notes_says_that_there_are_none(desk, tmp_path):
+def test_a_folder_without_notes_says_that_there_are_none(env, tmp_path):
     (tmp_path / "empty").mkdir()
-    result = desk.open(workspace=tmp_path / "empty").search("anything")
+    result = env.open(workspace=tmp_path / "empty").search("anything")
     assert (result.results, result.outcome) == ((), "none")
     (reason,) = result.health.reasons
     assert (reason.code, "empty" in reason.message, "remember" in reason.remedy) == ("no_notes", True, True)
 
 
-def test_a_question_without_words_is_refused(desk: Desk) -> None:
+def test_a_question_without_words_is_refused(env: BackendEnv) -> None:
     with pytest.raises(InvalidQuery):
-        desk.open().search(" \n\0 ")
+        env.open().search(" \n\0 ")
 
 
-def test_an_added_note_is_found_by_the_next_search(desk: Desk) -> None:
-    memory = desk.open()
+def test_an_added_note_is_found_by_the_next_search(env: BackendEnv) -> None:
+    memory = env.open()
     memory.search("kiwi")
-    desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-    desk.wait()
+    env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+    env.wait()
     assert paths(memory.search("kiwi fruit"))[0] == "memory/fruit.md"
 
 
-def test_a_changed_note_is_found_by_what_it_says_now_and_not_by_what_it_said(desk: Desk) -> None:
-    memory = desk.open("none")
+def test_a_changed_note_is_found_by_what_it_says_now_and_not_by_what_it_said(env: BackendEnv) -> None:
+    memory = env.open("none")
     assert paths(memory.search("PostgreSQL")) == ["MEMORY.md"]
-    desk.write("MEMORY.md", "# Decisions\n\n- We chose SQLite for the ledger because it is one file.\n")
-    desk.wait()
+    env.write("MEMORY.md", "# Decisions\n\n- We chose SQLite for the ledger because it is one file.\n")
+    env.wait()
     assert paths(memory.search("SQLite")) == ["MEMORY.md"]
     assert paths(memory.search("PostgreSQL")) == []
 
 
-def test_a_removed_note_is_not_found_any_more(desk: Desk) -> None:
-    memory = desk.open("none")
+def test_a_removed_note_is_not_found_any_more(env: BackendEnv) -> None:
+    memory = env.open("none")
     assert paths(memory.search("Osaka")) == ["memory/2026-03-05.md"]
-    desk.remove("memory/2026-03-05.md")
-    desk.wait()
+    env.remove("memory/2026-03-05.md")
+    env.wait()
     assert paths(memory.search("Osaka")) == []
 
 
-def test_what_was_written_since_the_last_search_is_found_at_once(desk: Desk) -> None:
-    memory = desk.open()
+def test_what_was_written_since_the_last_search_is_found_at_once(env: BackendEnv) -> None:
+    memory = env.open()
     memory.search("kiwi")
-    desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+    env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
     assert paths(memory.search("kiwi fruit"))[0] == "memory/fruit.md"
 
 
-def test_without_sync_on_search_only_an_empty_index_is_filled(desk: Desk) -> None:
-    memory = desk.open(sync={"onSearch": False})
+def test_without_sync_on_search_only_an_empty_index_is_filled(env: BackendEnv) -> None:
+    memory = env.open(sync={"onSearch": False})
     assert paths(memory.search("Osaka"))[0] == "memory/2026-03-05.md"
-    desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-    desk.wait(60)
+    env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+    env.wait(60)
     assert "memory/fruit.md" not in paths(memory.search("kiwi fruit"))
     memory.sync()
     assert "memory/fruit.md" in paths(memory.search("kiwi fruit"))
 
 
 @pytest.mark.parametrize("to", ["daily", "long-term"])
-def test_what_is_remembered_is_found_by_the_next_search_at_once(desk: Desk, to: Any) -> None:
-    memory = desk.open()
+def test_what_is_remembered_is_found_by_the_next_search_at_once(env: BackendEnv, to: Any) -> None:
+    memory = env.open()
     memory.search("kiwi")
     written = memory.remember("Kiwi is the favourite fruit.", to=to)
     (hit, *_) = memory.search("kiwi fruit").results
-    assert (desk.notes / hit.path, "Kiwi is the favourite fruit." in hit.snippet) == (written.path, True)
+    assert (env.notes / hit.path, "Kiwi is the favourite fruit." in hit.snippet) == (written.path, True)
     assert hit.start_line <= written.start_line <= written.end_line <= hit.end_line
 
 
-def test_nothing_and_too_much_are_not_remembered(desk: Desk) -> None:
-    memory = desk.open()
+def test_nothing_and_too_much_are_not_remembered(env: BackendEnv) -> None:
+    memory = env.open()
     for text in ("", " \n", "x" * 1_000_001):
         with pytest.raises(UsageError):
             memory.remember(text)
-    assert {file.name for file in (desk.notes / "memory").iterdir()} == {"2026-02-10.md", "2026-03-05.md", "work"}
+    assert {file.name for file in (env.notes / "memory").iterdir()} == {"2026-02-10.md", "2026-03-05.md", "work"}
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="this system sets no time zone for a process")
@@ -185,14 +185,14 @@ def test_nothing_and_too_much_are_not_remembered(desk: Desk) -> None:
     ("zone", "day"), [("UTC0", "2026-03-10"), ("KST-9", "2026-03-11"), ("HST10", "2026-03-10"), ("EST5", "2026-03-10")]
 )
 def test_a_daily_note_is_that_of_the_local_day(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, zone: str, day: str
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch, zone: str, day: str
 ) -> None:
-    desk.seconds = datetime(2026, 3, 10, 23, 30, tzinfo=UTC).timestamp()
+    env.seconds = datetime(2026, 3, 10, 23, 30, tzinfo=UTC).timestamp()
     before = os.environ.get("TZ")
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
-        assert desk.open().remember("Late.").path.name == f"{day}.md"
+        assert env.open().remember("Late.").path.name == f"{day}.md"
     finally:
         monkeypatch.delenv("TZ") if before is None else monkeypatch.setenv("TZ", before)
         time.tzset()
@@ -201,8 +201,8 @@ def test_a_daily_note_is_that_of_the_local_day(
 # without vectors, or with few
 
 
-def test_a_provider_that_this_version_lacks_leaves_the_words_and_says_what_to_set(desk: Desk) -> None:
-    memory = desk.open("bedrock")
+def test_a_provider_that_this_version_lacks_leaves_the_words_and_says_what_to_set(env: BackendEnv) -> None:
+    memory = env.open("bedrock")
     result = memory.search("ledger database PostgreSQL")
     assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
     assert result.health.legs == {"keyword": True, "vector": False}
@@ -215,8 +215,8 @@ def test_a_provider_that_this_version_lacks_leaves_the_words_and_says_what_to_se
     assert [each.code for each in memory.status().health.reasons] == ["provider_unknown"]
 
 
-def test_no_provider_is_a_choice_and_no_complaint(desk: Desk) -> None:
-    result = desk.open("none").search("ledger database PostgreSQL")
+def test_no_provider_is_a_choice_and_no_complaint(env: BackendEnv) -> None:
+    result = env.open("none").search("ledger database PostgreSQL")
     assert (result.mode, result.health.ok, result.fallback, result.model) == ("keyword", True, None, "")
 
 
@@ -225,10 +225,10 @@ def absent(*_: Any, **__: Any) -> Any:
 
 
 def test_a_provider_that_cannot_start_leaves_the_words_and_says_why(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_embedding, "open_choice", absent)
-    memory = desk.open()
+    memory = env.open()
     for _ in range(2):
         result = memory.search("ledger database PostgreSQL")
         assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
@@ -245,14 +245,14 @@ def test_a_provider_that_cannot_start_leaves_the_words_and_says_why(
 
 
 def test_a_provider_that_went_away_leaves_the_words_and_its_vectors(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.open().sync()
+    env.open().sync()
     with monkeypatch.context() as patch:
         patch.setattr(_embedding, "open_choice", absent)
-        result = desk.open().search("ledger database PostgreSQL")
+        result = env.open().search("ledger database PostgreSQL")
         assert (result.mode, codes(result), result.health.pending) == ("keyword", ["provider_unavailable"], 0)
-    assert desk.open().sync().embedded == 0
+    assert env.open().sync().embedded == 0
 
 
 class Poisoned:
@@ -275,10 +275,10 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_text_that_the_provider_refuses_costs_only_its_own_vector(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.write("memory/poison.md", "A poison dart frog lives in the terrarium.\n")
-    memory = desk.open()
+    env.write("memory/poison.md", "A poison dart frog lives in the terrarium.\n")
+    memory = env.open()
     with monkeypatch.context() as patch:
         poison(patch)
         report = memory.sync()
@@ -294,40 +294,42 @@ def test_a_text_that_the_provider_refuses_costs_only_its_own_vector(
     assert memory.search("dart frog").health.ok
 
 
-def test_a_question_that_the_provider_refuses_is_answered_by_words(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = desk.open()
+def test_a_question_that_the_provider_refuses_is_answered_by_words(
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = env.open()
     memory.sync()
     poison(monkeypatch)
     result = memory.search("poison for the ledger PostgreSQL")
     assert (result.mode, codes(result), paths(result)[0]) == ("keyword", ["input_rejected"], "MEMORY.md")
 
 
-def slow(monkeypatch: pytest.MonkeyPatch, desk: Desk, seconds: float) -> None:
+def slow(monkeypatch: pytest.MonkeyPatch, env: BackendEnv, seconds: float) -> None:
     """Let every call of the provider for documents take so long."""
     embed = FakeProvider.embed
 
     def later(self: FakeProvider, texts: Sequence[str], *, role: Role) -> Any:
-        desk.wait(seconds if role == "document" else 0.01)
+        env.wait(seconds if role == "document" else 0.01)
         return embed(self, texts, role=role)
 
     monkeypatch.setattr(FakeProvider, "embed", later)
 
 
-def many(desk: Desk, number: int = 30) -> None:
+def many(env: BackendEnv, number: int = 30) -> None:
     for n in range(number):
-        desk.write(f"memory/many/{n}.md", f"# Topic {n}\n\n" + " ".join(f"word{n}x{k}" for k in range(150)) + "\n")
+        env.write(f"memory/many/{n}.md", f"# Topic {n}\n\n" + " ".join(f"word{n}x{k}" for k in range(150)) + "\n")
 
 
 @pytest.mark.slow
 def test_the_first_search_answers_in_time_and_tells_how_many_vectors_wait(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many(desk)
-    slow(monkeypatch, desk, 9.5)
-    memory = desk.open()
-    started = desk.ticks
+    many(env)
+    slow(monkeypatch, env, 9.5)
+    memory = env.open()
+    started = env.ticks
     result = memory.search("word7x3 word7x4")
-    assert desk.ticks - started < 20
+    assert env.ticks - started < 20
     assert paths(result)[0] == "memory/many/7.md"
     assert (result.mode, result.truncated_by, codes(result)) == ("hybrid", None, ["vectors_pending"])
     assert 0 < result.health.pending < memory.status().chunks
@@ -340,40 +342,40 @@ def test_the_first_search_answers_in_time_and_tells_how_many_vectors_wait(
 
 @pytest.mark.slow
 def test_later_searches_embed_a_little_more_each_time_until_nothing_waits(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many(desk)
-    slow(monkeypatch, desk, 30)
-    memory = desk.open()
+    many(env)
+    slow(monkeypatch, env, 30)
+    memory = env.open()
     waiting: list[int] = []
     for _ in range(10):
         waiting.append(memory.search("word7x3").health.pending)
-        desk.wait()
+        env.wait()
     assert waiting == sorted(waiting, reverse=True)
     assert (waiting[0] > waiting[1], waiting[-1]) == (True, 0)
 
 
-def test_every_word_can_be_found_before_any_vector_is_there(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    many(desk)
-    slow(monkeypatch, desk, 100)
-    memory = desk.open()
+def test_every_word_can_be_found_before_any_vector_is_there(env: BackendEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(env)
+    slow(monkeypatch, env, 100)
+    memory = env.open()
     for n in (0, 15, 29):
         assert paths(memory.search(f"word{n}x140 word{n}x141"))[0] == f"memory/many/{n}.md"
 
 
-def test_providers_can_be_changed_and_changed_back_without_embedding_anew(desk: Desk) -> None:
-    with desk.open() as memory:
+def test_providers_can_be_changed_and_changed_back_without_embedding_anew(env: BackendEnv) -> None:
+    with env.open() as memory:
         assert memory.sync().embedded == len(NOTES)
         before = found(memory.search("which database for the ledger"))
-    with desk.open("none") as memory:
+    with env.open("none") as memory:
         assert memory.search("which database for the ledger").mode == "keyword"
         assert memory.status().vectors == 0
-        desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-        desk.wait()
+        env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+        env.wait()
         assert paths(memory.search("kiwi"))[0] == "memory/fruit.md"
-        desk.remove("memory/fruit.md")
+        env.remove("memory/fruit.md")
         memory.sync()
-    with desk.open() as memory:
+    with env.open() as memory:
         assert memory.sync().embedded == 0
         assert found(memory.search("which database for the ledger")) == before
 
@@ -388,13 +390,13 @@ def busy(memory: Memory) -> Index:
 
 @pytest.mark.slow
 def test_while_another_process_indexes_a_search_answers_from_what_there_is(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_builtin, "PATIENCE", 0.0)
-    memory = desk.open()
+    memory = env.open()
     memory.sync()
-    desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-    desk.wait()
+    env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+    env.wait()
     with busy(memory) as other, other.lease():
         result = memory.search("which database for the ledger")
         assert (paths(result)[0], codes(result)) == ("MEMORY.md", ["index_busy", "stale"])
@@ -408,8 +410,8 @@ def test_while_another_process_indexes_a_search_answers_from_what_there_is(
 
 
 @pytest.mark.slow
-def test_while_another_process_builds_the_first_index_a_search_says_so(desk: Desk) -> None:
-    memory = desk.open()
+def test_while_another_process_builds_the_first_index_a_search_says_so(env: BackendEnv) -> None:
+    memory = env.open()
     with busy(memory) as other, other.lease():
         result = memory.search("which database for the ledger")
         assert (result.results, codes(result)) == ((), ["index_busy"])
@@ -444,19 +446,19 @@ ACTS: dict[str, Callable[[Memory], Any]] = {
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("damage", [write_garbage, drop_a_table, spoil_the_background])
 def test_an_index_that_breaks_during_a_session_is_replaced_whatever_comes_next(
-    desk: Desk, damage: Callable[[Path], None], act: str
+    env: BackendEnv, damage: Callable[[Path], None], act: str
 ) -> None:
-    memory = desk.open()
+    memory = env.open()
     memory.sync()
     before = found(memory.search("which database for the ledger"))
     damage(Path(memory.status().index))
     ACTS[act](memory)
-    desk.wait()
+    env.wait()
     result = memory.search("which database for the ledger")
     assert found(result) == before
     memory.remember("Kiwi is the favourite fruit.")
     assert paths(memory.search("kiwi fruit"))[0] == "memory/2026-03-10.md"
-    later = desk.open()
+    later = env.open()
     again = later.search("kiwi fruit")
     assert paths(again)[0] == "memory/2026-03-10.md"
     # What is still in SQLite's own memory answers until the file is read again: then, at the latest, it is told.
@@ -464,22 +466,22 @@ def test_an_index_that_breaks_during_a_session_is_replaced_whatever_comes_next(
     assert later.search("Osaka hotel").outcome == "match"
 
 
-def test_two_workspaces_never_share_an_index(desk: Desk, tmp_path: Path) -> None:
+def test_two_workspaces_never_share_an_index(env: BackendEnv, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "MEMORY.md").write_text("The other folder speaks of walruses.\n", encoding="utf-8")
     for store in ({}, {"store": {"path": "~/one.sqlite"}}):
-        one, two = desk.open("none", **store), desk.open("none", workspace=other, **store)
+        one, two = env.open("none", **store), env.open("none", workspace=other, **store)
         assert one.status().index != two.status().index
         assert paths(one.search("walruses")) == []
         assert paths(two.search("walruses")) == ["MEMORY.md"]
         assert (one.status().files, two.status().files) == (len(NOTES), 1)
 
 
-def test_a_workspace_reached_by_a_link_has_the_index_of_the_folder_itself(desk: Desk, tmp_path: Path) -> None:
+def test_a_workspace_reached_by_a_link_has_the_index_of_the_folder_itself(env: BackendEnv, tmp_path: Path) -> None:
     link = tmp_path / "link"
-    link.symlink_to(desk.notes)
-    assert desk.open(workspace=link).status().index == desk.open().status().index
+    link.symlink_to(env.notes)
+    assert env.open(workspace=link).status().index == env.open().status().index
 
 
 # settings
@@ -490,36 +492,36 @@ def ids(result: SearchResult) -> list[str]:
 
 
 @pytest.mark.parametrize("scoring", ["classic", "rrf", "calibrated"])
-def test_every_scoring_finds_the_note_and_stays_within_its_scale(desk: Desk, scoring: str) -> None:
-    memory = desk.open(query={"scoring": scoring})
+def test_every_scoring_finds_the_note_and_stays_within_its_scale(env: BackendEnv, scoring: str) -> None:
+    memory = env.open(query={"scoring": scoring})
     result = memory.search("PostgreSQL ledger", explain=True)
     assert (paths(result)[0], result.mode) == ("MEMORY.md", "hybrid")
     assert all(0 <= hit.score <= 1 for hit in result.results)
     assert memory.status().scoring == scoring
 
 
-def test_changing_the_scoring_cuts_the_notes_anew_and_changing_back_embeds_nothing(desk: Desk) -> None:
-    with desk.open() as memory:
+def test_changing_the_scoring_cuts_the_notes_anew_and_changing_back_embeds_nothing(env: BackendEnv) -> None:
+    with env.open() as memory:
         memory.sync()
         before = found(memory.search("PostgreSQL ledger"))
-    with desk.open(query={"scoring": "classic"}) as memory:
+    with env.open(query={"scoring": "classic"}) as memory:
         assert memory.sync().changed == len(NOTES)
-    with desk.open() as memory:
+    with env.open() as memory:
         report = memory.sync()
         assert (report.changed, report.embedded) == (len(NOTES), 0)
         assert found(memory.search("PostgreSQL ledger")) == before
 
 
-def test_without_hybrid_only_meaning_counts(desk: Desk) -> None:
-    memory = desk.open(query={"hybrid": {"enabled": False}})
+def test_without_hybrid_only_meaning_counts(env: BackendEnv) -> None:
+    memory = env.open(query={"hybrid": {"enabled": False}})
     result = memory.search("PostgreSQL ledger", explain=True, min_score=0.0)
     assert (result.mode, paths(result)[0]) == ("vector", "MEMORY.md")
     told = [hit.explanation for hit in result.results]
     assert {(each.legs, each.keyword) for each in told if each} == {(("vector",), 0.0)}
 
 
-def test_only_an_explained_search_explains(desk: Desk) -> None:
-    memory = desk.open()
+def test_only_an_explained_search_explains(env: BackendEnv) -> None:
+    memory = env.open()
     assert {hit.explanation for hit in memory.search("ledger", min_score=0.0).results} == {None}
     hits = memory.search("ledger", min_score=0.0, explain=True).results
     assert all(hit.explanation is not None for hit in hits)
@@ -547,11 +549,11 @@ EVERY = {"min_score": 0.0, "max_results": 50}
         ({"path": "memory/work", "until": date(2026, 3, 5)}, set()),
     ],
 )
-def test_filters_hold_for_both_legs(desk: Desk, provider: str, narrowed: Any, left: set[str]) -> None:
+def test_filters_hold_for_both_legs(env: BackendEnv, provider: str, narrowed: Any, left: set[str]) -> None:
     changed = datetime(2026, 5, 1, tzinfo=UTC).timestamp()
     for path in NOTES:
-        os.utime(desk.notes / path, (changed, changed))
-    memory = desk.open(provider)
+        os.utime(env.notes / path, (changed, changed))
+    memory = env.open(provider)
     everything = "ledger router train commits"
     assert set(paths(memory.search(everything, **EVERY))) == set(NOTES)
     assert set(paths(memory.search(everything, **EVERY, **narrowed))) == left
@@ -561,9 +563,9 @@ def test_filters_hold_for_both_legs(desk: Desk, provider: str, narrowed: Any, le
     "wrong",
     [{"max_results": 0}, {"max_results": 1_001}, {"min_score": -0.1}, {"min_score": 1.1}, {"deadline_ms": 0}],
 )
-def test_a_number_out_of_range_is_refused_with_the_range(desk: Desk, wrong: Any) -> None:
+def test_a_number_out_of_range_is_refused_with_the_range(env: BackendEnv, wrong: Any) -> None:
     with pytest.raises(UsageError) as error:
-        desk.open().search("ledger", **wrong)
+        env.open().search("ledger", **wrong)
     assert next(iter(wrong)) in error.value.message
     assert " to " in error.value.remedy
 
@@ -571,9 +573,9 @@ def test_a_number_out_of_range_is_refused_with_the_range(desk: Desk, wrong: Any)
 @pytest.mark.matrix
 @pytest.mark.parametrize("provider", ["fake", "none"])
 @pytest.mark.parametrize("engine", ["codes", "sqlite-vec"])
-def test_every_engine_gives_the_hits_of_the_exact_engine(desk: Desk, provider: str, engine: str) -> None:
-    shutil.copytree(EXAMPLES / "memory", desk.notes / "memory", dirs_exist_ok=True)
-    exact, other = (desk.open(provider, store={"vector": {"engine": name}}) for name in ("exact", engine))
+def test_every_engine_gives_the_hits_of_the_exact_engine(env: BackendEnv, provider: str, engine: str) -> None:
+    shutil.copytree(EXAMPLES / "memory", env.notes / "memory", dirs_exist_ok=True)
+    exact, other = (env.open(provider, store={"vector": {"engine": name}}) for name in ("exact", engine))
     for question in ("why PostgreSQL", "오사카 여행", "the router", "LEDGER_IDEMPOTENCY_TTL"):
         left, right = exact.search(question, **EVERY), other.search(question, **EVERY)
         assert ids(left) == ids(right)
@@ -582,11 +584,13 @@ def test_every_engine_gives_the_hits_of_the_exact_engine(desk: Desk, provider: s
 
 
 @pytest.mark.slow
-def test_a_status_tells_how_many_vectors_the_codes_engine_compares(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(EXAMPLES / "memory", desk.notes / "memory", dirs_exist_ok=True)
-    assert desk.open().status().oversampling is None
+def test_a_status_tells_how_many_vectors_the_codes_engine_compares(
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(EXAMPLES / "memory", env.notes / "memory", dirs_exist_ok=True)
+    assert env.open().status().oversampling is None
     monkeypatch.setattr("memoriter.index._codes_engine.COMPARE_ALL", 0)
-    memory = desk.open(store={"vector": {"engine": "codes"}})
+    memory = env.open(store={"vector": {"engine": "codes"}})
     memory.sync()
     state = memory.status()
     assert state.oversampling in {2, 4, 8, 16, 32}
@@ -595,17 +599,17 @@ def test_a_status_tells_how_many_vectors_the_codes_engine_compares(desk: Desk, m
     assert ("vectors", line) in [*status_rows(state)]
 
 
-def test_an_extension_that_does_not_load_is_a_line_of_health_and_no_error(desk: Desk) -> None:
-    vector = {"engine": "sqlite-vec", "extensionPath": str(desk.home / "nothing.so")}
-    result = desk.open(store={"vector": vector}).search("which database for the ledger")
+def test_an_extension_that_does_not_load_is_a_line_of_health_and_no_error(env: BackendEnv) -> None:
+    vector = {"engine": "sqlite-vec", "extensionPath": str(env.home / "nothing.so")}
+    result = env.open(store={"vector": vector}).search("which database for the ledger")
     assert (paths(result)[0], result.mode, codes(result)) == ("MEMORY.md", "hybrid", ["vector_engine"])
 
 
 # looking
 
 
-def test_an_estimate_is_what_indexing_then_does(desk: Desk) -> None:
-    memory = desk.open()
+def test_an_estimate_is_what_indexing_then_does(env: BackendEnv) -> None:
+    memory = env.open()
 
     def holds() -> None:
         foreseen, report = memory.estimate(), memory.sync()
@@ -620,75 +624,75 @@ def test_an_estimate_is_what_indexing_then_does(desk: Desk) -> None:
 
     holds()
     holds()
-    desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-    desk.write(
+    env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+    env.write(
         "MEMORY.md",
         "# Decisions\n\n- We chose SQLite.\n\n# Colours\n\n" + "\n".join(f"- Blue {n} is calm." for n in range(300)),
     )
-    desk.remove("memory/work/style.md")
-    os.utime(desk.notes / "memory/2026-02-10.md", (1, 1))
+    env.remove("memory/work/style.md")
+    os.utime(env.notes / "memory/2026-02-10.md", (1, 1))
     holds()
 
 
-def test_an_estimate_writes_nothing(desk: Desk) -> None:
-    memory = desk.open()
+def test_an_estimate_writes_nothing(env: BackendEnv) -> None:
+    memory = env.open()
     assert memory.estimate() == memory.estimate()
     assert (memory.status().files, memory.status().chunks) == (0, 0)
 
 
-def test_an_estimate_knows_what_new_settings_cost(desk: Desk) -> None:
-    with desk.open("none") as memory:
+def test_an_estimate_knows_what_new_settings_cost(env: BackendEnv) -> None:
+    with env.open("none") as memory:
         memory.sync()
-        desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+        env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
         foreseen = memory.estimate()
         assert (foreseen.added, foreseen.chunks, foreseen.tokens) == (1, 1, 0)
         memory.sync()
-    with desk.open() as memory:
+    with env.open() as memory:
         foreseen = memory.estimate()
         assert (foreseen.added, foreseen.changed, foreseen.chunks) == (0, 0, 0)
         assert foreseen.tokens > 0
         memory.sync()
         assert memory.estimate().tokens == 0
-    with desk.open(chunking={"tokens": 8, "overlap": 0}) as memory:
+    with env.open(chunking={"tokens": 8, "overlap": 0}) as memory:
         foreseen, report = memory.estimate(), memory.sync()
         assert (foreseen.added, foreseen.changed, foreseen.chunks) == (0, report.changed, report.chunks)
         assert report.changed == len(NOTES) + 1
 
 
 def test_an_estimate_passes_over_a_note_that_is_gone_before_it_is_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = desk.open()
+    memory = env.open()
     workspace = memory._workspace
     scan = workspace.scan()
     monkeypatch.setattr(workspace, "scan", lambda: scan)
-    desk.remove("MEMORY.md")
+    env.remove("MEMORY.md")
     assert memory.estimate().added == len(NOTES) - 1
     report = memory.sync()
     assert (report.added, [reason.code for reason in report.reasons]) == (len(NOTES) - 1, ["unreadable"])
 
 
 def test_a_search_looks_at_the_files_once_whether_or_not_they_changed(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = desk.open(sync={"watchDebounceMs": 0})
+    memory = env.open(sync={"watchDebounceMs": 0})
     memory.sync()
     workspace, scans = memory._workspace, []
     scan = workspace.scan
     monkeypatch.setattr(type(workspace), "scan", lambda _: scans.append(1) or scan())
     for text in ("", "The heron stands by the lock."):
         if text:
-            desk.write("memory/2026-03-11.md", f"{text}\n")
+            env.write("memory/2026-03-11.md", f"{text}\n")
         scans.clear()
         result = memory.search("heron lock")
         assert ("memory/2026-03-11.md" in paths(result), len(scans)) == (bool(text), 1)
 
 
 @pytest.mark.slow
-def test_a_deep_look_finds_every_known_passage_of_the_examples(desk: Desk, tmp_path: Path) -> None:
+def test_a_deep_look_finds_every_known_passage_of_the_examples(env: BackendEnv, tmp_path: Path) -> None:
     workspace = Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
     for provider in ("fake", "none"):
-        memory = desk.open(provider, workspace=workspace)
+        memory = env.open(provider, workspace=workspace)
         memory.sync()
         status = memory.status(deep=True)
         assert len(status.canaries) == 8
@@ -696,10 +700,10 @@ def test_a_deep_look_finds_every_known_passage_of_the_examples(desk: Desk, tmp_p
         assert status.health.ok
 
 
-def test_a_status_counts_what_there_is_and_lists_what_is_left_out(desk: Desk) -> None:
-    desk.write(".memoryignore", "memory/private/\n")
-    desk.write("memory/private/diary.md", "Secret.\n")
-    memory = desk.open()
+def test_a_status_counts_what_there_is_and_lists_what_is_left_out(env: BackendEnv) -> None:
+    env.write(".memoryignore", "memory/private/\n")
+    env.write("memory/private/diary.md", "Secret.\n")
+    memory = env.open()
     memory.sync()
     status = memory.status()
     assert (status.files, status.chunks, status.vectors, status.pending) == (len(NOTES), 4, 4, 0)
@@ -711,13 +715,13 @@ def test_a_status_counts_what_there_is_and_lists_what_is_left_out(desk: Desk) ->
 # a search does not wait for long
 
 
-def slow_reading(monkeypatch: pytest.MonkeyPatch, desk: Desk, seconds: float) -> list[str]:
+def slow_reading(monkeypatch: pytest.MonkeyPatch, env: BackendEnv, seconds: float) -> list[str]:
     """Let each note take so long to be read; returns what was read."""
     read: list[str] = []
     load = Workspace.load
 
     def slow(self: Workspace, source: Any) -> Any:
-        desk.wait(seconds)
+        env.wait(seconds)
         read.append(source.path)
         return load(self, source)
 
@@ -725,18 +729,18 @@ def slow_reading(monkeypatch: pytest.MonkeyPatch, desk: Desk, seconds: float) ->
     return read
 
 
-def written_at(desk: Desk, path: str, text: str, when: int) -> None:
-    desk.write(path, text)
-    os.utime(desk.notes / path, (when, when))
+def written_at(env: BackendEnv, path: str, text: str, when: int) -> None:
+    env.write(path, text)
+    os.utime(env.notes / path, (when, when))
 
 
-def test_a_search_reads_the_newest_changes_while_there_is_time_and_later_ones_go_on(desk, monkeypatch):
-    memory = desk.open()
+def test_a_search_reads_the_newest_changes_while_there_is_time_and_later_ones_go_on(env, monkeypatch):
+    memory = env.open()
     memory.search("kiwi")
     for number in range(7):
-        written_at(desk, f"memory/new/{number}.md", f"Fruit number {number} is a kiwi.\n", 1_600_000_000 + number)
-    desk.wait()
-    read = slow_reading(monkeypatch, desk, 0.7)
+        written_at(env, f"memory/new/{number}.md", f"Fruit number {number} is a kiwi.\n", 1_600_000_000 + number)
+    env.wait()
+    read = slow_reading(monkeypatch, env, 0.7)
     first = memory.search("kiwi")
     assert read == [f"memory/new/{number}.md" for number in (6, 5, 4)]
     (reason,) = [reason for reason in first.health.reasons if reason.code == "files_pending"]
@@ -749,42 +753,42 @@ def test_a_search_reads_the_newest_changes_while_there_is_time_and_later_ones_go
     assert len(read) == 7
 
 
-def test_what_was_remembered_is_read_first_however_much_else_has_changed(desk, monkeypatch):
-    memory = desk.open()
+def test_what_was_remembered_is_read_first_however_much_else_has_changed(env, monkeypatch):
+    memory = env.open()
     memory.search("kiwi")
     for number in range(9):
-        written_at(desk, f"memory/new/{number}.md", f"Fruit {number} is a kiwi.\n", 4_000_000_000 + number)
+        written_at(env, f"memory/new/{number}.md", f"Fruit {number} is a kiwi.\n", 4_000_000_000 + number)
     memory.remember("The quokka sleeps.")
-    read = slow_reading(monkeypatch, desk, 1.5)
+    read = slow_reading(monkeypatch, env, 1.5)
     found_ = memory.search("quokka")
     assert read[0] == "memory/2026-03-10.md"
     assert paths(found_)[0] == "memory/2026-03-10.md"
     assert "files_pending" in codes(found_)
 
 
-def test_the_remedy_for_unread_files_reads_them_all(desk, monkeypatch):
-    memory = desk.open()
+def test_the_remedy_for_unread_files_reads_them_all(env, monkeypatch):
+    memory = env.open()
     memory.search("kiwi")
     for number in range(9):
-        desk.write(f"memory/new/{number}.md", f"Fruit {number} is a kiwi.\n")
-    desk.wait()
-    slow_reading(monkeypatch, desk, 1.5)
+        env.write(f"memory/new/{number}.md", f"Fruit {number} is a kiwi.\n")
+    env.wait()
+    slow_reading(monkeypatch, env, 1.5)
     assert "files_pending" in codes(memory.search("kiwi"))
     assert memory.sync().unread == 0
     assert "files_pending" not in codes(memory.search("kiwi"))
 
 
-def test_the_first_search_reads_every_note_however_long_that_takes(desk, monkeypatch):
-    slow_reading(monkeypatch, desk, 60.0)
-    result = desk.open().search("Osaka")
+def test_the_first_search_reads_every_note_however_long_that_takes(env, monkeypatch):
+    slow_reading(monkeypatch, env, 60.0)
+    result = env.open().search("Osaka")
     assert paths(result)[0] == "memory/2026-03-05.md"
     assert "files_pending" not in codes(result)
 
 
-def test_a_large_index_made_with_other_settings_serves_as_it_is_until_it_is_made_anew(desk, monkeypatch):
+def test_a_large_index_made_with_other_settings_serves_as_it_is_until_it_is_made_anew(env, monkeypatch):
     monkeypatch.setattr(_apply, "QUICK_CHUNKS", 2)
-    desk.open().search("kiwi")
-    memory = desk.open(chunking={"tokens": 100})
+    env.open().search("kiwi")
+    memory = env.open(chunking={"tokens": 100})
     result = memory.search("Osaka")
     assert paths(result)[0] == "memory/2026-03-05.md"
     assert "index_outdated" in codes(result)
@@ -792,8 +796,8 @@ def test_a_large_index_made_with_other_settings_serves_as_it_is_until_it_is_made
     assert "index_outdated" not in codes(memory.search("Osaka"))
 
 
-def test_a_note_that_is_indexed_anew_while_it_is_searched_for_is_still_found(desk, monkeypatch):
-    memory, other = desk.open("none"), desk.open("none")
+def test_a_note_that_is_indexed_anew_while_it_is_searched_for_is_still_found(env, monkeypatch):
+    memory, other = env.open("none"), env.open("none")
     memory.search("Osaka")
     search, times = Index.keyword_search, []
 
@@ -801,7 +805,7 @@ def test_a_note_that_is_indexed_anew_while_it_is_searched_for_is_still_found(des
         found_ = search(self, *words, **more)
         if not times:
             times.append(1)
-            desk.write("memory/2026-03-05.md", "# Trip\n\nThe train to Osaka leaves at one.\n")
+            env.write("memory/2026-03-05.md", "# Trip\n\nThe train to Osaka leaves at one.\n")
             other.sync()
         return found_
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desk import MemoryEnv, codes, compatible
 from memoriter.backends._canaries import CANARIES, WORDS, rarest_words
 from memoriter.index._checksums import vfs
+from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "workspace"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.many(30)
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.many(30)
+    yield env
+    env.close()
 
 
 def index_of(memory: Memory) -> Path:
@@ -60,29 +60,29 @@ def citations(canaries: tuple[Canary, ...]) -> list[str]:
 # what is drawn
 
 
-def test_the_same_index_draws_the_same_passages_in_every_process_and_others_after_a_change(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake")
-    first, second = desk.open(), desk.open()
+def test_the_same_index_draws_the_same_passages_in_every_process_and_others_after_a_change(env: MemoryEnv) -> None:
+    env.configure(provider="fake")
+    first, second = env.open(), env.open()
     first.sync()
     before, again = first.status(deep=True).canaries, second.status(deep=True).canaries
     assert (len(before), before) == (CANARIES, again)
-    desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-    desk.wait()
+    env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+    env.wait()
     assert citations(first.status(deep=True).canaries) != citations(before)
 
 
-def test_a_deep_look_at_an_index_that_was_never_made_makes_it(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake")
-    status = desk.open().status(deep=True)
+def test_a_deep_look_at_an_index_that_was_never_made_makes_it(env: MemoryEnv) -> None:
+    env.configure(provider="fake")
+    status = env.open().status(deep=True)
     assert (len(status.canaries), lost(status), status.health.ok) == (CANARIES, set(), True)
 
 
 def test_a_deep_look_at_no_notes_finds_no_fault(tmp_path: Path) -> None:
-    desk = MemoryEnv.at(tmp_path, {})
-    desk.configure(provider="fake")
-    status = desk.open().status(deep=True)
+    env = MemoryEnv.at(tmp_path, {})
+    env.configure(provider="fake")
+    status = env.open().status(deep=True)
     assert (status.canaries, codes(status)) == ((), ["no_notes"])
-    desk.close()
+    env.close()
 
 
 @given(st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), max_size=20), st.integers(0, 9))
@@ -113,15 +113,15 @@ def test_passages_that_are_like_others_or_hold_no_word_are_not_taken_for_lost(
         "memory/long.md": "y" * 5_000 + "\n",
         "memory/cjk.md": "오사카여행은사월십이일에출발한다\n\n我们选择了数据库\n",
     }
-    desk = MemoryEnv.at(tmp_path, {**notes, **odd, **long})
-    desk.configure(provider=provider, query={"scoring": scoring})
-    memory = desk.open()
+    env = MemoryEnv.at(tmp_path, {**notes, **odd, **long})
+    env.configure(provider=provider, query={"scoring": scoring})
+    memory = env.open()
     for turn in range(4):
-        desk.write("memory/turn.md", f"Turn {turn}.\n")
-        desk.wait()
+        env.write("memory/turn.md", f"Turn {turn}.\n")
+        env.wait()
         status = memory.status(deep=True)
         assert [canary for canary in status.canaries if not canary.found] == []
-    desk.close()
+    env.close()
 
 
 # what is broken, in ways that a plain status does not see
@@ -185,23 +185,23 @@ BREAKS: dict[str, Break] = {
 
 @pytest.mark.parametrize(("broken", "engine", "legs", "remedy"), BREAKS.values(), ids=BREAKS)
 def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
-    desk: MemoryEnv, broken: Callable[[Memory], None], engine: str, legs: set[tuple[str, ...]], remedy: str
+    env: MemoryEnv, broken: Callable[[Memory], None], engine: str, legs: set[tuple[str, ...]], remedy: str
 ) -> None:
     if engine == "codes":
         draw = np.random.default_rng(5)
         for number in range(11):
             lines = [" ".join(f"{word:05x}z" for word in row) for row in draw.integers(10**6, size=(200, 12))]
-            desk.write(f"memory/more/{number}.md", "\n\n".join(f"# {line[:6]}\n\n{line}" for line in lines))
+            env.write(f"memory/more/{number}.md", "\n\n".join(f"# {line[:6]}\n\n{line}" for line in lines))
     # With fewer than 2,048 passages all vectors are compared, so the codes would not count.
     small = {"tokens": 32, "overlap": 0}
-    desk.configure(provider="fake", store={"vector": {"engine": engine}}, chunking=small)
-    assert desk.run("index").exit_code == 0
-    sound = desk.open()
+    env.configure(provider="fake", store={"vector": {"engine": engine}}, chunking=small)
+    assert env.run("index").exit_code == 0
+    sound = env.open()
     assert sound.status(deep=True).health.ok
     broken(sound)
 
-    plain = desk.run("status", "--json")
-    deep = desk.run("status", "--json", "--deep")
+    plain = env.run("status", "--json")
+    deep = env.run("status", "--json", "--deep")
     (seen,), (known,) = deep.json, plain.json
     assert (plain.exit_code, known["health"]["ok"]) == (0, True)
     assert (deep.exit_code, seen["health"]["ok"]) == (1, False)
@@ -212,33 +212,33 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     }
     (told,) = [reason for reason in seen["health"]["reasons"] if reason["code"] in {"canaries_lost", "vectors_wrong"}]
     assert remedy in told["remedy"]
-    text = desk.run("status", "--deep")
+    text = env.run("status", "--deep")
     assert (text.exit_code, "NOT FOUND" in text.out, told["remedy"] in text.err) == (1, True, True)
-    doctor = desk.run("doctor", "--json")
+    doctor = env.run("doctor", "--json")
     (search,) = [finding for finding in doctor.json["findings"] if finding["check"] == "search"]
     assert (search["state"], search["remedy"]) == ("broken", told["remedy"])
 
     command = re.search(r"memoriter (.*)$", told["remedy"])
     assert command
-    assert desk.run(*command[1].rstrip("`.").split()).exit_code == 0
-    repaired = desk.run("status", "--json", "--deep")
+    assert env.run(*command[1].rstrip("`.").split()).exit_code == 0
+    repaired = env.run("status", "--json", "--deep")
     assert (repaired.exit_code, repaired.json[0]["health"]["ok"]) == (0, True)
 
 
-def test_an_index_without_words_is_set_aside_at_first_sight(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake")
-    memory = desk.open()
+def test_an_index_without_words_is_set_aside_at_first_sight(env: MemoryEnv) -> None:
+    env.configure(provider="fake")
+    memory = env.open()
     memory.sync()
     words_gone(memory)
-    other = desk.open()
+    other = env.open()
     assert other.search("which database for the ledger").results[0].path == "MEMORY.md"
     assert "index_quarantined" in {reason.code for reason in other.status().health.reasons}
-    assert desk.open().status(deep=True).health.ok
+    assert env.open().status(deep=True).health.ok
 
 
-def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched_meanwhile(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake")
-    memory = desk.open()
+def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched_meanwhile(env: MemoryEnv) -> None:
+    env.configure(provider="fake")
+    memory = env.open()
     whole = memory.sync()
     vectors_of_chance(memory)
     report = memory.sync(vectors=True)
@@ -248,27 +248,27 @@ def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched
 
 
 def test_where_there_are_no_links_the_vectors_are_computed_anew_too(
-    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(1, "no symbolic links here")
 
     monkeypatch.setattr(os, "symlink", refuse)
-    desk.configure(provider="fake")
-    memory = desk.open()
+    env.configure(provider="fake")
+    memory = env.open()
     chunks = memory.sync().chunks
     assert not Path(memory.status().index).is_symlink()
     vectors_of_chance(memory)
-    other = desk.open()
+    other = env.open()
     assert codes(other.status(deep=True)) == ["vectors_wrong"]
     assert other.sync(vectors=True).embedded == chunks
     assert other.status(deep=True).health.ok
 
 
-def test_no_vector_is_thrown_away_while_nobody_can_make_another(desk: MemoryEnv) -> None:
+def test_no_vector_is_thrown_away_while_nobody_can_make_another(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
-        desk.configure(**compatible(server))
-        memory = desk.open()
+        env.configure(**compatible(server))
+        memory = env.open()
         whole = memory.sync()
         server.down = server.quota()
         report = memory.sync(vectors=True)
@@ -277,13 +277,13 @@ def test_no_vector_is_thrown_away_while_nobody_can_make_another(desk: MemoryEnv)
         assert memory.status().vectors == whole.chunks
 
 
-def test_a_passage_that_waits_for_its_vector_is_not_lost_and_a_service_that_fails_is_told(desk: MemoryEnv) -> None:
+def test_a_passage_that_waits_for_its_vector_is_not_lost_and_a_service_that_fails_is_told(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
-        desk.configure(**compatible(server))
-        memory = desk.open()
+        env.configure(**compatible(server))
+        memory = env.open()
         memory.sync()
-        desk.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
-        desk.wait()
+        env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
+        env.wait()
         server.down = server.quota()
         status = memory.status(deep=True)
         assert lost(status) == set()

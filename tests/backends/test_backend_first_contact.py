@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import MemoryEnv, compatible
 from memoriter.api_json import result_json, status_json, sync_json
 from memoriter.tools import SEARCH
+from memory_env import MemoryEnv, compatible
 from servers import KEY
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
@@ -29,10 +29,10 @@ LATER = ["status 413", "401 wrong key", "429 quota", "status 503", "malformed Lo
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path, NOTES)
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path, NOTES)
+    yield env
+    env.close()
 
 
 @pytest.fixture
@@ -67,18 +67,18 @@ def check(name: str, health: dict[str, Any], chunks: int = len(NOTES)) -> set[st
     return {reason["code"] for reason in health["reasons"]} - {PENDING}
 
 
-def agree(desk: MemoryEnv, *, quiet: CompatibleServer | None = None) -> set[str]:
+def agree(env: MemoryEnv, *, quiet: CompatibleServer | None = None) -> set[str]:
     """Ask on every surface, then as the next process would; return the one set of codes that all report."""
-    with desk.open() as memory:
+    with env.open() as memory:
         told = {name: check(name, health) for name, health in surfaces(memory)}
     calls = len(quiet.calls) if quiet else 0
-    with desk.open() as memory:
+    with env.open() as memory:
         status = status_json(memory.status())
         told["status of the next process"] = check("next status", status["health"])
         assert status["pending"] == len(NOTES)
     if quiet:
         assert len(quiet.calls) == calls, "a status asks nobody"
-    with desk.open() as memory:
+    with env.open() as memory:
         told["search of the next process"] = check("next search", result_json(memory.search(ASKED))["health"])
     (codes,) = {frozenset(codes) for codes in told.values()}
     assert codes, told
@@ -92,28 +92,28 @@ def agree(desk: MemoryEnv, *, quiet: CompatibleServer | None = None) -> set[str]
     ids=lambda value: {False: "at first", True: "later"}.get(value, value),
 )
 def test_every_surface_reports_a_first_contact_that_fails(
-    desk: MemoryEnv, server: CompatibleServer, fault: str, *, known: bool
+    env: MemoryEnv, server: CompatibleServer, fault: str, *, known: bool
 ) -> None:
     if known:  # as an earlier contact left it
-        desk.configure(**compatible(server))
-        with desk.open() as memory:
+        env.configure(**compatible(server))
+        with env.open() as memory:
             memory.search(ASKED)
-        desk.write("memory/a.md", "# Router\n\nAnother router.\n")
-        desk.write("MEMORY.md", "# Ledger\n\nSQLite keeps the ledger.\n")
-        desk.wait()
+        env.write("memory/a.md", "# Router\n\nAnother router.\n")
+        env.write("MEMORY.md", "# Ledger\n\nSQLite keeps the ledger.\n")
+        env.wait()
     else:
-        desk.configure(**compatible(server))
+        env.configure(**compatible(server))
     server.always = FAULTS[fault]
-    agree(desk, quiet=server)
+    agree(env, quiet=server)
     server.always = None
-    desk.wait(4_000)  # past the hour in which a spent quota or a wrong key is not asked about
-    with desk.open() as memory:
+    env.wait(4_000)  # past the hour in which a spent quota or a wrong key is not asked about
+    with env.open() as memory:
         found = memory.search(ASKED)
         assert (found.mode, found.health.ok) == ("hybrid", True), found.health
         status = memory.status()
         assert (status.health.ok, status.pending) == (True, 0)
         assert status.last_attempt is not None
-        assert (status.last_attempt.ok, status.last_attempt.at) == (True, desk.seconds)
+        assert (status.last_attempt.ok, status.last_attempt.at) == (True, env.seconds)
 
 
 def refused_port() -> str:
@@ -152,65 +152,65 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
     ],
 )
 def test_every_surface_reports_a_provider_that_cannot_be_reached(
-    desk: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, settings: Any
+    env: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     told = settings(server, monkeypatch)
-    desk.configure(**{"provider": "openai-compatible", "model": server.model, **told})
-    agree(desk)
+    env.configure(**{"provider": "openai-compatible", "model": server.model, **told})
+    agree(env)
 
 
 def test_every_surface_reports_a_budget_that_is_spent(
-    desk: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch
+    env: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_local_network", lambda _: False)
     monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_loopback", lambda _: True)
-    desk.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1}}))
-    assert agree(desk) == {"over_budget"}
+    env.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1}}))
+    assert agree(env) == {"over_budget"}
 
 
-def test_a_complete_index_is_not_well_while_the_last_question_failed(desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server))
-    with desk.open() as memory:
+def test_a_complete_index_is_not_well_while_the_last_question_failed(env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server))
+    with env.open() as memory:
         memory.sync()
         assert memory.search(ASKED).health.ok
         server.always = FAULTS["status 503"]
         answers = [memory.search("router"), memory.search("the ledger")]
-    with desk.open() as memory:
+    with env.open() as memory:
         status = memory.status()
     for health in (*(answer.health for answer in answers), status.health):
         assert [reason.code for reason in health.reasons] == ["transient"]
         assert health.legs == {"keyword": True, "vector": False}
     assert "UTC" in status.health.reasons[0].message
     assert status.last_attempt is not None
-    assert status.last_attempt.at == desk.seconds
+    assert status.last_attempt.at == env.seconds
 
 
-def test_another_key_address_or_model_begins_anew(desk: MemoryEnv, server: CompatibleServer) -> None:
+def test_another_key_address_or_model_begins_anew(env: MemoryEnv, server: CompatibleServer) -> None:
     server.always = FAULTS["status 503"]
-    desk.configure(**compatible(server))
-    with desk.open() as memory:
+    env.configure(**compatible(server))
+    with env.open() as memory:
         memory.sync()
         assert memory.status().last_attempt is not None
-    desk.configure(**compatible(server, key="sk-another-0000000"))
-    with desk.open() as memory:
+    env.configure(**compatible(server, key="sk-another-0000000"))
+    with env.open() as memory:
         assert memory.status().last_attempt is None
         assert memory.status().pending == len(NOTES)
 
 
 @pytest.mark.slow
-def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server))
+def test_a_call_that_got_too_little_time_is_no_failed_attempt(env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server))
     answering = threading.Event()
 
     def slow(_: Any, answer: Any) -> Any:
         answering.wait(60)
         return answer
 
-    with desk.open() as memory:
+    with env.open() as memory:
         memory.sync()
         asked = memory.status().last_attempt
-        desk.write("memory/new.md", "# New\n\nSomething new.\n")
-        desk.wait()
+        env.write("memory/new.md", "# New\n\nSomething new.\n")
+        env.wait()
         server.always = slow
         try:
             found = memory.search(ASKED, deadline_ms=100)
@@ -225,10 +225,10 @@ def test_a_call_that_got_too_little_time_is_no_failed_attempt(desk: MemoryEnv, s
 
 
 @pytest.mark.slow
-def test_a_provider_that_another_process_has_reached_is_used_at_once(desk: MemoryEnv, server: CompatibleServer) -> None:
+def test_a_provider_that_another_process_has_reached_is_used_at_once(env: MemoryEnv, server: CompatibleServer) -> None:
     server.always = FAULTS["status 404"]
-    desk.configure(**compatible(server))
-    with desk.open() as waiting, desk.open() as other:
+    env.configure(**compatible(server))
+    with env.open() as waiting, env.open() as other:
         waiting.search(ASKED)
         assert waiting.status().pending == len(NOTES)
         server.always = None

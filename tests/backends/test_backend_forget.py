@@ -55,7 +55,7 @@ class Place:
         around = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: 1_770_000_000.0, lambda: next(seconds)
         )
-        return Memory(assemble(self.notes, around=around))
+        return Memory(assemble(self.notes, env=around))
 
     def content(self) -> dict[str, bytes]:
         """Every byte of the notes and of the state, by file."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from memoriter.sync import Task
+from memory_env import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from servers.compatible import texts_of
 from servers.held import LIMIT, HeldServer
 
@@ -27,22 +27,22 @@ def server() -> Iterator[HeldServer]:
 
 
 @pytest.fixture
-def desk(tmp_path: Any, server: HeldServer) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(**compatible(server))
-    yield desk
+def env(tmp_path: Any, server: HeldServer) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(**compatible(server))
+    yield env
     server.let_go.set()
-    desk.close()
+    env.close()
 
 
 @pytest.fixture
-def indexed(desk: MemoryEnv, server: HeldServer) -> MemoryEnv:
+def indexed(env: MemoryEnv, server: HeldServer) -> MemoryEnv:
     """The same, with all vectors there, before the service began to hang."""
     server.let_go.set()
-    desk.open().sync()
+    env.open().sync()
     server.let_go.clear()
     server.asked.clear()
-    return desk
+    return env
 
 
 def beside(act: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
@@ -61,8 +61,8 @@ def ended(server: HeldServer) -> None:
     assert not server.busy
 
 
-def test_the_first_search_of_a_workspace_finds_words(desk: MemoryEnv) -> None:
-    result = desk.open().search(QUESTION, deadline_ms=HASTY)
+def test_the_first_search_of_a_workspace_finds_words(env: MemoryEnv) -> None:
+    result = env.open().search(QUESTION, deadline_ms=HASTY)
     assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
     assert "transient" in codes(result)
     assert not result.health.ok
@@ -71,12 +71,12 @@ def test_the_first_search_of_a_workspace_finds_words(desk: MemoryEnv) -> None:
 
 @pytest.mark.slow
 def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone(
-    desk: MemoryEnv, server: HeldServer
+    env: MemoryEnv, server: HeldServer
 ) -> None:
-    memory = desk.open()
+    memory = env.open()
     for number in range(7):
-        desk.write(f"memory/new{number}.md", f"The zebrafish{number} swims.\n")
-        desk.wait()
+        env.write(f"memory/new{number}.md", f"The zebrafish{number} swims.\n")
+        env.wait()
         result = memory.search(f"zebrafish{number}", deadline_ms=HASTY)
         assert paths(result) == [f"memory/new{number}.md"]
         assert "transient" in codes(result)
@@ -84,8 +84,8 @@ def test_each_new_note_is_found_by_the_next_search_and_the_service_is_left_alone
 
 
 @pytest.mark.slow
-def test_an_entry_is_found_by_the_next_search(desk: MemoryEnv) -> None:
-    memory = desk.open()
+def test_an_entry_is_found_by_the_next_search(env: MemoryEnv) -> None:
+    memory = env.open()
     memory.search(QUESTION, deadline_ms=HASTY)
     for number in range(3):
         assert not memory.remember(f"The heron{number} nests.").reasons
@@ -124,18 +124,18 @@ def test_it_is_asked_again_after_a_while_or_when_somebody_says_so(indexed: Memor
 
 
 @pytest.mark.slow
-def test_a_batch_that_comes_late_is_used_and_not_sent_again(desk: MemoryEnv, server: HeldServer) -> None:
+def test_a_batch_that_comes_late_is_used_and_not_sent_again(env: MemoryEnv, server: HeldServer) -> None:
     server.let_go.set()
-    desk.open().search("anything")  # makes the model known
+    env.open().search("anything")  # makes the model known
     server.let_go.clear()
-    desk.many(5)
-    desk.wait()
-    memory = desk.open()
+    env.many(5)
+    env.wait()
+    memory = env.open()
     memory.search("manyword1", deadline_ms=HASTY)
     assert memory.status().pending == 5
     server.let_go.set()
     ended(server)
-    desk.wait(700)
+    env.wait(700)
     result = memory.search("manyword2")
     assert (result.mode, memory.status().pending) == ("hybrid", 0)
     documents = [text for text in server.texts if "manything" in text]
@@ -144,14 +144,14 @@ def test_a_batch_that_comes_late_is_used_and_not_sent_again(desk: MemoryEnv, ser
 
 @pytest.mark.slow
 def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(
-    desk: MemoryEnv, server: HeldServer
+    env: MemoryEnv, server: HeldServer
 ) -> None:
-    memory = desk.open()
+    memory = env.open()
     first, _ = beside(lambda: memory.search(QUESTION))
     assert server.asked.wait(LIMIT)
     assert paths(memory.search("train to Osaka", deadline_ms=HASTY))[0] == "memory/2026-03-05.md"
-    desk.write("memory/new.md", "The zebrafish swims.\n")
-    desk.wait()
+    env.write("memory/new.md", "The zebrafish swims.\n")
+    env.wait()
     assert paths(memory.search("zebrafish", deadline_ms=HASTY)) == ["memory/new.md"]
     assert memory.status().files == len(NOTES) + 1
     assert first.is_alive()

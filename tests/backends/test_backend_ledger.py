@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from desk import QUESTION, MemoryEnv, compatible
+from memory_env import QUESTION, MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def test_a_damaged_ledger_leaves_the_words_and_the_index_and_says_what_to_delete(tmp_path: Path) -> None:
-    desk = MemoryEnv.at(tmp_path)
+    env = MemoryEnv.at(tmp_path)
     with CompatibleServer() as server:
-        desk.configure(**compatible(server))
-        before = desk.open().sync()
-        desk.close()
-        ledger = desk.home / "memory" / "ledger.sqlite"
+        env.configure(**compatible(server))
+        before = env.open().sync()
+        env.close()
+        ledger = env.home / "memory" / "ledger.sqlite"
         for part in ledger.parent.glob("ledger.sqlite*"):
             part.unlink()
         ledger.write_bytes(b"no database" * 1000)
-        result = desk.open().search(QUESTION)
-        desk.close()
+        result = env.open().search(QUESTION)
+        env.close()
     assert before.embedded == before.chunks
     assert result.mode == "keyword"
     assert result.hits

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import NOTES, QUESTION, MemoryEnv
 from memoriter import Memory
 from memoriter.api_json import status_json
 from memoriter.app import Environment, assemble, ledger_of
 from memoriter.cli._status import status_rows
+from memory_env import NOTES, QUESTION, MemoryEnv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Machine:
-    """A desk whose home, and whatever else is named, is on a network file system."""
+    """An environment with its home, and other named folders, on a network file system."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.mounts = folder / "mounts"
-        self.desk = MemoryEnv.at(folder, NOTES)
-        self.desk.configure(provider="fake")
+        self.env = MemoryEnv.at(folder, NOTES)
+        self.env.configure(provider="fake")
         self.cache = folder / "user" / ".cache"
         self.opened: list[Memory] = []
 
@@ -37,19 +37,19 @@ class Machine:
         self.mounts.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def around(self, home: Path | None = None, **environ: str) -> Environment:
-        told = {"MEMORITER_HOME": str(home or self.desk.home), **environ}
-        clock: Callable[[], float] = lambda: self.desk.seconds  # noqa: E731
-        return Environment(told, self.folder / "user", self.desk.notes, clock, time.monotonic, self.mounts)
+        told = {"MEMORITER_HOME": str(home or self.env.home), **environ}
+        clock: Callable[[], float] = lambda: self.env.seconds  # noqa: E731
+        return Environment(told, self.folder / "user", self.env.notes, clock, time.monotonic, self.mounts)
 
     def memory(self, notes: Path | None = None, home: Path | None = None, **environ: str) -> Memory:
-        self.opened.append(Memory(assemble(notes or self.desk.notes, around=self.around(home, **environ))))
+        self.opened.append(Memory(assemble(notes or self.env.notes, env=self.around(home, **environ))))
         return self.opened[-1]
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     machine = Machine(tmp_path)
-    machine.mount(machine.desk.home)
+    machine.mount(machine.env.home)
     yield machine
     for memory in machine.opened:
         memory.close()
@@ -70,17 +70,17 @@ def test_the_index_of_a_remote_home_is_in_the_local_cache_and_status_says_where_
     assert (result.results[0].path, result.health.ok) == ("MEMORY.md", True)
     status = memory.status()
     assert Path(status.index).parent == machine.cache / "memoriter" / "index"
-    assert status.index_reason == f"in the local cache, because {str(machine.desk.home / 'memory')!r} is on nfs4"
+    assert status.index_reason == f"in the local cache, because {str(machine.env.home / 'memory')!r} is on nfs4"
     assert status_json(status)["indexReason"] == status.index_reason
     assert status.index_reason in row(status, "index")
     assert logs(machine.cache)
-    assert [file for file in machine.desk.home.rglob("*") if ".sqlite" in file.name] == []
+    assert [file for file in machine.env.home.rglob("*") if ".sqlite" in file.name] == []
 
 
 def test_a_local_home_keeps_its_index_and_says_nothing(machine: Machine) -> None:
     machine.mount()
     status = machine.memory().status()
-    assert Path(status.index).is_relative_to(machine.desk.home)
+    assert Path(status.index).is_relative_to(machine.env.home)
     assert (status.index_reason, "indexReason" in status_json(status)) == ("", False)
 
 
@@ -96,11 +96,11 @@ def test_two_workspaces_and_two_homes_never_share_an_index_in_the_cache(machine:
     other, home = tmp_path / "other" / "notes", tmp_path / "second"
     other.mkdir(parents=True)
     home.mkdir()
-    (home / "memoriter.json5").write_text(machine.desk.config.read_text(encoding="utf-8"), encoding="utf-8")
+    (home / "memoriter.json5").write_text(machine.env.config.read_text(encoding="utf-8"), encoding="utf-8")
     (other / "MEMORY.md").write_text("# Other\n\nThe password of the shed is on the shelf.\n", encoding="utf-8")
-    machine.mount(machine.desk.home, home)
+    machine.mount(machine.env.home, home)
     memories = [
-        machine.memory(notes, where) for notes in (machine.desk.notes, other) for where in (machine.desk.home, home)
+        machine.memory(notes, where) for notes in (machine.env.notes, other) for where in (machine.env.home, home)
     ]
     indexes = {memory.status().index for memory in memories}
     assert len(indexes) == 4
@@ -119,7 +119,7 @@ def test_where_the_cache_is_remote_too_the_index_stays_without_a_log_and_status_
     memory = machine.memory()
     assert memory.search(QUESTION).results[0].path == "MEMORY.md"
     status = memory.status()
-    assert Path(status.index).is_relative_to(machine.desk.home)
+    assert Path(status.index).is_relative_to(machine.env.home)
     assert "on cifs" in status.index_reason
     assert "set XDG_CACHE_HOME or store.path to a local disk" in status.index_reason
     assert logs(tmp_path) == []
@@ -134,7 +134,7 @@ def test_where_the_cache_is_remote_too_the_index_stays_without_a_log_and_status_
 
 
 def test_a_path_that_was_chosen_is_kept_without_a_log(machine: Machine, tmp_path: Path) -> None:
-    machine.desk.configure(provider="fake", store={"path": str(tmp_path / "share" / "{agentId}.sqlite")})
+    machine.env.configure(provider="fake", store={"path": str(tmp_path / "share" / "{agentId}.sqlite")})
     machine.mount(tmp_path / "share")
     memory = machine.memory()
     assert memory.search(QUESTION).results[0].path == "MEMORY.md"
@@ -147,8 +147,8 @@ def test_a_path_that_was_chosen_is_kept_without_a_log(machine: Machine, tmp_path
 def test_the_ledger_of_a_remote_home_has_no_log(machine: Machine) -> None:
     ledger = ledger_of(machine.around())
     ledger.add("openai", "small", 7, 0.1)
-    assert logs(machine.desk.home) == []
+    assert logs(machine.env.home) == []
     ledger.close()
-    file = sqlite3.connect(machine.desk.home / "memory" / "ledger.sqlite")
+    file = sqlite3.connect(machine.env.home / "memory" / "ledger.sqlite")
     assert file.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     file.close()

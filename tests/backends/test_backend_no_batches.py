@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, MemoryEnv, compatible
+from memory_env import QUESTION, MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_where_a_service_has_no_batch_interface_texts_are_sent_in_the_plain_way(tmp_path: Path) -> None:
-    desk = MemoryEnv.at(tmp_path)
-    desk.many(80)
+    env = MemoryEnv.at(tmp_path)
+    env.many(80)
     with CompatibleServer() as server:
-        desk.configure(**compatible(server, remote={"batch": {"enabled": True}}))
-        memory = desk.open()
+        env.configure(**compatible(server, remote={"batch": {"enabled": True}}))
+        memory = env.open()
         report = memory.sync()
         found = memory.search(QUESTION)
-        desk.close()
+        env.close()
     assert (report.embedded, report.pending) == (report.chunks, 0)
     assert found.mode == "hybrid"

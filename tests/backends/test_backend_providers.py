@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from desk import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from memoriter import Memory
 from memoriter.index import Index
+from memory_env import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from servers import KEY, OllamaServer, OpenAIServer, altered, dripping, html_page
 from servers.compatible import WIDTH, CompatibleServer, texts_of
 
@@ -22,10 +22,10 @@ TEN_MINUTES = 600.0
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    yield env
+    env.close()
 
 
 @pytest.fixture
@@ -65,35 +65,35 @@ def unmixed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("unknown", [False, True], ids=["named by models.providers", "openai-compatible"])
 def test_a_model_that_nobody_knows_is_asked_once_and_the_next_process_asks_and_embeds_nothing(
-    desk: MemoryEnv, server: CompatibleServer, *, unknown: bool
+    env: MemoryEnv, server: CompatibleServer, *, unknown: bool
 ) -> None:
     if unknown:
-        desk.configure(**compatible(server))
+        env.configure(**compatible(server))
     else:
         row = {"baseUrl": server.base_url, "apiKey": KEY, "headers": {"x-team": "notes"}}
-        desk.configure({"my-gateway": row}, provider="my-gateway", model=server.model)
-    memory = desk.open()
+        env.configure({"my-gateway": row}, provider="my-gateway", model=server.model)
+    memory = env.open()
     assert memory.sync().embedded == len(NOTES)
     assert (server.probes, len(server.documents)) == (1, len(NOTES))
     found = memory.search(QUESTION)
     assert (found.mode, paths(found)[0], found.health.ok) == ("hybrid", "MEMORY.md", True)
     memory.close()
     calls = len(server.calls)
-    status = desk.run("--json", "status").json[0]
+    status = env.run("--json", "status").json[0]
     assert (status["vectors"], status["dimensions"], status["model"]) == (len(NOTES), 2 * WIDTH, server.model)
-    assert desk.run("--json", "index").json["embedded"] == 0
+    assert env.run("--json", "index").json["embedded"] == 0
     assert len(server.calls) == calls
-    answer = desk.run("--json", "search", "hotel by the river").json
+    answer = env.run("--json", "search", "hotel by the river").json
     assert (answer["mode"], answer["results"][0]["path"]) == ("hybrid", "memory/2026-03-05.md")
     assert len(server.calls) == calls + 1
     assert unknown or {call.headers.get("x-team") for call in server.calls} == {"notes"}
 
 
-def test_ollama_by_a_name_of_the_users_is_asked_by_its_own_interface(desk: MemoryEnv) -> None:
+def test_ollama_by_a_name_of_the_users_is_asked_by_its_own_interface(env: MemoryEnv) -> None:
     with OllamaServer() as server:
         rows = {"attic": {"baseUrl": server.base_url, "api": "ollama"}}
-        desk.configure(rows, provider="attic", model=server.model)
-        memory = desk.open()
+        env.configure(rows, provider="attic", model=server.model)
+        memory = env.open()
         assert memory.sync().embedded == len(NOTES)
         assert memory.search(QUESTION).mode == "hybrid"
         assert {call.path for call in server.calls} == {"/api/embed"}
@@ -102,19 +102,19 @@ def test_ollama_by_a_name_of_the_users_is_asked_by_its_own_interface(desk: Memor
 
 
 def test_without_looking_at_files_before_a_search_a_model_that_nobody_knows_still_answers(
-    desk: MemoryEnv, server: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer
 ) -> None:
-    desk.configure(**compatible(server))
-    desk.open().sync()
-    (desk.home / "memory" / "ledger.sqlite").unlink()
-    desk.configure(**compatible(server), sync={"onSearch": False})
-    assert desk.open().search(QUESTION).mode == "hybrid"
+    env.configure(**compatible(server))
+    env.open().sync()
+    (env.home / "memory" / "ledger.sqlite").unlink()
+    env.configure(**compatible(server), sync={"onSearch": False})
+    assert env.open().search(QUESTION).mode == "hybrid"
     assert len(server.documents) == len(NOTES)
 
 
-def test_a_service_without_an_address_is_told_of(desk: MemoryEnv) -> None:
-    desk.configure(provider="openai-compatible", model="m")
-    result = desk.open().search(QUESTION)
+def test_a_service_without_an_address_is_told_of(env: MemoryEnv) -> None:
+    env.configure(provider="openai-compatible", model="m")
+    result = env.open().search(QUESTION)
     assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["provider_unknown"])
     assert "baseUrl" in result.health.reasons[0].remedy
 
@@ -125,18 +125,18 @@ def test_a_service_without_an_address_is_told_of(desk: MemoryEnv) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("dimensions", [2 * WIDTH, 3 * WIDTH], ids=["same length", "another length"])
 def test_back_at_the_first_model_nothing_is_embedded_again(
-    desk: MemoryEnv, server: CompatibleServer, dimensions: int
+    env: MemoryEnv, server: CompatibleServer, dimensions: int
 ) -> None:
     with CompatibleServer(dimensions, WIDTH) as other:
         for turn in (server, other):
-            desk.configure(**compatible(turn))
-            with desk.open() as memory:
+            env.configure(**compatible(turn))
+            with env.open() as memory:
                 assert memory.sync().embedded == len(NOTES)
                 assert memory.search(QUESTION).mode == "hybrid"
         for turn in (server, other, server):
-            desk.configure(**compatible(turn))
+            env.configure(**compatible(turn))
             before = len(turn.documents), turn.probes
-            with desk.open() as memory:
+            with env.open() as memory:
                 assert (memory.sync().embedded, memory.sync(force=True).embedded) == (0, 0)
                 assert (len(turn.documents), turn.probes - before[1] <= 1) == (before[0], True)
                 result = memory.search(QUESTION)
@@ -145,16 +145,16 @@ def test_back_at_the_first_model_nothing_is_embedded_again(
 
 @pytest.mark.slow
 def test_a_rebuild_under_another_model_changes_no_answer_of_the_first(
-    desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
     def scores() -> list[tuple[str, float]]:
-        desk.configure(**compatible(server))
-        with desk.open() as memory:
+        env.configure(**compatible(server))
+        with env.open() as memory:
             return [(hit.citation, hit.score) for hit in memory.search(QUESTION, min_score=0.0).results]
 
     before = scores()
-    desk.configure(**compatible(other))
-    with desk.open() as memory:
+    env.configure(**compatible(other))
+    with env.open() as memory:
         memory.sync(force=True)
     assert scores() == before
     assert len(server.documents) == len(NOTES)
@@ -162,14 +162,14 @@ def test_a_rebuild_under_another_model_changes_no_answer_of_the_first(
 
 @pytest.mark.slow
 def test_until_the_new_model_has_vectors_words_answer_and_say_why(
-    desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
-    desk.configure(**compatible(server))
-    desk.open().sync()
-    desk.configure(**compatible(other))
+    env.configure(**compatible(server))
+    env.open().sync()
+    env.configure(**compatible(other))
     other.down = other.throttled()
     other.down.headers["retry-after"] = "9999"
-    result = desk.open().search(QUESTION)
+    result = env.open().search(QUESTION)
     assert (result.mode, paths(result)[0]) == ("keyword", "MEMORY.md")
     assert "throttled" in codes(result)
     assert not other.questions
@@ -183,10 +183,10 @@ def failing(server: CompatibleServer) -> None:
 
 
 def test_when_a_question_fails_the_fallback_of_another_model_is_built_beside_and_words_serve_meanwhile(
-    desk: MemoryEnv, server: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer
 ) -> None:
-    desk.configure(**compatible(server), fallback="fake")
-    memory = desk.open()
+    env.configure(**compatible(server), fallback="fake")
+    memory = env.open()
     memory.sync()
     failing(server)
     first = memory.search(QUESTION)
@@ -195,17 +195,17 @@ def test_when_a_question_fails_the_fallback_of_another_model_is_built_beside_and
     assert first.fallback is not None
     assert "quota" in first.fallback.message
     assert first.fallback.remedy
-    desk.wait()
+    env.wait()
     second = memory.search(QUESTION)
     assert (second.mode, second.provider, paths(second)[0]) == ("hybrid", "fake", "MEMORY.md")
     assert codes(second) == ["provider_fallback"]
     assert second.fallback == first.fallback
 
 
-def test_when_indexing_fails_the_fallback_indexes(desk: MemoryEnv, server: CompatibleServer) -> None:
+def test_when_indexing_fails_the_fallback_indexes(env: MemoryEnv, server: CompatibleServer) -> None:
     failing(server)
-    desk.configure(**compatible(server), fallback="fake")
-    memory = desk.open()
+    env.configure(**compatible(server), fallback="fake")
+    memory = env.open()
     report = memory.sync()
     assert (report.embedded, codes(report)) == (len(NOTES), ["provider_fallback"])
     assert (memory.search(QUESTION).mode, memory.status().provider) == ("hybrid", "fake")
@@ -215,11 +215,11 @@ def test_when_indexing_fails_the_fallback_indexes(desk: MemoryEnv, server: Compa
 
 @pytest.mark.slow
 def test_a_fallback_that_serves_the_same_model_at_another_address_has_vectors_of_its_own(
-    desk: MemoryEnv, server: CompatibleServer, other: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer, other: CompatibleServer
 ) -> None:
     spare = {"spare": {"baseUrl": other.base_url, "apiKey": KEY}}
-    desk.configure(spare, **compatible(server), fallback="spare")
-    memory = desk.open()
+    env.configure(spare, **compatible(server), fallback="spare")
+    memory = env.open()
     memory.sync()
     failing(server)
     assert memory.search(QUESTION).mode == "keyword"
@@ -227,50 +227,50 @@ def test_a_fallback_that_serves_the_same_model_at_another_address_has_vectors_of
     assert reasons[0].code == "provider_fallback"
 
 
-def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(desk: MemoryEnv, tmp_path: Path) -> None:
+def test_a_provider_that_cannot_even_begin_is_replaced_by_the_fallback(env: MemoryEnv, tmp_path: Path) -> None:
     for settings in ({"provider": "voyage"}, {"provider": "local", "local": {"modelPath": str(tmp_path / "no.gguf")}}):
-        desk.configure(**settings, fallback="fake")
-        memory = desk.open()
+        env.configure(**settings, fallback="fake")
+        memory = env.open()
         result = memory.search(QUESTION)
         assert (result.mode, result.provider, codes(result)) == ("hybrid", "fake", ["provider_fallback"])
         assert settings["provider"] in result.health.reasons[0].message
-        desk.wait(TEN_MINUTES)
+        env.wait(TEN_MINUTES)
         later = memory.search(QUESTION)
         assert (later.mode, later.provider, codes(later)) == ("hybrid", "fake", ["provider_fallback"])
 
 
 @pytest.mark.slow
-def test_after_ten_minutes_the_first_provider_is_tried_again(desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server), fallback="fake")
-    memory = desk.open()
+def test_after_ten_minutes_the_first_provider_is_tried_again(env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server), fallback="fake")
+    memory = env.open()
     memory.sync()
     server.down = server.too_long()
     server.faults.extend([html_page()] * 2)
     assert "provider_fallback" in codes(memory.search(QUESTION))
     server.down = None
-    desk.wait(TEN_MINUTES - 1)
+    env.wait(TEN_MINUTES - 1)
     assert memory.search(QUESTION).provider == "fake"
     asked = len(server.questions)
-    desk.wait(1)
+    env.wait(1)
     result = memory.search(QUESTION)
     assert (result.mode, result.provider, codes(result)) == ("hybrid", "openai-compatible", [])
     assert len(server.questions) == asked + 1
 
 
 @pytest.mark.slow
-def test_a_server_that_is_started_later_is_found_without_a_restart(desk: MemoryEnv, server: CompatibleServer) -> None:
+def test_a_server_that_is_started_later_is_found_without_a_restart(env: MemoryEnv, server: CompatibleServer) -> None:
     with CompatibleServer() as gone:
         address = gone.base_url
-    desk.configure(**compatible(server, remote={"baseUrl": address}))
-    memory = desk.open()
+    env.configure(**compatible(server, remote={"baseUrl": address}))
+    memory = env.open()
     result = memory.search(QUESTION)
     assert (result.mode, codes(result)) == ("keyword", ["provider_unavailable"])
-    memory._backend.embedding.settings = desk_settings(memory, server.base_url)
-    desk.wait(TEN_MINUTES)
+    memory._backend.embedding.settings = env_settings(memory, server.base_url)
+    env.wait(TEN_MINUTES)
     assert memory.search(QUESTION).mode == "hybrid"
 
 
-def desk_settings(memory: Any, address: str) -> Any:
+def env_settings(memory: Any, address: str) -> Any:
     """The settings of a memory, as if the server at this address had been at theirs."""
     from dataclasses import replace
 
@@ -279,11 +279,11 @@ def desk_settings(memory: Any, address: str) -> Any:
 
 @pytest.mark.slow
 def test_an_answer_names_the_provider_that_failed_as_the_one_it_falls_back_from(
-    desk: MemoryEnv, server: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer
 ) -> None:
     failing(server)
-    desk.configure(**compatible(server), fallback="fake")
-    answer = desk.run("--json", "search", QUESTION).json
+    env.configure(**compatible(server), fallback="fake")
+    answer = env.run("--json", "search", QUESTION).json
     assert (answer["provider"], answer["fallback"]["from"]) == ("fake", "openai-compatible")
 
 
@@ -291,17 +291,17 @@ def test_an_answer_names_the_provider_that_failed_as_the_one_it_falls_back_from(
 
 
 def test_vectors_of_another_length_are_an_error_that_names_both_and_change_nothing(
-    desk: MemoryEnv, server: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer
 ) -> None:
-    desk.configure(**compatible(server))
-    memory = desk.open()
+    env.configure(**compatible(server))
+    memory = env.open()
     memory.sync()
     server.dimensions = 3 * WIDTH
     result = memory.search(QUESTION)
     assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["bad_vector"])
     assert "768 dimensions instead of 512" in result.health.reasons[0].message
-    desk.write("memory/new.md", "A tenth planet was found.\n")
-    desk.wait()
+    env.write("memory/new.md", "A tenth planet was found.\n")
+    env.wait()
     report = memory.sync()
     assert (report.added, report.embedded, report.pending, codes(report)) == (1, 0, 1, ["bad_vector"])
     assert (memory.status().dimensions, memory.status().vectors) == (2 * WIDTH, len(NOTES))
@@ -311,23 +311,23 @@ def test_vectors_of_another_length_are_an_error_that_names_both_and_change_nothi
 
 @pytest.mark.slow
 def test_a_rebuild_asks_a_model_that_has_changed_anew_and_gives_it_vectors_of_its_own(
-    desk: MemoryEnv, server: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer
 ) -> None:
-    desk.configure(**compatible(server))
-    desk.open().sync()
+    env.configure(**compatible(server))
+    env.open().sync()
     server.dimensions = 3 * WIDTH
-    with desk.open() as memory:
+    with env.open() as memory:
         report = memory.sync(force=True)
         assert (report.embedded, memory.status().dimensions) == (len(NOTES), 3 * WIDTH)
         assert memory.search(QUESTION).mode == "hybrid"
-    with desk.open() as memory:
+    with env.open() as memory:
         assert (memory.search(QUESTION).mode, server.probes) == ("hybrid", 2)
 
 
 @pytest.mark.slow
-def test_a_rebuild_while_the_service_is_away_keeps_the_vectors(desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server))
-    memory = desk.open()
+def test_a_rebuild_while_the_service_is_away_keeps_the_vectors(env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server))
+    memory = env.open()
     memory.sync()
     failing(server)
     report = memory.sync(force=True)
@@ -356,11 +356,11 @@ def not_a_number(answer: Any) -> None:
     ids=["a vector too few", "no numbers", "a page of a proxy", "an error of a proxy"],
 )
 def test_an_answer_that_is_none_leaves_the_words_and_says_why(
-    desk: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, fault: Any, code: str
+    env: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, fault: Any, code: str
 ) -> None:
     monkeypatch.setattr("memoriter.app.time.sleep", lambda _: None)
-    desk.configure(**compatible(server))
-    memory = desk.open()
+    env.configure(**compatible(server))
+    memory = env.open()
     memory.sync()
     server.always = fault
     result = memory.search(QUESTION)
@@ -368,20 +368,20 @@ def test_an_answer_that_is_none_leaves_the_words_and_says_why(
     (reason,) = result.health.reasons
     assert reason.code in code.split()
     assert result.fallback == reason
-    desk.write("memory/new.md", "A tenth planet was found.\n")
-    desk.wait()
+    env.write("memory/new.md", "A tenth planet was found.\n")
+    env.wait()
     assert (memory.sync().embedded, memory.status().vectors) == (0, len(NOTES))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fallback", ["none", "fake"])
 def test_a_service_that_hangs_does_not_hold_an_answer_longer_than_it_may_take(
-    desk: MemoryEnv, server: CompatibleServer, fallback: str
+    env: MemoryEnv, server: CompatibleServer, fallback: str
 ) -> None:
-    desk.configure(**compatible(server), fallback=fallback)
-    desk.open().sync()
+    env.configure(**compatible(server), fallback=fallback)
+    env.open().sync()
     server.always = dripping
-    with Memory.open(desk.notes, home=desk.home) as memory:
+    with Memory.open(env.notes, home=env.home) as memory:
         started = time.monotonic()
         result = memory.search(QUESTION, deadline_ms=500)
         assert time.monotonic() - started < 1.5
@@ -391,9 +391,9 @@ def test_a_service_that_hangs_does_not_hold_an_answer_longer_than_it_may_take(
         assert memory.search(QUESTION).mode == "hybrid"
 
 
-def test_all_texts_of_a_service_are_of_notes_questions_or_our_own(desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server))
-    desk.open().search(QUESTION)
+def test_all_texts_of_a_service_are_of_notes_questions_or_our_own(env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server))
+    env.open().search(QUESTION)
     sent = {text for call in server.calls for text in texts_of(call)}
     assert len(sent) == 12 + len(NOTES) + 1
 
@@ -409,15 +409,15 @@ def refusing(server: CompatibleServer, fault: str) -> None:
 @pytest.mark.parametrize("fault", ["out_of_quota", "unauthorised"])
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
-    desk: MemoryEnv, server: CompatibleServer, fault: str, *, indexed: bool
+    env: MemoryEnv, server: CompatibleServer, fault: str, *, indexed: bool
 ) -> None:
-    desk.configure(**compatible(server))
+    env.configure(**compatible(server))
     if indexed:
-        desk.open().sync()
+        env.open().sync()
     refusing(server, fault)
     first = len(server.calls)
     for minute in range(60):
-        memory = desk.open() if minute % 3 == 0 else desk.opened[-1]
+        memory = env.open() if minute % 3 == 0 else env.opened[-1]
         assert fault in codes(memory.search(f"{QUESTION} {minute}"))
         assert fault in codes(memory.status())
         assert indexed or fault in codes(memory.sync())
@@ -426,11 +426,11 @@ def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
         (reason,) = [reason for reason in result.health.reasons if reason.code == fault]
         assert ("429" if fault == "out_of_quota" else "401") in reason.message
         assert reason.remedy
-        desk.wait(60)
+        env.wait(60)
     assert 1 <= len(server.calls) - first <= 3
     server.down = None
-    desk.wait(3_600)
-    memory = desk.open()
+    env.wait(3_600)
+    memory = env.open()
     memory.sync()
     result = memory.search(QUESTION)
     assert (result.mode, codes(result), codes(memory.status())) == ("hybrid", [], [])
@@ -438,18 +438,18 @@ def test_a_spent_or_locked_account_is_asked_three_times_an_hour_whoever_asks(
 
 @pytest.mark.slow
 def test_two_keys_at_one_address_have_an_account_each_and_share_the_vectors(
-    desk: MemoryEnv, server: CompatibleServer
+    env: MemoryEnv, server: CompatibleServer
 ) -> None:
     rows = {name: {"baseUrl": server.base_url, "apiKey": key} for name, key in {"a": "wrong-key", "b": KEY}.items()}
-    desk.configure(rows, provider="b")
-    assert desk.open().sync().embedded == len(NOTES)
-    desk.configure(rows, provider="a", fallback="b")
+    env.configure(rows, provider="b")
+    assert env.open().sync().embedded == len(NOTES)
+    env.configure(rows, provider="a", fallback="b")
     refused = 0
     for _ in range(8):
-        result = desk.open().search(QUESTION)
+        result = env.open().search(QUESTION)
         assert (result.mode, result.provider, codes(result)) == ("hybrid", "b", ["provider_fallback"])
         refused = sum(call.headers["authorization"].endswith("wrong-key") for call in server.calls)
-        desk.wait(60)
+        env.wait(60)
     assert refused == 1
     assert len(server.documents) == 0
 
@@ -480,44 +480,44 @@ DAY = 86_400
 
 @pytest.mark.slow
 def test_a_budget_of_tokens_refuses_before_anything_is_sent_until_the_next_day(
-    desk: MemoryEnv, vendor: OpenAIServer
+    env: MemoryEnv, vendor: OpenAIServer
 ) -> None:
     def settings(tokens: int) -> dict[str, Any]:
         return {"provider": "openai", "remote": {"apiKey": KEY, "budget": {"tokensPerDay": tokens}}}
 
-    desk.configure(**settings(20))
-    memory = desk.open()
+    env.configure(**settings(20))
+    memory = env.open()
     report = memory.sync()
     assert (report.embedded, codes(report), vendor.calls) == (0, ["over_budget"], [])
     assert "20 tokens" in report.reasons[0].message
     assert "budget" in report.reasons[0].remedy
     result = memory.search(QUESTION)
     assert (result.mode, paths(result)[0], "over_budget" in codes(result)) == ("keyword", "MEMORY.md", True)
-    assert "over_budget" in codes(desk.open().status())
+    assert "over_budget" in codes(env.open().status())
     assert vendor.calls == []
     memory.close()
-    desk.configure(**settings(200))
-    memory = desk.open()
+    env.configure(**settings(200))
+    memory = env.open()
     assert (memory.sync().embedded, memory.search(QUESTION).mode) == (len(NOTES), "hybrid")
     spent = memory._backend.embedding.ledger.today()
     assert spent.tokens == len(NOTES) + 1
-    desk.configure(**settings(spent.tokens + 9))
-    memory = desk.open()
+    env.configure(**settings(spent.tokens + 9))
+    memory = env.open()
     asked = len(vendor.calls)
     result = memory.search("where is the hotel by the river")
     assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], asked)
-    desk.wait(DAY)
+    env.wait(DAY)
     result = memory.search("where is the hotel by the river")
     assert (result.mode, codes(result), len(vendor.calls)) == ("hybrid", [], asked + 1)
 
 
 @pytest.mark.slow
 def test_a_budget_of_dollars_refuses_before_anything_is_sent_until_the_next_day(
-    desk: MemoryEnv, vendor: OpenAIServer
+    env: MemoryEnv, vendor: OpenAIServer
 ) -> None:
     budget = {"dollarsPerDay": 0.000_002}
-    desk.configure(provider="openai", remote={"apiKey": KEY, "budget": budget})
-    memory = desk.open()
+    env.configure(provider="openai", remote={"apiKey": KEY, "budget": budget})
+    memory = env.open()
     assert memory.sync().embedded == len(NOTES)
     ledger = memory._backend.embedding.ledger
     assert ledger.today() == pytest.approx((len(NOTES), len(NOTES) * 0.02e-6))
@@ -526,12 +526,12 @@ def test_a_budget_of_dollars_refuses_before_anything_is_sent_until_the_next_day(
     result = memory.search(QUESTION)
     assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], asked)
     assert "$" in result.health.reasons[0].message
-    desk.wait(DAY)
+    env.wait(DAY)
     assert memory.search(QUESTION).mode == "hybrid"
 
 
-def test_a_service_nearby_takes_nothing_of_the_budget(desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1, "dollarsPerDay": 0.000_001}}))
-    memory = desk.open()
+def test_a_service_nearby_takes_nothing_of_the_budget(env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1, "dollarsPerDay": 0.000_001}}))
+    memory = env.open()
     assert (memory.sync().embedded, memory.search(QUESTION).mode) == (len(NOTES), "hybrid")
     assert memory._backend.embedding.ledger.today() == (0, 0)

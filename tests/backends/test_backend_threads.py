@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import QUESTION, MemoryEnv, paths
 from memoriter.index import Index
+from memory_env import QUESTION, MemoryEnv, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,25 +27,25 @@ def hits_of(memory: Memory, question: str) -> list[tuple[str, int]]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake", sync={"onSearch": False})
-    desk.many(30)
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake", sync={"onSearch": False})
+    env.many(30)
+    yield env
+    env.close()
 
 
 def test_notes_that_are_stored_again_between_any_two_reads_of_a_search_are_found(
-    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory, other = desk.open(), desk.open()
+    memory, other = env.open(), env.open()
     memory.sync()
     before = memory.search(QUESTION)
     scoring_rows, writer = Index.scoring_rows, other._backend.index
 
     def stored_again(index: Index, ids: Any) -> Any:
         if index is not writer:
-            with (desk.notes / "MEMORY.md").open("a", encoding="utf-8") as file:
+            with (env.notes / "MEMORY.md").open("a", encoding="utf-8") as file:
                 file.write("\n")
             other.sync()  # the passage stays as it is, and gets a new id
         return scoring_rows(index, ids)
@@ -56,19 +56,19 @@ def test_notes_that_are_stored_again_between_any_two_reads_of_a_search_are_found
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
-def test_threads_that_share_a_memory_get_the_answers_of_one_while_notes_change(desk: MemoryEnv, engine: str) -> None:
-    desk.configure(provider="fake", store={"vector": {"engine": engine}})
-    memory, other = desk.open(), desk.open()
+def test_threads_that_share_a_memory_get_the_answers_of_one_while_notes_change(env: MemoryEnv, engine: str) -> None:
+    env.configure(provider="fake", store={"vector": {"engine": engine}})
+    memory, other = env.open(), env.open()
     memory.sync()
     expected = {question: hits_of(memory, question) for question in QUESTIONS}
     done = threading.Event()
 
     def write() -> None:
-        with desk.open() as third:
+        with env.open() as third:
             number = 0
             while not done.is_set():
                 number += 1
-                desk.write("memory/zzz/other.md", f"# Zzz\n\nzzz{number} qqq{number}\n")
+                env.write("memory/zzz/other.md", f"# Zzz\n\nzzz{number} qqq{number}\n")
                 third.sync(force=number % 5 == 0)
                 other.compact(unused=number % 2 == 0)
 

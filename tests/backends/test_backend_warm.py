@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import QUESTION, MemoryEnv, codes, paths
 from memoriter.backends import _embedding
 from memoriter.errors import ProviderUnavailable
+from memory_env import QUESTION, MemoryEnv, codes, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +20,11 @@ LIMIT = 60.0
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
 
 
 @pytest.mark.slow
-def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(desk: MemoryEnv, gate: Event) -> None:
-    memory = desk.open()
+def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(env: MemoryEnv, gate: Event) -> None:
+    memory = env.open()
     memory.warm()
     first = memory.search(QUESTION)
     assert (paths(first)[0], first.mode) == ("MEMORY.md", "keyword")
@@ -51,19 +51,19 @@ def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(desk: M
     assert "warming" in codes(memory.status())
     gate.set()
     memory._backend.embedding.await_model(LIMIT)
-    desk.wait()
+    env.wait()
     second = memory.search(QUESTION)
     assert (paths(second)[0], second.mode, codes(second)) == ("MEMORY.md", "hybrid", [])
 
 
 def test_a_model_that_cannot_be_loaded_is_told_by_the_next_search(
-    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*arguments: Any, **options: Any) -> Any:
         raise ProviderUnavailable("The model is gone.", remedy="Fetch it again.")
 
     monkeypatch.setattr(_embedding, "open_choice", broken)
-    memory = desk.open()
+    memory = env.open()
     memory.warm()
     found = memory.search(QUESTION)
     assert (paths(found)[0], found.mode) == ("MEMORY.md", "keyword")
@@ -71,8 +71,8 @@ def test_a_model_that_cannot_be_loaded_is_told_by_the_next_search(
 
 
 @pytest.mark.parametrize("provider", ["none", "openai"])
-def test_where_there_is_nothing_to_load_nothing_happens(desk: MemoryEnv, provider: str) -> None:
-    desk.configure(provider=provider, remote={"apiKey": "sk-test", "baseUrl": "http://127.0.0.1:9/v1"})
-    memory = desk.open()
+def test_where_there_is_nothing_to_load_nothing_happens(env: MemoryEnv, provider: str) -> None:
+    env.configure(provider=provider, remote={"apiKey": "sk-test", "baseUrl": "http://127.0.0.1:9/v1"})
+    memory = env.open()
     memory.warm()
     assert not memory._backend.embedding.warming

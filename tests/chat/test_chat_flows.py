@@ -65,9 +65,9 @@ def test_what_matches_goes_before_the_turn_and_stays_out_of_the_transcript(
 ) -> None:
     with service(Says("On the twelfth of April."), Says("You are welcome.")) as server:
         done = chat(program, server, OSAKA, "Thank you!")
-    (heard, _) = server.heard
-    assert "[memory/travel.md#L1-L3]" in heard.last
-    assert heard.last.endswith(f"\n\n{OSAKA}")
+    (received, _) = server.heard
+    assert "[memory/travel.md#L1-L3]" in received.last
+    assert received.last.endswith(f"\n\n{OSAKA}")
     (passage, nothing) = done.seen("recalled")
     assert passage.startswith("[memory/travel.md#L1-L3] # Travel - The Osaka trip starts")
     assert nothing == "nothing"
@@ -128,12 +128,12 @@ def test_a_conversation_can_be_forgotten(program: Program) -> None:
 
 
 def test_what_the_model_still_sees_of_the_conversation_is_not_recalled(program: Program) -> None:
-    said = "Our new mascot is a walrus named Barnaby."
+    message = "Our new mascot is a walrus named Barnaby."
     with OpenAITalk(Says("Hello, Barnaby."), Says("A walrus."), Says("Barnaby.")) as server:
-        first = chat(program, server, said, "Which mascot is named Barnaby, our walrus?")
+        first = chat(program, server, message, "Which mascot is named Barnaby, our walrus?")
         second = chat(program, server, "Which mascot is named Barnaby, our walrus?")
     assert first.seen("recalled") == ["nothing", "nothing"]
-    assert said in "".join(second.seen("recalled"))
+    assert message in "".join(second.seen("recalled"))
 
 
 @pytest.mark.parametrize("service", [OpenAITalk, AnthropicTalk])
@@ -309,7 +309,7 @@ def test_on_a_terminal_ctrl_c_stops_the_turn_and_ctrl_d_ends_the_chat(program: P
             start_new_session=True,
         )
         os.close(typed)
-        seen = Seen(screen)
+        seen = TerminalOutput(screen)
         seen.until("> ")
         os.write(screen, b"Hello?\n")
         assert server.reached.wait(60)
@@ -350,7 +350,7 @@ def test_in_a_pipe_an_interrupt_ends_the_chat(program: Program) -> None:
     assert b"Traceback" not in err
 
 
-class Seen:
+class TerminalOutput:
     """What a terminal shows."""
 
     def __init__(self, screen: int) -> None:

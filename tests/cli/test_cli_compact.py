@@ -20,9 +20,9 @@ def edit(program: Program) -> None:
 
 def test_it_says_how_large_the_index_was_and_is(program: Program) -> None:
     edit(program)
-    told = program("compact")
-    assert (told.exit_code, told.err) == (0, "")
-    first, second, third = told.out.splitlines()
+    outcome = program("compact")
+    assert (outcome.exit_code, outcome.err) == (0, "")
+    first, second, third = outcome.out.splitlines()
     assert " MB before, " in first
     assert second == "0 unused vectors dropped."
     assert third == "1 unused vector kept; --unused drops them."

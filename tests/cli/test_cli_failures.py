@@ -29,9 +29,9 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_mistake_of_ours_is_an_apology_and_the_trace_is_shown_when_asked_for(program: Program, failing: Any) -> None:
     failing(RuntimeError("boom"))
-    told, verbose, answer = program("get", "x"), program("get", "x", "-v"), program("get", "x", "--json")
-    assert [run.exit_code for run in (told, verbose, answer)] == [1, 1, 1]
-    assert told.err == (
+    outcome, verbose, answer = program("get", "x"), program("get", "x", "-v"), program("get", "x", "--json")
+    assert [run.exit_code for run in (outcome, verbose, answer)] == [1, 1, 1]
+    assert outcome.err == (
         "Error: Sorry, that is a mistake in memoriter (RuntimeError: boom).\n"
         "Your notes are untouched. Run it again with -v to see the trace, and report it with that.\n"
     )
@@ -42,8 +42,8 @@ def test_a_mistake_of_ours_is_an_apology_and_the_trace_is_shown_when_asked_for(p
 
 def test_a_failure_of_the_system_names_the_file(program: Program, failing: Any) -> None:
     failing(PermissionError(13, "Permission denied", "/x/y"))
-    told = program("get", "x")
-    assert (told.exit_code, told.err.splitlines()[0]) == (
+    outcome = program("get", "x")
+    assert (outcome.exit_code, outcome.err.splitlines()[0]) == (
         1,
         "Error: The path '/x/y' cannot be used: Permission denied.",
     )
@@ -51,9 +51,9 @@ def test_a_failure_of_the_system_names_the_file(program: Program, failing: Any) 
 
 def test_an_interrupted_run_exits_with_130(program: Program, failing: Any) -> None:
     failing(KeyboardInterrupt())
-    told, answer = program("get", "x"), program("get", "x", "--json")
-    assert (told.exit_code, answer.exit_code) == (130, 130)
-    assert told.err.strip() == "Error: Stopped. What was finished is kept."
+    outcome, answer = program("get", "x"), program("get", "x", "--json")
+    assert (outcome.exit_code, answer.exit_code) == (130, 130)
+    assert outcome.err.strip() == "Error: Stopped. What was finished is kept."
     assert answer.json == {
         "error": {"code": "interrupted", "message": "Stopped. What was finished is kept.", "remedy": ""}
     }
@@ -67,11 +67,11 @@ def test_an_unexpected_end_of_input_is_an_internal_error_and_no_interrupt(progra
 
 
 def test_a_workspace_that_is_not_there_is_said_with_what_to_do(program: Program) -> None:
-    told, answer = program("status", "-w", "/no/such"), program("status", "-w", "/no/such", "--json")
-    assert (told.exit_code, answer.exit_code) == (2, 2)
-    assert "/no/such" in told.err
+    outcome, answer = program("status", "-w", "/no/such"), program("status", "-w", "/no/such", "--json")
+    assert (outcome.exit_code, answer.exit_code) == (2, 2)
+    assert "/no/such" in outcome.err
     assert answer.json["error"]["code"] == "workspace"
-    assert answer.json["error"]["remedy"] in told.err
+    assert answer.json["error"]["remedy"] in outcome.err
 
 
 @pytest.mark.slow
@@ -99,9 +99,9 @@ def test_ctrl_c_stops_a_running_program_without_a_trace(program: Program) -> Non
         waiting.stdin.write(b"x" * 300_000)  # more than a pipe holds: this returns when the program reads
         waiting.stdin.flush()
         waiting.send_signal(signal.SIGINT)
-        _, told = waiting.communicate(timeout=30)
+        _, stderr = waiting.communicate(timeout=30)
     assert waiting.returncode == 130
-    assert b"Traceback" not in told
+    assert b"Traceback" not in stderr
     assert [file.name for file in sorted((program.workspace / "memory").glob("*.md"))] == ["2026-02-10.md", "travel.md"]
 
 

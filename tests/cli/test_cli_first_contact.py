@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from desk import MemoryEnv, compatible
-from mcp_doors import bearer
+from mcp_endpoints import bearer
+from memory_env import MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
 from serving import LIMIT, Serving, serving
@@ -49,18 +49,18 @@ def test_every_command_reports_the_same_failure(
     monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
     MemoryEnv(program.workspace, program.home).configure(**compatible(server))
     server.always = FAULTS[fault]
-    told = [codes(program("--json", "search", "ledger").json["health"])]
+    received = [codes(program("--json", "search", "ledger").json["health"])]
     status = program("--json", "status").json[0]
-    told.append(codes(status["health"]))
+    received.append(codes(status["health"]))
     assert status["lastAttempt"]["ok"] is False
-    assert {status["lastAttempt"]["reason"]["code"]} == told[0]
-    told.append(codes(program("--json", "index").json["health"]))
+    assert {status["lastAttempt"]["reason"]["code"]} == received[0]
+    received.append(codes(program("--json", "index").json["health"]))
     doctor = program("--json", "doctor")
     findings = {finding["check"]: finding for finding in doctor.json["findings"]}
     assert (doctor.exit_code, findings["provider"]["state"]) == (1, "broken")
-    assert all(findings[code]["state"] == "broken" for code in told[0])
-    told.append(codes(program("--json", "status").json[0]["health"]))
-    assert all(each == told[0] for each in told), told
+    assert all(findings[code]["state"] == "broken" for code in received[0])
+    received.append(codes(program("--json", "status").json[0]["health"]))
+    assert all(each == received[0] for each in received), received
     text = program("status").out
     assert "vector is off" in text
     assert "asked" in text
@@ -68,13 +68,13 @@ def test_every_command_reports_the_same_failure(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
 def test_a_server_and_a_new_process_report_the_same_failure(tmp_path: Path, server: CompatibleServer) -> None:
-    desk = MemoryEnv.at(tmp_path / "desk")
-    desk.configure(**compatible(server))
+    env = MemoryEnv.at(tmp_path / "env")
+    env.configure(**compatible(server))
     server.always = FAULTS["status 404"]
-    with serving(desk) as running:
-        searched = desk.run("--json", "search", "ledger").json["health"]
-        told = [codes(searched), codes(health(running)), codes(desk.run("--json", "status").json[0]["health"])]
-    assert all(each == told[0] == {"provider_unavailable"} for each in told), told
+    with serving(env) as running:
+        searched = env.run("--json", "search", "ledger").json["health"]
+        received = [codes(searched), codes(health(running)), codes(env.run("--json", "status").json[0]["health"])]
+    assert all(each == received[0] == {"provider_unavailable"} for each in received), received
 
 
 def health(running: Serving) -> dict[str, Any]:
@@ -91,9 +91,9 @@ def health(running: Serving) -> dict[str, Any]:
 def test_a_search_ends_at_its_deadline_although_the_first_contact_hangs(
     program: Program, server: CompatibleServer, *, known: bool
 ) -> None:
-    desk = MemoryEnv(program.workspace, program.home)
+    env = MemoryEnv(program.workspace, program.home)
     more: dict[str, Any] = {"provider": "mistral", "model": "mistral-embed"} if known else {}
-    desk.configure(**{**compatible(server), **more})
+    env.configure(**{**compatible(server), **more})
     server.always = lambda _exchange, _answer: time.sleep(8)
     started = time.monotonic()
     answer = program("--json", "search", "ledger", "--deadline-ms", "600").json

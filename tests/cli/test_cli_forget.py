@@ -27,11 +27,11 @@ def test_a_dry_run_shows_the_lines_and_changes_nothing(program: Program) -> None
     program("index")
     before = notes(program)
 
-    told = program("forget", "--match", "flat white", "--dry-run")
+    outcome = program("forget", "--match", "flat white", "--dry-run")
 
-    assert told.exit_code == 0
-    assert told.out.splitlines()[:2] == ["MEMORY.md#L4", "  - Coffee: flat white."]
-    assert "Backups, snapshots" in told.out
+    assert outcome.exit_code == 0
+    assert outcome.out.splitlines()[:2] == ["MEMORY.md#L4", "  - Coffee: flat white."]
+    assert "Backups, snapshots" in outcome.out
     assert notes(program) == before
     assert program("forget", "MEMORY.md#L4", "--dry-run", "--json").json.keys() == PLAN
 
@@ -39,10 +39,10 @@ def test_a_dry_run_shows_the_lines_and_changes_nothing(program: Program) -> None
 def test_where_nobody_can_be_asked_nothing_goes_and_it_says_what_to_give(program: Program) -> None:
     before = notes(program)
 
-    told, as_json = program("forget", "MEMORY.md#L4"), program("forget", "MEMORY.md#L4", "--json")
+    outcome, as_json = program("forget", "MEMORY.md#L4"), program("forget", "MEMORY.md#L4", "--json")
 
-    assert (told.exit_code, as_json.exit_code) == (2, 2)
-    assert "--yes" in told.err
+    assert (outcome.exit_code, as_json.exit_code) == (2, 2)
+    assert "--yes" in outcome.err
     assert as_json.json["error"]["code"] == "usage"
     assert notes(program) == before
 
@@ -51,11 +51,11 @@ def test_where_nobody_can_be_asked_nothing_goes_and_it_says_what_to_give(program
 def test_with_yes_it_goes_and_the_receipt_says_from_where(program: Program) -> None:
     program("index")
 
-    told = program("forget", "MEMORY.md#L4", "--yes")
+    outcome = program("forget", "MEMORY.md#L4", "--yes")
     again = program("forget", "--match", "Omada", "--yes", "--json").json
 
-    assert told.exit_code == 0, told.err
-    first, second = told.out.splitlines()[:2]
+    assert outcome.exit_code == 0, outcome.err
+    first, second = outcome.out.splitlines()[:2]
     assert first == "Gone: 1 line of MEMORY.md"
     assert second == "Gone: its words, vectors and free space in the index"
     assert "flat white" not in notes(program)
@@ -73,10 +73,10 @@ def test_a_file_goes_whole(program: Program) -> None:
 
 
 def test_what_nothing_holds_is_said(program: Program) -> None:
-    told = program("forget", "--match", "nobody wrote this", "--yes")
+    outcome = program("forget", "--match", "nobody wrote this", "--yes")
 
-    assert told.exit_code == 0
-    assert told.out.splitlines()[0] == "Nothing holds it: no note, no transcript and no index of this memory."
+    assert outcome.exit_code == 0
+    assert outcome.out.splitlines()[0] == "Nothing holds it: no note, no transcript and no index of this memory."
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_what_nothing_holds_is_said(program: Program) -> None:
 def test_what_cannot_be_forgotten_is_a_clear_refusal(program: Program, words: tuple[str, ...]) -> None:
     before = notes(program)
 
-    told = program("forget", *words, "--yes")
+    outcome = program("forget", *words, "--yes")
 
-    assert told.exit_code == 2
-    assert told.err.startswith("Error: ")
-    assert len(told.err.splitlines()) == 2
+    assert outcome.exit_code == 2
+    assert outcome.err.startswith("Error: ")
+    assert len(outcome.err.splitlines()) == 2
     assert notes(program) == before
 
 
@@ -105,13 +105,13 @@ def test_on_a_terminal_it_shows_and_asks(program: Program, answer: str, gone: bo
     command = [sys.executable, "-m", "memoriter", "forget", "--match", "flat white"]
     with subprocess.Popen(
         command, env=environment, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as asked:
+    ) as process:
         os.write(master, answer.encode())
-        out, err = asked.communicate(timeout=60)
+        out, err = process.communicate(timeout=60)
     os.close(master)
     os.close(slave)
 
     assert "  - Coffee: flat white." in out.splitlines()
     assert "Remove this for good?" in err
     assert ("flat white" not in notes(program)) is gone
-    assert asked.returncode == (0 if gone else 130)
+    assert process.returncode == (0 if gone else 130)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import QUESTION, MemoryEnv, compatible
+from memory_env import QUESTION, MemoryEnv, compatible
 from servers.held import LIMIT, HeldServer
 
 if TYPE_CHECKING:
@@ -29,30 +29,30 @@ def service() -> Iterator[HeldServer]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, service: HeldServer) -> MemoryEnv:
-    desk = MemoryEnv.at(tmp_path)
+def env(tmp_path: Path, service: HeldServer) -> MemoryEnv:
+    env = MemoryEnv.at(tmp_path)
     settings = compatible(service)
-    desk.configure(**settings, query={"deadlineMs": 1_000}, sync={"watchDebounceMs": 100})
-    return desk
+    env.configure(**settings, query={"deadlineMs": 1_000}, sync={"watchDebounceMs": 100})
+    return env
 
 
-def found(desk: MemoryEnv, query: str) -> list[str]:
-    outcome = desk.run("search", query, "--json")
+def found(env: MemoryEnv, query: str) -> list[str]:
+    outcome = env.run("search", query, "--json")
     return [hit["path"] for hit in outcome.json["results"]]
 
 
-def test_a_search_and_the_next_one_find_words_and_the_command_ends(desk: MemoryEnv, service: HeldServer) -> None:
-    assert found(desk, QUESTION)[0] == "MEMORY.md"
-    desk.write("memory/new.md", "The zebrafish swims.\n")
-    assert found(desk, "zebrafish") == ["memory/new.md"]
+def test_a_search_and_the_next_one_find_words_and_the_command_ends(env: MemoryEnv, service: HeldServer) -> None:
+    assert found(env, QUESTION)[0] == "MEMORY.md"
+    env.write("memory/new.md", "The zebrafish swims.\n")
+    assert found(env, "zebrafish") == ["memory/new.md"]
     assert len(service.calls) <= 1  # the second command knows from the first one
     assert not service.let_go.is_set()
 
 
-def test_a_watcher_indexes_words_and_ends_at_a_signal(desk: MemoryEnv, service: HeldServer) -> None:
-    command = desk.command("-w", str(desk.notes), "watch", "--json")
+def test_a_watcher_indexes_words_and_ends_at_a_signal(env: MemoryEnv, service: HeldServer) -> None:
+    command = env.command("-w", str(env.notes), "watch", "--json")
     with subprocess.Popen(
-        command, env=desk.surroundings(), cwd=desk.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=env.environment(), cwd=env.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout
         events: list[Any] = []
@@ -65,11 +65,11 @@ def test_a_watcher_indexes_words_and_ends_at_a_signal(desk: MemoryEnv, service: 
                 events.append(json.loads(line))
 
         assert service.asked.wait(LIMIT)
-        desk.write("memory/new.md", "The zebrafish swims.\n")
+        env.write("memory/new.md", "The zebrafish swims.\n")
         until(5)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=END)
         assert process.returncode == 0
     assert not service.let_go.is_set()
-    desk.configure(provider="none")
-    assert found(desk, "zebrafish") == ["memory/new.md"]
+    env.configure(provider="none")
+    assert found(env, "zebrafish") == ["memory/new.md"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from conftest import Program
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
-ROOM = Path(sys.modules["memoriter.cli"].__file__ or "").parent
+FOLDER = Path(sys.modules["memoriter.cli"].__file__ or "").parent
 INTRODUCTION = """\
 # The command line
 
@@ -31,7 +32,7 @@ INTRODUCTION = """\
 | 1 | The command failed |
 | 2 | The request is invalid: change an option, a path, the query or a setting |
 
-With `--json`, stdout holds the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other
+With `--json`, stdout contains the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other
 output goes to stderr. memoriter respects `NO_COLOR`.
 
 | environment variable | meaning |
@@ -57,8 +58,13 @@ EVERY = list(commands())
 
 def help_of(path: tuple[str, ...], command: click.Command) -> str:
     context = click.Context(main, info_name="memoriter", terminal_width=100, help_option_names=["-h", "--help"])
-    for name in path:
-        context = click.Context(command, info_name=name, parent=context, terminal_width=100)
+    *groups, last = path or ("",)
+    for name in groups:
+        group = main.get_command(context, name)
+        assert group is not None
+        context = click.Context(group, info_name=name, parent=context, terminal_width=100)
+    if last:
+        context = click.Context(command, info_name=last, parent=context, terminal_width=100)
     return command.get_help(context).rstrip()
 
 
@@ -70,7 +76,7 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def test_the_documentation_is_what_the_help_says() -> None:
+def test_the_documentation_is_the_help_of_each_command() -> None:
     assert DOCS.read_text(encoding="utf-8") == page(), "run: just docs"
 
 
@@ -87,22 +93,19 @@ def test_the_help_of_a_command_teaches(path: tuple[str, ...], command: click.Com
 
 
 def test_every_command_is_in_the_overview() -> None:
-    files = {
-        file.stem
-        for file in ROOM.glob("_*.py")
-        if "\ncommand" in file.read_text("utf-8") or "def command(" in file.read_text("utf-8")
-    }
-    assert files == {f"_{path[0].replace('-', '_')}" for path, _ in EVERY}
+    texts = [file.read_text("utf-8") for file in FOLDER.glob("_*.py")]
+    written = {name for text in texts for name in re.findall(r"^def (\w+)_command\(", text, re.MULTILINE)}
+    assert written == {path[0] for path, _ in EVERY}
 
 
 def test_the_bare_word_shows_the_overview(program: Program) -> None:
-    bare, asked = program(), program("--help")
+    bare, outcome = program(), program("--help")
     assert (bare.exit_code, bare.err) == (0, "")
-    assert bare.out == asked.out
+    assert bare.out == outcome.out
     assert program("config").exit_code == 0
 
 
-def test_the_version_is_told(program: Program) -> None:
+def test_the_version_is_printed(program: Program) -> None:
     from importlib.metadata import version
 
     assert program("--version").out == f"memoriter {version('memoriter')}\n"

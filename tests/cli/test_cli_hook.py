@@ -103,14 +103,14 @@ def test_a_full_conversation_is_flushed_once_before_it_is_compacted(
 ) -> None:
     full = FULL[coding_agent]
     assert silent(hook("stop", tokens=full - 1))
-    asked = hook("stop", tokens=full)
-    assert (asked.exit_code, asked.err, set(asked.json), asked.json["decision"]) == (
+    response = hook("stop", tokens=full)
+    assert (response.exit_code, response.err, set(response.json), response.json["decision"]) == (
         0,
         "",
         {"decision", "reason"},
         "block",
     )
-    path = log_of(asked.json["reason"])
+    path = log_of(response.json["reason"])
     (program.workspace / path).write_text("- We ship on Friday.\n", encoding="utf-8")
     assert silent(hook("stop", tokens=full + 500, stop_hook_active=True, last_assistant_message="NO_REPLY"))
     assert silent(hook("stop", tokens=full + 1_000))
@@ -235,8 +235,8 @@ def test_a_damaged_index_is_no_reason_to_stop(hook: Hook, program: Program) -> N
 def test_whatever_comes_in_the_agent_goes_on(program: Program, event: str, data: st.DataObject) -> None:
     words = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=9), st.lists(st.text(max_size=3)))
     keys = ["session_id", "hook_event_name", "cwd", "prompt", "source", "transcript_path", "stop_hook_active"]
-    told = data.draw(st.dictionaries(st.sampled_from(keys), words))
-    typed: str | bytes = json.dumps({"session_id": "s", **told})
+    received = data.draw(st.dictionaries(st.sampled_from(keys), words))
+    typed: str | bytes = json.dumps({"session_id": "s", **received})
     if data.draw(st.booleans()):
         typed = data.draw(st.binary(max_size=50))
     done = CliRunner().invoke(main, ["-w", str(program.workspace), "hook", event], input=typed)

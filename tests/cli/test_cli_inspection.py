@@ -49,7 +49,7 @@ sys.stdin.read()
 State = dict[str, tuple[int, int, int, str]]
 
 
-class Desk:
+class CliEnv:
     """A folder of notes, a user's folder, and the installed program."""
 
     def __init__(self, folder: Path) -> None:
@@ -86,56 +86,56 @@ def _state(path: Path) -> tuple[int, int, int, str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def env(tmp_path: Path) -> CliEnv:
+    return CliEnv(tmp_path)
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_a_look_at_notes_that_were_never_indexed_creates_nothing(desk: Desk, words: tuple[str, ...]) -> None:
-    before = desk.state
-    done = desk.run("-w", str(desk.notes), *words)
-    assert (done.returncode, desk.state) == (0, before), done.stderr
+def test_a_look_at_notes_that_were_never_indexed_creates_nothing(env: CliEnv, words: tuple[str, ...]) -> None:
+    before = env.state
+    done = env.run("-w", str(env.notes), *words)
+    assert (done.returncode, env.state) == (0, before), done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_a_look_at_an_index_changes_nothing(desk: Desk, words: tuple[str, ...]) -> None:
-    assert desk.run("-w", str(desk.notes), "index").returncode == 0
-    before = desk.state
-    done = desk.run("-w", str(desk.notes), *words)
-    assert (done.returncode, desk.state) == (0, before), done.stderr
+def test_a_look_at_an_index_changes_nothing(env: CliEnv, words: tuple[str, ...]) -> None:
+    assert env.run("-w", str(env.notes), "index").returncode == 0
+    before = env.state
+    done = env.run("-w", str(env.notes), *words)
+    assert (done.returncode, env.state) == (0, before), done.stderr
 
 
 @pytest.mark.parametrize("words", [("status",), ("doctor",)], ids=" ".join)
-def test_a_look_does_not_create_the_default_workspace(desk: Desk, words: tuple[str, ...]) -> None:
-    before = desk.state
-    done = desk.run(*words)
-    assert (done.returncode, desk.state) == (0, before), done.stderr
-    assert str(desk.home / "workspace") in done.stdout
+def test_a_look_does_not_create_the_default_workspace(env: CliEnv, words: tuple[str, ...]) -> None:
+    before = env.state
+    done = env.run(*words)
+    assert (done.returncode, env.state) == (0, before), done.stderr
+    assert str(env.home / "workspace") in done.stdout
 
 
-def test_the_default_workspace_is_created_when_something_is_remembered(desk: Desk) -> None:
-    assert desk.run("remember", "Tea, not coffee.").returncode == 0
-    assert "Tea, not coffee." in desk.run("search", "tea").stdout
+def test_the_default_workspace_is_created_when_something_is_remembered(env: CliEnv) -> None:
+    assert env.run("remember", "Tea, not coffee.").returncode == 0
+    assert "Tea, not coffee." in env.run("search", "tea").stdout
 
 
-def test_status_says_that_no_note_is_indexed_yet(desk: Desk) -> None:
-    done = desk.run("-w", str(desk.notes), "status")
+def test_status_says_that_no_note_is_indexed_yet(env: CliEnv) -> None:
+    done = env.run("-w", str(env.notes), "status")
     assert "1 note is there, and none is indexed yet." in done.stderr
     assert "(none yet)" in done.stdout
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_home_that_cannot_be_written_can_be_looked_at(desk: Desk) -> None:
-    assert desk.run("-w", str(desk.notes), "index").returncode == 0
-    _set_writable(desk.home, allowed=False)
+def test_a_home_that_cannot_be_written_can_be_looked_at(env: CliEnv) -> None:
+    assert env.run("-w", str(env.notes), "index").returncode == 0
+    _set_writable(env.home, allowed=False)
     try:
-        before = desk.state
-        done = desk.run("-w", str(desk.notes), "status")
-        assert (done.returncode, desk.state) == (0, before), done.stderr
+        before = env.state
+        done = env.run("-w", str(env.notes), "status")
+        assert (done.returncode, env.state) == (0, before), done.stderr
         assert "notes     1 file, 1 chunk" in done.stdout
     finally:
-        _set_writable(desk.home, allowed=True)
+        _set_writable(env.home, allowed=True)
 
 
 def _set_writable(folder: Path, *, allowed: bool) -> None:
@@ -144,12 +144,12 @@ def _set_writable(folder: Path, *, allowed: bool) -> None:
 
 
 @pytest.mark.slow
-def test_a_look_beside_a_process_that_has_the_index_open_changes_nothing(desk: Desk) -> None:
-    with desk.writer("wait") as other:
+def test_a_look_beside_a_process_that_has_the_index_open_changes_nothing(env: CliEnv) -> None:
+    with env.writer("wait") as other:
         try:
-            before = desk.state
-            done = desk.run("-w", str(desk.notes), "status")
-            assert (done.returncode, desk.state) == (0, before), done.stderr
+            before = env.state
+            done = env.run("-w", str(env.notes), "status")
+            assert (done.returncode, env.state) == (0, before), done.stderr
             assert "notes     1 file, 1 chunk" in done.stdout
         finally:
             other.kill()
@@ -158,16 +158,16 @@ def test_a_look_beside_a_process_that_has_the_index_open_changes_nothing(desk: D
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 @pytest.mark.parametrize("shared", [True, False], ids=["with -shm", "without -shm"])
-def test_a_look_at_an_index_whose_writer_was_killed_changes_nothing(desk: Desk, *, shared: bool) -> None:
-    with desk.writer("die") as other:
+def test_a_look_at_an_index_whose_writer_was_killed_changes_nothing(env: CliEnv, *, shared: bool) -> None:
+    with env.writer("die") as other:
         assert other.wait() == -signal.SIGKILL
-    assert any(path.stat().st_size for path in _logs(desk.home, "-wal"))
+    assert any(path.stat().st_size for path in _logs(env.home, "-wal"))
     if not shared:
-        for path in _logs(desk.home, "-shm"):
+        for path in _logs(env.home, "-shm"):
             path.unlink()
-    before = desk.state
-    done = desk.run("-w", str(desk.notes), "status")
-    assert (done.returncode, desk.state) == (0, before), done.stderr
+    before = env.state
+    done = env.run("-w", str(env.notes), "status")
+    assert (done.returncode, env.state) == (0, before), done.stderr
     assert "1 not indexed as they are now" in done.stdout
 
 
@@ -175,32 +175,32 @@ def _logs(home: Path, suffix: str) -> Iterator[Path]:
     return (path for path in home.rglob(f"*{suffix}"))
 
 
-def test_a_look_at_a_damaged_index_reports_it_and_leaves_it(desk: Desk) -> None:
-    assert desk.run("-w", str(desk.notes), "index").returncode == 0
-    (index,) = (path for path in desk.home.rglob("*.sqlite") if not path.is_symlink() and "-" in path.name)
+def test_a_look_at_a_damaged_index_reports_it_and_leaves_it(env: CliEnv) -> None:
+    assert env.run("-w", str(env.notes), "index").returncode == 0
+    (index,) = (path for path in env.home.rglob("*.sqlite") if not path.is_symlink() and "-" in path.name)
     index.write_bytes(b"not a database" * 4096)
-    before = desk.state
-    done = desk.run("-w", str(desk.notes), "status")
-    assert desk.state == before
+    before = env.state
+    done = env.run("-w", str(env.notes), "status")
+    assert env.state == before
     assert "is damaged; the next search begins a new index." in done.stderr
-    assert "PostgreSQL" in desk.run("-w", str(desk.notes), "search", "PostgreSQL").stdout
+    assert "PostgreSQL" in env.run("-w", str(env.notes), "search", "PostgreSQL").stdout
 
 
-def test_the_library_looks_without_writing(desk: Desk) -> None:
-    before = desk.state
-    with Memory.open(desk.notes, home=desk.home) as memory:
+def test_the_library_looks_without_writing(env: CliEnv) -> None:
+    before = env.state
+    with Memory.open(env.notes, home=env.home) as memory:
         status, estimate = memory.status(), memory.estimate()
-    assert (status.files, status.stale, estimate.added, desk.state) == (0, 1, 1, before)
-    with Memory.open(desk.notes, home=desk.home) as memory:
+    assert (status.files, status.stale, estimate.added, env.state) == (0, 1, 1, before)
+    with Memory.open(env.notes, home=env.home) as memory:
         memory.sync()
-    before = desk.state
-    with Memory.open(desk.notes, home=desk.home) as memory:
+    before = env.state
+    with Memory.open(env.notes, home=env.home) as memory:
         status, estimate = memory.status(), memory.estimate()
-    assert (status.files, status.vectors, estimate.added, desk.state) == (1, 1, 0, before)
+    assert (status.files, status.vectors, estimate.added, env.state) == (1, 1, 0, before)
 
 
-def test_a_memory_that_was_looked_at_can_search(desk: Desk) -> None:
-    with Memory.open(desk.notes, home=desk.home) as memory:
+def test_a_memory_that_was_looked_at_can_search(env: CliEnv) -> None:
+    with Memory.open(env.notes, home=env.home) as memory:
         assert memory.status().files == 0
         assert memory.search("PostgreSQL").results
         assert memory.status().files == 1

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import MemoryEnv, compatible
 from hook_inputs import hook_input
+from memory_env import MemoryEnv, compatible
 from servers import KEY
 from servers.compatible import CompatibleServer
 
@@ -26,10 +26,10 @@ NOTED, ASKED, ADDED, PROMPTED = "walrusnoted", "walrusasked", "walrusadded", "wa
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path, {"MEMORY.md": f"# Animals\n\nThe {NOTED} sleeps.\n"})
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path, {"MEMORY.md": f"# Animals\n\nThe {NOTED} sleeps.\n"})
+    yield env
+    env.close()
 
 
 def levels(text: str) -> set[str]:
@@ -55,12 +55,12 @@ def test_logging_of_one_command_ends_with_it(program: Program) -> None:
 
 
 def test_an_indexing_run_logs_its_counts_and_stages(program: Program) -> None:
-    told = program("index", "-vv").err
-    assert "memoriter.sync._apply: read: 3 added, 0 changed, 0 removed, 0 left for later, " in told
-    assert "memoriter.sync._apply: embed: 3 vectors, 0 failed, 0 pending, " in told
-    stages = next(line for line in told.splitlines() if "read stages: " in line)
+    output = program("index", "-vv").err
+    assert "memoriter.sync._apply: read: 3 added, 0 changed, 0 removed, 0 left for later, " in output
+    assert "memoriter.sync._apply: embed: 3 vectors, 0 failed, 0 pending, " in output
+    stages = next(line for line in output.splitlines() if "read stages: " in line)
     assert all(f"{stage} " in stages for stage in ("scan", "read", "chunk", "store", "total"))
-    assert "memoriter.index._steps: open: " in told
+    assert "memoriter.index._steps: open: " in output
     assert "memoriter.index._steps: rebuild: " in program("index", "--force", "-vv").err
     assert "memoriter.index._steps: compact: " in program("compact", "-vv").err
 
@@ -82,9 +82,9 @@ def test_without_explain_there_are_no_timings(program: Program) -> None:
 
 
 @pytest.mark.slow
-def test_no_log_of_the_program_contains_text_or_a_key(desk: MemoryEnv) -> None:
+def test_no_log_of_the_program_contains_text_or_a_key(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
-        desk.configure(**compatible(server))
+        env.configure(**compatible(server))
         commands: list[tuple[str, ...]] = [
             ("index",),
             ("search", ASKED, "-q"),
@@ -93,14 +93,14 @@ def test_no_log_of_the_program_contains_text_or_a_key(desk: MemoryEnv) -> None:
             ("index", "--force"),
             ("status", "--deep", "-q", "--json"),
         ]
-        logs = "".join(desk.run(*words, "-vv").err for words in commands)
+        logs = "".join(env.run(*words, "-vv").err for words in commands)
         hook = subprocess.run(
-            desk.command("-w", str(desk.notes), "hook", "user-prompt", "-vv"),
-            input=hook_input("claude-code", "user-prompt", cwd=desk.notes, prompt=PROMPTED),
+            env.command("-w", str(env.notes), "hook", "user-prompt", "-vv"),
+            input=hook_input("claude-code", "user-prompt", cwd=env.notes, prompt=PROMPTED),
             capture_output=True,
             text=True,
-            env=desk.surroundings(),
-            cwd=desk.notes,
+            env=env.environment(),
+            cwd=env.notes,
         )
     logs += hook.stderr
     assert "memoriter.embed.remote._http: POST to openai" in logs
@@ -109,13 +109,13 @@ def test_no_log_of_the_program_contains_text_or_a_key(desk: MemoryEnv) -> None:
 
 
 @pytest.mark.slow
-def test_no_log_of_an_mcp_server_contains_text(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake")
+def test_no_log_of_an_mcp_server_contains_text(env: MemoryEnv) -> None:
+    env.configure(provider="fake")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     calls = [("memory_search", {"query": ASKED}), ("memory_append", {"text": ADDED}), (PROMPTED, {})]
     with subprocess.Popen(
-        desk.command("-w", str(desk.notes), "-vv", "mcp"),
-        env=desk.surroundings(),
+        env.command("-w", str(env.notes), "-vv", "mcp"),
+        env=env.environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -144,19 +144,19 @@ def test_no_log_of_an_mcp_server_contains_text(desk: MemoryEnv) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the server is ended by a signal")
-def test_a_server_logs_its_requests_without_what_clients_send(desk: MemoryEnv) -> None:
+def test_a_server_logs_its_requests_without_what_clients_send(env: MemoryEnv) -> None:
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    desk.configure(provider="fake")
-    command = desk.command("--json", "serve", "--port", "0", "-vv", "-w", str(desk.notes))
+    env.configure(provider="fake")
+    command = env.command("--json", "serve", "--port", "0", "-vv", "-w", str(env.notes))
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=desk.surroundings(), stdout=pipe, stderr=pipe, text=True) as server:
+    with subprocess.Popen(command, env=env.environment(), stdout=pipe, stderr=pipe, text=True) as server:
         assert server.stdout
         url = json.loads(server.stdout.readline())["url"]
-        token = (desk.home / "token").read_text(encoding="ascii").strip()
+        token = (env.home / "token").read_text(encoding="ascii").strip()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        hook = hook_input("claude-code", "user-prompt", cwd=desk.notes, prompt=PROMPTED).encode()
+        hook = hook_input("claude-code", "user-prompt", cwd=env.notes, prompt=PROMPTED).encode()
         try:
             urlopen(Request(f"{url}/health?{ASKED}", headers=headers)).read()
             urlopen(Request(f"{url}/hook/user-prompt", headers=headers, data=hook)).read()
@@ -168,10 +168,10 @@ def test_a_server_logs_its_requests_without_what_clients_send(desk: MemoryEnv) -
         finally:
             server.terminate()
             _, logs = server.communicate(timeout=60)
-    assert "memoriter.mcp_server._request_log: GET /health: status 200, " in logs
-    assert "memoriter.mcp_server._request_log: POST /hook/user-prompt: status 20" in logs
-    assert "memoriter.mcp_server._request_log: POST /command/search: status 409, " in logs
+    assert "memoriter.mcp_server._http: GET /health: status 200, " in logs
+    assert "memoriter.mcp_server._http: POST /hook/user-prompt: status 20" in logs
+    assert "memoriter.mcp_server._http: POST /command/search: status 409, " in logs
     assert "memoriter.mcp_server._delegated: a command does its work itself: TypeError" in logs
-    assert "memoriter.mcp_server._request_log: GET another path: status 404, " in logs
-    assert "memoriter.mcp_server._request_log: GET /health: status 401, " in logs
+    assert "memoriter.mcp_server._http: GET another path: status 404, " in logs
+    assert "memoriter.mcp_server._http: GET /health: status 401, " in logs
     assert [word for word in (NOTED, ASKED, PROMPTED, token) if word in logs] == []

@@ -105,8 +105,8 @@ def test_a_failure_from_elsewhere_is_told_in_sentences(
 
 
 def test_a_message_and_its_remedy_are_on_lines_of_their_own(program: Program) -> None:
-    told = program("get", "../x")
-    assert told.err == (
+    outcome = program("get", "../x")
+    assert outcome.err == (
         "Error: The path '../x' is refused: it is not one of the memory files.\n"
         "Name a Markdown file of the memory, as it is cited.\n"
     )

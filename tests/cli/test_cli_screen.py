@@ -126,11 +126,11 @@ def test_progress_is_painted_on_a_terminal_after_one_line_that_says_why(terminal
         for done in range(3):
             step(Progress("read", done + 1, 3))
         step(Progress("embed", 5, 5))
-    told = ANSI.sub("", err.getvalue())
+    received = ANSI.sub("", err.getvalue())
     assert out.getvalue() == ""
-    assert told.startswith("Building: 3 files.\n")
-    assert "Reading notes" in told
-    assert "Computing vectors" in told
+    assert received.startswith("Building: 3 files.\n")
+    assert "Reading notes" in received
+    assert "Computing vectors" in received
 
 
 @pytest.mark.parametrize("options", [{"quiet": True}, {"as_json": True}])

@@ -84,9 +84,9 @@ def test_an_answer_that_is_not_there_is_no_failure_and_says_what_to_try(program:
 
 
 def test_explain_shows_how_a_hit_came_by_its_score(program: Program) -> None:
-    told = program("search", "PostgreSQL", "--explain", "-n", "1").out
-    assert "   meaning " in told
-    assert "terms: postgresql" in told
+    output = program("search", "PostgreSQL", "--explain", "-n", "1").out
+    assert "   meaning " in output
+    assert "terms: postgresql" in output
     answer = program("search", "PostgreSQL", "--explain", "-n", "1", "--json").json
     assert list(answer["results"][0]["explain"]) == [
         *("legs", "terms", "cosine", "vector", "keyword", "coverage", "saturation", "neighbours"),
@@ -125,14 +125,14 @@ def test_a_filter_keeps_the_rest_out(program: Program, options: list[str], paths
 def test_a_wrong_request_exits_with_2_and_says_what_is_allowed(
     program: Program, words: list[str], message: str
 ) -> None:
-    told, as_json = program(*words), program("--json", *words)
-    assert (told.exit_code, told.out, as_json.exit_code, as_json.err) == (2, "", 2, "")
-    assert message in told.err
-    assert told.err.startswith("Error: ")
+    outcome, as_json = program(*words), program("--json", *words)
+    assert (outcome.exit_code, outcome.out, as_json.exit_code, as_json.err) == (2, "", 2, "")
+    assert message in outcome.err
+    assert outcome.err.startswith("Error: ")
     error: dict[str, Any] = as_json.json["error"]
     assert list(error) == ["code", "message", "remedy"]
     assert message in error["message"]
-    assert error["remedy"] in told.err
+    assert error["remedy"] in outcome.err
 
 
 def test_without_a_model_the_answer_comes_with_what_is_missing_on_the_side(program: Program) -> None:

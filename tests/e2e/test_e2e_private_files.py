@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import MemoryEnv
 from faults import contents
 from memoriter import Memory
 from memoriter.app import read_environment, sessions_of
 from memoriter.chat._transcript import Transcript
 from memoriter.permissions import make_private_file, make_private_folder
+from memory_env import MemoryEnv
 from watched_modes import day, loose, watched, work
 
 if TYPE_CHECKING:
@@ -29,103 +29,103 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MemoryEnv:
-    desk = MemoryEnv(tmp_path / "notes", tmp_path / "user" / ".memoriter", {"HOME": str(tmp_path / "user")})
-    desk.write("MEMORY.md", "# Decisions\n\n- PostgreSQL for the ledger, because of ACID.\n")
+def env(tmp_path: Path) -> MemoryEnv:
+    env = MemoryEnv(tmp_path / "notes", tmp_path / "user" / ".memoriter", {"HOME": str(tmp_path / "user")})
+    env.write("MEMORY.md", "# Decisions\n\n- PostgreSQL for the ledger, because of ACID.\n")
     (tmp_path / "memoriter.json5").write_text(SETTINGS, encoding="utf-8")
-    desk.environ["MEMORITER_CONFIG"] = str(tmp_path / "memoriter.json5")
-    return desk
+    env.environ["MEMORITER_CONFIG"] = str(tmp_path / "memoriter.json5")
+    return env
 
 
-def opened(desk: MemoryEnv) -> None:
+def opened(env: MemoryEnv) -> None:
     """As an older version left it: readable for everybody."""
-    for path in (desk.home, *desk.home.rglob("*")):
+    for path in (env.home, *env.home.rglob("*")):
         if not path.is_symlink() and "workspace" not in path.parts:
             path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("umask", [0o000, 0o022])
-def test_nothing_is_readable_for_others_from_its_first_byte_on(desk: MemoryEnv, tmp_path: Path, umask: int) -> None:
-    process = work(day(desk, tmp_path), umask=umask, environ=desk.surroundings(), cwd=desk.notes)
+def test_nothing_is_readable_for_others_from_its_first_byte_on(env: MemoryEnv, tmp_path: Path, umask: int) -> None:
+    process = work(day(env, tmp_path), umask=umask, environ=env.environment(), cwd=env.notes)
 
-    assert watched(process, desk.home) == set()
-    names = {path.name for path in desk.home.rglob("*")}
+    assert watched(process, env.home) == set()
+    names = {path.name for path in env.home.rglob("*")}
     assert {"contexts", "flushes", "sessions.json"} - names == set()
     assert {name.rpartition(".")[2].partition("-")[0] for name in names} >= {"sqlite", "lease", "lock", "damaged"}
-    assert mode(desk.notes / "MEMORY.md") == 0o644, "the owner's notes are the owner's business"
+    assert mode(env.notes / "MEMORY.md") == 0o644, "the owner's notes are the owner's business"
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_notes_of_the_default_workspace_keep_the_umask_of_their_owner(
-    desk: MemoryEnv, tmp_path: Path, umask: int
+    env: MemoryEnv, tmp_path: Path, umask: int
 ) -> None:
     steps = [(["remember", "The vault opens with 4711."], "")]
-    watched(work(steps, umask=umask, environ=desk.surroundings(), cwd=tmp_path), desk.home, but="workspace")
+    watched(work(steps, umask=umask, environ=env.environment(), cwd=tmp_path), env.home, but="workspace")
 
-    (note,) = (desk.home / "workspace").rglob("*.md")
-    assert mode(desk.home) == 0o700
+    (note,) = (env.home / "workspace").rglob("*.md")
+    assert mode(env.home) == 0o700
     assert (mode(note), mode(note.parent)) == (0o666 & ~umask, 0o777 & ~umask)
 
 
 @pytest.mark.slow
-def test_an_open_home_of_an_older_version_is_closed_and_told_once(desk: MemoryEnv) -> None:
-    desk.run("search", "ledger")
-    (desk.home / "memory" / "main.sqlite.damaged-20260101T000000Z").write_text("text of notes", encoding="utf-8")
-    before = contents(desk.home)
-    opened(desk)
+def test_an_open_home_of_an_older_version_is_closed_and_told_once(env: MemoryEnv) -> None:
+    env.run("search", "ledger")
+    (env.home / "memory" / "main.sqlite.damaged-20260101T000000Z").write_text("text of notes", encoding="utf-8")
+    before = contents(env.home)
+    opened(env)
 
-    first, second = desk.run("search", "ledger"), desk.run("search", "ledger")
+    first, second = env.run("search", "ledger"), env.run("search", "ledger")
 
     assert "Other users of this machine could read" in first.err
     assert "Other users" not in second.err
-    assert list(loose(desk.home)) == []
-    assert contents(desk.home).keys() == before.keys()
+    assert list(loose(env.home)) == []
+    assert contents(env.home).keys() == before.keys()
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("words", [("status",), ("doctor",)])
-def test_status_and_doctor_name_it_in_json(desk: MemoryEnv, words: tuple[str, ...]) -> None:
-    desk.run("index")
-    opened(desk)
+def test_status_and_doctor_name_it_in_json(env: MemoryEnv, words: tuple[str, ...]) -> None:
+    env.run("index")
+    opened(env)
 
-    told = desk.run(*words, "--json").json
-    notes = [each["check"] for each in told["findings"] if each["state"] == "note"] if "doctor" in words else []
+    outcome = env.run(*words, "--json").json
+    notes = [each["check"] for each in outcome["findings"] if each["state"] == "note"] if "doctor" in words else []
 
-    assert "home_was_open" in (notes or [each["code"] for each in told[0]["notices"]])
+    assert "home_was_open" in (notes or [each["code"] for each in outcome[0]["notices"]])
 
 
 @pytest.mark.slow
-def test_an_index_elsewhere_is_private_and_its_folder_is_left_alone(desk: MemoryEnv, tmp_path: Path) -> None:
+def test_an_index_elsewhere_is_private_and_its_folder_is_left_alone(env: MemoryEnv, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o777)
     shared.chmod(0o777)
     (shared / "of another program.txt").touch(0o644)
-    desk.home.mkdir(parents=True)
-    del desk.environ["MEMORITER_CONFIG"]
-    desk.configure(provider="fake", store={"path": str(shared / "{agentId}.sqlite")})
+    env.home.mkdir(parents=True)
+    del env.environ["MEMORITER_CONFIG"]
+    env.configure(provider="fake", store={"path": str(shared / "{agentId}.sqlite")})
 
-    desk.run("index", before="import os; os.umask(0)")
-    with Memory.open(desk.notes, home=desk.home):
+    env.run("index", before="import os; os.umask(0)")
+    with Memory.open(env.notes, home=env.home):
         assert [path for path in loose(shared) if "of another" not in path] == [f"{shared} 777"]
     for path in shared.glob("main*"):
         path.chmod(0o644)
 
-    assert "could read" in desk.run("search", "ledger").err
+    assert "could read" in env.run("search", "ledger").err
     assert mode(shared) == 0o777
     assert {mode(path) for path in shared.glob("main*")} == {0o600}
     assert mode(shared / "of another program.txt") == 0o644
 
 
-def test_a_folder_with_other_things_in_it_is_never_closed(desk: MemoryEnv, tmp_path: Path) -> None:
+def test_a_folder_with_other_things_in_it_is_never_closed(env: MemoryEnv, tmp_path: Path) -> None:
     for name, sticky in (("with letters", False), ("like tmp", True)):
         home = tmp_path / name
         home.mkdir()
         (home / "letter.txt").touch()
         home.chmod(0o1777 if sticky else 0o755)
         (home / "memoriter.json5").write_text(SETTINGS, encoding="utf-8")
-        with Memory.open(desk.notes, home=home) as memory:
+        with Memory.open(env.notes, home=home) as memory:
             memory.search("ledger")
 
         assert mode(home) == (0o1777 if sticky else 0o755)
@@ -135,19 +135,19 @@ def test_a_folder_with_other_things_in_it_is_never_closed(desk: MemoryEnv, tmp_p
 
 
 @pytest.mark.slow
-def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permissions(desk: MemoryEnv) -> None:
-    desk.run("index")
-    note, own = desk.home / "memory" / "2026-01-01.md", desk.home / "workspace" / "MEMORY.md"
+def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permissions(env: MemoryEnv) -> None:
+    env.run("index")
+    note, own = env.home / "memory" / "2026-01-01.md", env.home / "workspace" / "MEMORY.md"
     own.parent.mkdir(exist_ok=True)
     for file in (note, own):
         file.write_text("# A note\n", encoding="utf-8")
-    opened(desk)
-    (desk.home / "workspace").chmod(0o755)
+    opened(env)
+    (env.home / "workspace").chmod(0o755)
 
-    desk.run("index")
+    env.run("index")
 
     assert [mode(path) for path in (note, own, own.parent)] == [0o644, 0o644, 0o755]
-    assert {mode(file) for file in (desk.home / "memory").glob("main*")} == {0o600}
+    assert {mode(file) for file in (env.home / "memory").glob("main*")} == {0o600}
 
 
 def test_the_transcript_of_a_chat_is_private_from_its_first_line(
@@ -171,12 +171,12 @@ def test_the_transcript_of_a_chat_is_private_from_its_first_line(
 
 
 @pytest.mark.slow
-def test_a_server_announces_itself_for_nobody_else(desk: MemoryEnv) -> None:
+def test_a_server_announces_itself_for_nobody_else(env: MemoryEnv) -> None:
     from serving import serving
 
-    with serving(desk):
-        assert (desk.home / "serve").is_dir()
-        assert list(loose(desk.home)) == []
+    with serving(env):
+        assert (env.home / "serve").is_dir()
+        assert list(loose(env.home)) == []
 
 
 def test_private_files_and_folders_are_made_once(tmp_path: Path) -> None:

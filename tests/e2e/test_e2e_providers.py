@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from hub_server import Hub, serving
 from memoriter import Memory
 from memoriter.errors import ProviderUnavailable
+from memory_env import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from repacked import gguf_model
 from repacked_onnx import onnx_model
 from servers.compatible import WIDTH, CompatibleServer
@@ -43,10 +43,10 @@ sys.addaudithook(watch)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    yield env
+    env.close()
 
 
 # what `auto` is
@@ -62,50 +62,50 @@ VARIABLES = {
 }
 
 
-def served(desk: MemoryEnv, models: dict[str, Any] | None = None, **search: Any) -> tuple[str, str]:
-    desk.configure(models, **search)
-    with desk.open() as memory:
+def served(env: MemoryEnv, models: dict[str, Any] | None = None, **search: Any) -> tuple[str, str]:
+    env.configure(models, **search)
+    with env.open() as memory:
         status = memory.status()
         return status.provider, status.key_source
 
 
-def test_auto_takes_the_first_service_with_a_key_in_the_configuration(desk: MemoryEnv) -> None:
+def test_auto_takes_the_first_service_with_a_key_in_the_configuration(env: MemoryEnv) -> None:
     rows, order = dict(EVERY), list(EVERY)
     for name in order:
-        assert served(desk, rows) == (name, f"models.providers.{name}.apiKey")
+        assert served(env, rows) == (name, f"models.providers.{name}.apiKey")
         del rows[name]
-    assert served(desk, rows) == ("bundled", "")
-    assert served(desk, EVERY, remote={"apiKey": "sk-mine-0123456789"}) == ("openai", "remote.apiKey")
+    assert served(env, rows) == ("bundled", "")
+    assert served(env, EVERY, remote={"apiKey": "sk-mine-0123456789"}) == ("openai", "remote.apiKey")
 
 
 @pytest.mark.parametrize(("variable", "name"), VARIABLES.items())
-def test_auto_takes_a_service_with_a_key_in_the_environment(desk: MemoryEnv, variable: str, name: str) -> None:
-    desk.environ[variable] = "sk-env-0123456789"
-    assert served(desk) == (name, f"environment {variable}")
-    desk.environ = dict.fromkeys(list(VARIABLES)[list(VARIABLES).index(variable) :], "sk-env-0123456789")
-    assert served(desk)[0] == name
+def test_auto_takes_a_service_with_a_key_in_the_environment(env: MemoryEnv, variable: str, name: str) -> None:
+    env.environ[variable] = "sk-env-0123456789"
+    assert served(env) == (name, f"environment {variable}")
+    env.environ = dict.fromkeys(list(VARIABLES)[list(VARIABLES).index(variable) :], "sk-env-0123456789")
+    assert served(env)[0] == name
 
 
-def test_auto_takes_a_model_file_that_is_there_before_any_service(desk: MemoryEnv, tmp_path: Path) -> None:
+def test_auto_takes_a_model_file_that_is_there_before_any_service(env: MemoryEnv, tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
-    assert served(desk, EVERY, local={"modelPath": str(file)})[0] == "openai"
+    assert served(env, EVERY, local={"modelPath": str(file)})[0] == "openai"
     file.write_bytes(b"GGUF")
-    assert served(desk, EVERY, local={"modelPath": str(file)})[0] == "local"
+    assert served(env, EVERY, local={"modelPath": str(file)})[0] == "local"
 
 
-def test_a_variable_of_a_vendor_is_no_key_for_another_address(desk: MemoryEnv) -> None:
-    desk.environ["OPENAI_API_KEY"] = "sk-env-0123456789"
+def test_a_variable_of_a_vendor_is_no_key_for_another_address(env: MemoryEnv) -> None:
+    env.environ["OPENAI_API_KEY"] = "sk-env-0123456789"
     elsewhere = {"openai": {"baseUrl": "http://127.0.0.1:9/v1"}}
-    assert served(desk, elsewhere) == ("bundled", "")
-    assert served(desk, elsewhere, provider="openai") == ("openai", "")
+    assert served(env, elsewhere) == ("bundled", "")
+    assert served(env, elsewhere, provider="openai") == ("openai", "")
 
 
-def test_the_key_of_the_first_provider_is_not_sent_to_the_fallback(desk: MemoryEnv) -> None:
+def test_the_key_of_the_first_provider_is_not_sent_to_the_fallback(env: MemoryEnv) -> None:
     with CompatibleServer() as first, CompatibleServer(key="") as spare:
         first.down = first.quota()
         rows = {"spare": {"baseUrl": spare.base_url}, "openai": {"baseUrl": first.base_url}}
-        desk.configure(rows, provider="auto", fallback="spare", remote={"apiKey": "sk-first-0123456789"})
-        memory = desk.open()
+        env.configure(rows, provider="auto", fallback="spare", remote={"apiKey": "sk-first-0123456789"})
+        memory = env.open()
         assert memory.sync().embedded == len(NOTES)
         assert memory.status().provider == "spare"
         assert len(first.calls) == 1
@@ -116,13 +116,13 @@ def test_the_key_of_the_first_provider_is_not_sent_to_the_fallback(desk: MemoryE
 
 
 @pytest.mark.parametrize("provider", ["auto", "openai", "far", "local"])
-def test_offline_opens_no_connection_but_to_this_machine(desk: MemoryEnv, provider: str) -> None:
-    desk.environ |= dict.fromkeys(VARIABLES, "sk-env-0123456789") | {"HTTPS_PROXY": "http://127.0.0.1:9"}
+def test_offline_opens_no_connection_but_to_this_machine(env: MemoryEnv, provider: str) -> None:
+    env.environ |= dict.fromkeys(VARIABLES, "sk-env-0123456789") | {"HTTPS_PROXY": "http://127.0.0.1:9"}
     far = {"far": {"baseUrl": "https://vectors.example.org/v1", "apiKey": "k"}}
     search = {"provider": provider, "fallback": "openai", "offline": True}
-    desk.configure(far, **search, local={"modelPath": "hf:ada/notes-GGUF/model.gguf"} if provider == "local" else {})
+    env.configure(far, **search, local={"modelPath": "hf:ada/notes-GGUF/model.gguf"} if provider == "local" else {})
     for words in (("index",), ("search", QUESTION), ("status", "--deep"), ("doctor",)):
-        done = desk.run("-v", "--json", *words, before=WALL)
+        done = env.run("-v", "--json", *words, before=WALL)
         assert "blocked" not in done.out + done.err
         if words[0] == "search":
             assert done.json["results"][0]["path"] == "MEMORY.md"
@@ -130,15 +130,15 @@ def test_offline_opens_no_connection_but_to_this_machine(desk: MemoryEnv, provid
             assert "offline" in done.out or provider == "auto"
 
 
-def test_offline_still_asks_a_service_on_this_machine(desk: MemoryEnv) -> None:
+def test_offline_still_asks_a_service_on_this_machine(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
-        desk.configure(**compatible(server), offline=True)
-        assert desk.run("--json", "index", before=WALL).json["embedded"] == len(NOTES)
+        env.configure(**compatible(server), offline=True)
+        assert env.run("--json", "index", before=WALL).json["embedded"] == len(NOTES)
 
 
-def test_without_offline_the_wall_is_hit_and_words_answer(desk: MemoryEnv) -> None:
-    desk.configure(provider="openai", remote={"apiKey": "sk-none-0123456789"})
-    done = desk.run("--json", "search", QUESTION, before=WALL + "\nimport time\ntime.sleep = lambda _: None")
+def test_without_offline_the_wall_is_hit_and_words_answer(env: MemoryEnv) -> None:
+    env.configure(provider="openai", remote={"apiKey": "sk-none-0123456789"})
+    done = env.run("--json", "search", QUESTION, before=WALL + "\nimport time\ntime.sleep = lambda _: None")
     assert (done.json["mode"], done.json["results"][0]["path"]) == ("keyword", "MEMORY.md")
     assert "transient" in {reason["code"] for reason in done.json["health"]["reasons"]}
 
@@ -151,13 +151,13 @@ def later(minutes: int) -> str:
     return f"import time\nwall = time.time\ntime.time = lambda: wall() + {minutes * 60}"
 
 
-def test_many_runs_of_the_program_in_an_hour_ask_a_spent_account_three_times(desk: MemoryEnv) -> None:
+def test_many_runs_of_the_program_in_an_hour_ask_a_spent_account_three_times(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
-        desk.configure(**compatible(server))
+        env.configure(**compatible(server))
         server.down = server.quota()
         for minutes in (0, 1, 19, 21, 23, 41, 43, 59):
             words = ("search", QUESTION) if minutes % 2 else ("index",)
-            done = desk.run("--json", *words, before=later(minutes))
+            done = env.run("--json", *words, before=later(minutes))
             health = done.json.get("health", done.json)
             (reason,) = [reason for reason in health["reasons"] if reason["code"] == "out_of_quota"]
             assert reason["remedy"]
@@ -165,20 +165,20 @@ def test_many_runs_of_the_program_in_an_hour_ask_a_spent_account_three_times(des
         assert len(server.calls) == 3
 
 
-def test_of_programs_that_run_at_once_one_asks_a_spent_account_again(desk: MemoryEnv) -> None:
+def test_of_programs_that_run_at_once_one_asks_a_spent_account_again(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
-        desk.configure(**compatible(server))
-        desk.run("index")
+        env.configure(**compatible(server))
+        env.run("index")
         server.down = server.quota()
-        desk.run("search", QUESTION)
-        asked = len(server.calls)
-        command = desk.command("-w", str(desk.notes), "search", QUESTION, before=later(30))
+        env.run("search", QUESTION)
+        response = len(server.calls)
+        command = env.command("-w", str(env.notes), "search", QUESTION, before=later(30))
         running = [
-            subprocess.Popen(command, env=desk.surroundings(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.Popen(command, env=env.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for _ in range(4)
         ]
         assert [process.wait(60) for process in running] == [0] * 4
-        assert len(server.calls) == asked + 1
+        assert len(server.calls) == response + 1
 
 
 # a reader while the provider changes
@@ -208,14 +208,14 @@ QUESTIONS = ("Which database does the ledger use and why?", "When do I have to r
 
 
 @contextmanager
-def reading(desk: MemoryEnv) -> Iterator[list[dict[str, Any]]]:
+def reading(env: MemoryEnv) -> Iterator[list[dict[str, Any]]]:
     """A process that searches all the time; what it saw is there at the end."""
     seen: list[dict[str, Any]] = []
-    log = desk.home.parent / "seen.jsonl"
-    command = [*desk.command()[:2], READER, str(desk.notes), json.dumps(QUESTIONS)]
+    log = env.home.parent / "seen.jsonl"
+    command = [*env.command()[:2], READER, str(env.notes), json.dumps(QUESTIONS)]
     with (
         log.open("w") as out,
-        subprocess.Popen(command, env=desk.surroundings(), stdin=subprocess.PIPE, stdout=out) as process,
+        subprocess.Popen(command, env=env.environment(), stdin=subprocess.PIPE, stdout=out) as process,
     ):
         try:
             deadline = time.monotonic() + 60
@@ -231,16 +231,16 @@ def reading(desk: MemoryEnv) -> Iterator[list[dict[str, Any]]]:
     seen.extend(json.loads(line) for line in log.read_text("utf-8").splitlines()[1:])
 
 
-def index(desk: MemoryEnv, *words: str) -> None:
+def index(env: MemoryEnv, *words: str) -> None:
     """Index, as soon as nobody else does."""
-    while "index_busy" in (done := desk.run("--json", "index", *words)).out:
+    while "index_busy" in (done := env.run("--json", "index", *words)).out:
         time.sleep(0.05)
     assert done.exit_code == 0
 
 
 def test_a_reader_sees_no_mixed_and_no_unexplained_answer_while_the_provider_changes(tmp_path: Path) -> None:
     texts = {file.relative_to(EXAMPLES).as_posix(): file.read_text("utf-8") for file in EXAMPLES.rglob("*.md")}
-    desk = MemoryEnv.at(tmp_path, texts)
+    env = MemoryEnv.at(tmp_path, texts)
     with CompatibleServer() as first, CompatibleServer(place=WIDTH) as second:
         settings = {
             "first": compatible(first, model="first-e5-model"),
@@ -248,23 +248,23 @@ def test_a_reader_sees_no_mixed_and_no_unexplained_answer_while_the_provider_cha
         }
         right: dict[tuple[str, str], dict[str, float]] = {}
         for name in ("second", "first"):
-            desk.configure(**settings[name])
-            alone = MemoryEnv(desk.notes, tmp_path / f"home-{name}", seconds=desk.seconds)
+            env.configure(**settings[name])
+            alone = MemoryEnv(env.notes, tmp_path / f"home-{name}", seconds=env.seconds)
             alone.home.mkdir(mode=0o700)
-            alone.config.write_text(desk.config.read_text("utf-8"), "utf-8")
+            alone.config.write_text(env.config.read_text("utf-8"), "utf-8")
             with Memory.open(alone.notes, home=alone.home) as memory:
                 memory.sync()
                 for question in QUESTIONS:
                     found = memory.search(question, min_score=0.0, max_results=1_000, explain=True).results
                     right[settings[name]["model"], question] = {hit.citation: hit.explanation.cosine for hit in found}
-        with Memory.open(desk.notes, home=desk.home) as memory:
+        with Memory.open(env.notes, home=env.home) as memory:
             memory.sync()
-        with reading(desk) as seen:
+        with reading(env) as seen:
             for name in ("second", "first", "second"):
-                desk.configure(**settings[name])
-                index(desk)
-            index(desk, "--force")
-        with Memory.open(desk.notes, home=desk.home) as memory:
+                env.configure(**settings[name])
+                index(env)
+            index(env, "--force")
+        with Memory.open(env.notes, home=env.home) as memory:
             for question in QUESTIONS:
                 hits = [hit.citation for hit in memory.search(question, min_score=0.0).results]
                 assert hits == list(right[memory.status().model, question])[: len(hits)]
@@ -309,9 +309,9 @@ def made(make: Any, factory: pytest.TempPathFactory) -> Path:
 MEANT = "When does my train to Japan depart?"
 
 
-def test_a_gguf_model_of_the_users_is_named_and_searched_with(desk: MemoryEnv, gguf: Path) -> None:
-    desk.configure(provider="auto", local={"modelPath": str(gguf)})
-    with desk.open() as memory:
+def test_a_gguf_model_of_the_users_is_named_and_searched_with(env: MemoryEnv, gguf: Path) -> None:
+    env.configure(provider="auto", local={"modelPath": str(gguf)})
+    with env.open() as memory:
         assert memory.sync().embedded == len(NOTES)
         status = memory.status()
         assert (status.provider, status.vectors, status.dimensions, status.leaves_machine) == ("local", 4, 384, False)
@@ -319,42 +319,42 @@ def test_a_gguf_model_of_the_users_is_named_and_searched_with(desk: MemoryEnv, g
         assert (result.mode, paths(result)[0], codes(result)) == ("hybrid", "memory/2026-03-05.md", [])
 
 
-def test_an_exported_model_of_the_users_is_named_and_searched_with(desk: MemoryEnv, onnx: Path) -> None:
-    desk.configure(provider="onnx", local={"modelPath": str(onnx)})
-    with desk.open() as memory:
+def test_an_exported_model_of_the_users_is_named_and_searched_with(env: MemoryEnv, onnx: Path) -> None:
+    env.configure(provider="onnx", local={"modelPath": str(onnx)})
+    with env.open() as memory:
         assert memory.sync().embedded == len(NOTES)
-    desk.configure(provider="onnx", local={"modelPath": str(onnx)}, sync={"onSearch": False})
-    with desk.open() as memory:
+    env.configure(provider="onnx", local={"modelPath": str(onnx)}, sync={"onSearch": False})
+    with env.open() as memory:
         status = memory.status()
         assert (status.provider, status.vectors, status.dimensions) == ("onnx", len(NOTES), 384)
         result = memory.search(MEANT)
         assert (result.mode, paths(result)[0], codes(result)) == ("hybrid", "memory/2026-03-05.md", [])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memoriter.embed.local._onnx._NEEDED", ("no_such_package",))
-        result = desk.open().search(QUESTION)
+        result = env.open().search(QUESTION)
         assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["provider_unavailable"])
 
 
-def test_a_model_of_a_hub_is_downloaded_once(desk: MemoryEnv, gguf: Path) -> None:
+def test_a_model_of_a_hub_is_downloaded_once(env: MemoryEnv, gguf: Path) -> None:
     with serving(Hub({"model-Q8_0.gguf": gguf.read_bytes()})) as hub:
-        desk.environ["HF_ENDPOINT"] = hub.url
-        desk.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"})
-        done = desk.run("--json", "index", before=WALL)
+        env.environ["HF_ENDPOINT"] = hub.url
+        env.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"})
+        done = env.run("--json", "index", before=WALL)
         assert done.json["embedded"] == len(NOTES)
-        asked = len(hub.requests)
-        assert asked > 0
-        with desk.open() as memory:
+        response = len(hub.requests)
+        assert response > 0
+        with env.open() as memory:
             assert memory.status().vectors == len(NOTES)
             assert memory.sync().embedded == 0
-        assert len(hub.requests) == asked
-    desk.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"}, offline=True)
-    assert desk.open().search(MEANT).mode == "hybrid"
+        assert len(hub.requests) == response
+    env.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"}, offline=True)
+    assert env.open().search(MEANT).mode == "hybrid"
 
 
-def test_a_hub_that_does_not_have_the_model_leaves_the_words(desk: MemoryEnv) -> None:
+def test_a_hub_that_does_not_have_the_model_leaves_the_words(env: MemoryEnv) -> None:
     pytest.importorskip("xllamacpp")
     with serving(Hub({})) as hub:
-        desk.environ["HF_ENDPOINT"] = hub.url
-        desk.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"})
-        result = desk.open().search(QUESTION)
+        env.environ["HF_ENDPOINT"] = hub.url
+        env.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"})
+        result = env.open().search(QUESTION)
     assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "MEMORY.md", ["provider_unavailable"])

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from desk import QUESTION, MemoryEnv
 from memoriter.cli import main
 from memoriter.embed.remote import _remote
+from memory_env import QUESTION, MemoryEnv
 from servers import SERVERS, Answer, html_page, refused, reset
 
 if TYPE_CHECKING:
@@ -138,43 +138,43 @@ KEYS = st.tuples(st.sampled_from(["sk-", ""]), LETTERS).map("".join)
     fault=st.sampled_from(sorted(FAULTS)),
 )
 def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, place: str, vendor: str, fault: str):
-    desk, server = MemoryEnv.at(scene.folders.mktemp("planted")), scene.servers[vendor]
-    told, environ = planted(place, secret, vendor, server.base_url)
-    desk.config.write_text(json.dumps(told), "utf-8")
+    env, server = MemoryEnv.at(scene.folders.mktemp("planted")), scene.servers[vendor]
+    response, environ = planted(place, secret, vendor, server.base_url)
+    env.config.write_text(json.dumps(response), "utf-8")
     server.always = FAULTS[fault](server)
-    said: list[str] = []
+    received: list[str] = []
     with pytest.MonkeyPatch.context() as patch, scene.records.at_level(logging.DEBUG):
         for name in (*VARIABLES.values(), "GOOGLE_API_KEY"):
             patch.delenv(name, raising=False)
-        for name, value in {"MEMORITER_HOME": str(desk.home), **environ}.items():
+        for name, value in {"MEMORITER_HOME": str(env.home), **environ}.items():
             patch.setenv(name, value)
         patch.setattr("memoriter.app.time.sleep", lambda _: None)
         patch.setitem(_remote._VENDORS, vendor, replace(_remote.vendor_of(vendor), base_url=server.base_url))
         for words in COMMANDS:
             for form in ([], ["--json"]):
-                done = CliRunner().invoke(main, ["-vv", "-w", str(desk.notes), *form, *words])
-                said += [done.stdout, done.stderr]
-        said += [json.dumps(record.__dict__, default=repr) for record in scene.records.records]
+                done = CliRunner().invoke(main, ["-vv", "-w", str(env.notes), *form, *words])
+                received += [done.stdout, done.stderr]
+        received += [json.dumps(record.__dict__, default=repr) for record in scene.records.records]
         scene.records.clear()
     written = {
         file: file.read_bytes()
-        for folder in (desk.home, desk.notes)
+        for folder in (env.home, env.notes)
         for file in folder.rglob("*")
-        if file.is_file() and file != desk.config
+        if file.is_file() and file != env.config
     }
     for form in forms(secret):
-        assert [text for text in said if form in text.encode()] == []
+        assert [text for text in received if form in text.encode()] == []
         assert [file for file, content in written.items() if form in content] == []
 
 
 def test_a_secret_is_in_no_representation(tmp_path: Path) -> None:
     secret = "sk-planted-9876543210abcdef"
     for place in PLACES:
-        desk = MemoryEnv.at(tmp_path / place)
-        told, environ = planted(place, secret, "openai", "http://127.0.0.1:9/v1")
-        desk.config.write_text(json.dumps(told), "utf-8")
-        desk.environ |= environ
-        with desk.open() as memory:
+        env = MemoryEnv.at(tmp_path / place)
+        received, environ = planted(place, secret, "openai", "http://127.0.0.1:9/v1")
+        env.config.write_text(json.dumps(received), "utf-8")
+        env.environ |= environ
+        with env.open() as memory:
             embedding = memory._backend.embedding
             shown = [repr(each) for each in (memory.settings, memory.configuration, embedding, embedding.choice)]
             shown += [str(memory.status()), repr(memory.sync())]

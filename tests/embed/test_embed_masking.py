@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chosen_secrets import FORMS
-from desk import MemoryEnv, codes, compatible
 from memoriter.embed import SendsTexts, embed_in_batches, open_provider
 from memoriter.embed.remote._batch_run import BatchRun
 from memoriter.embed.remote._batch_state import BatchRules
 from memoriter.masking import mask, mask_outgoing
+from memory_env import MemoryEnv, codes, compatible
 from secret_samples import LookAlikes, Secrets
 from servers import SERVERS, Watch, provider_of
 from servers.batches import BATCHES
@@ -141,13 +141,13 @@ def test_a_job_holds_no_secret_and_no_hash_of_one(vendor: str) -> None:
 
 def test_the_note_the_index_and_the_answer_keep_what_the_service_never_saw(tmp_path: Path) -> None:
     with CompatibleServer() as server:
-        desk = MemoryEnv.at(tmp_path, {"MEMORY.md": "# Router\n\nThe router of the office: password: hunter2\n"})
-        desk.configure(**compatible(server))
-        memory = desk.open()
+        env = MemoryEnv.at(tmp_path, {"MEMORY.md": "# Router\n\nThe router of the office: password: hunter2\n"})
+        env.configure(**compatible(server))
+        memory = env.open()
         report = memory.sync()
         result = memory.search("router password: hunter2")
         again = memory.sync()
-        desk.close()
+        env.close()
 
         assert "hunter2" not in sent(server)
     assert codes(report) == []

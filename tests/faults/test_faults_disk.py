@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, MemoryEnv, codes, paths
 from faults import answered, bound_by_permissions, contents, fill, found, health, read_only, refused, run, small_disk
+from memory_env import QUESTION, MemoryEnv, codes, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,162 +18,162 @@ ROOM = "import resource, sys; sys.dont_write_bytecode = True; resource.setrlimit
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 @pytest.mark.slow
-def test_a_disk_that_becomes_full_leaves_the_old_index_to_be_read_and_the_remedy_is_room(desk: MemoryEnv) -> None:
-    with small_disk(desk.home, "12m"):
-        desk.configure(provider="fake")
-        answered(desk, "index")
-        filler = fill(desk.home)
-        desk.many(40)
-        before = contents(desk.notes)
-        assert found(desk, QUESTION)[0] == "MEMORY.md"
-        reasons = {reason["code"]: reason for reason in answered(desk, "search", QUESTION)["health"]["reasons"]}
+def test_a_disk_that_becomes_full_leaves_the_old_index_to_be_read_and_the_remedy_is_room(env: MemoryEnv) -> None:
+    with small_disk(env.home, "12m"):
+        env.configure(provider="fake")
+        answered(env, "index")
+        filler = fill(env.home)
+        env.many(40)
+        before = contents(env.notes)
+        assert found(env, QUESTION)[0] == "MEMORY.md"
+        reasons = {reason["code"]: reason for reason in answered(env, "search", QUESTION)["health"]["reasons"]}
         reason = reasons["index_read_only"]
         assert "full" in reason["message"]
         assert reason["remedy"].startswith("Free some disk space")
         for command in (("index",), ("index", "--force"), ("compact",)):
-            assert "disk space" in refused(desk, *command)["remedy"]
-        answered(desk, "remember", "Tea, not coffee.")
-        assert {path: text for path, text in contents(desk.notes).items() if path in before} == before
+            assert "disk space" in refused(env, *command)["remedy"]
+        answered(env, "remember", "Tea, not coffee.")
+        assert {path: text for path, text in contents(env.notes).items() if path in before} == before
         filler.unlink()
-        assert answered(desk, "index")["files"] == 45
-        assert found(desk, "manyword33")[0] == "memory/many/033.md"
-        assert health(desk) == {}
+        assert answered(env, "index")["files"] == 45
+        assert found(env, "manyword33")[0] == "memory/many/033.md"
+        assert health(env) == {}
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("size", ["400k", "800k", "1500k"])
-def test_a_disk_that_is_too_small_keeps_what_was_finished(desk: MemoryEnv, size: str) -> None:
-    with small_disk(desk.home, size):
-        desk.configure(provider="fake")
-        desk.many(150)
-        before = contents(desk.notes)
-        error = refused(desk, "index")
+def test_a_disk_that_is_too_small_keeps_what_was_finished(env: MemoryEnv, size: str) -> None:
+    with small_disk(env.home, size):
+        env.configure(provider="fake")
+        env.many(150)
+        before = contents(env.notes)
+        error = refused(env, "index")
         assert "disk space" in error["remedy"]
-        told = run(desk, "search", QUESTION)
-        assert told.exit_code == 1 or told.json["results"][0]["path"] == "MEMORY.md"
-        assert "disk space" in told.out
-        assert contents(desk.notes) == before
+        outcome = run(env, "search", QUESTION)
+        assert outcome.exit_code == 1 or outcome.json["results"][0]["path"] == "MEMORY.md"
+        assert "disk space" in outcome.out
+        assert contents(env.notes) == before
 
 
 @pytest.mark.slow
-def test_a_limit_on_the_size_of_files_is_told_as_what_it_is(desk: MemoryEnv) -> None:
-    desk.many(150)
-    before = contents(desk.notes)
-    error = refused(desk, "index", before=ROOM.format(200_000))
+def test_a_limit_on_the_size_of_files_is_told_as_what_it_is(env: MemoryEnv) -> None:
+    env.many(150)
+    before = contents(env.notes)
+    error = refused(env, "index", before=ROOM.format(200_000))
     assert "free space" in error["remedy"]
-    assert contents(desk.notes) == before
-    assert answered(desk, "index")["files"] == 154
-    assert health(desk) == {}
+    assert contents(env.notes) == before
+    assert answered(env, "index")["files"] == 154
+    assert health(env) == {}
 
 
 @pytest.mark.slow
-def test_an_entry_for_which_there_is_no_room_leaves_the_note_as_it_was(desk: MemoryEnv) -> None:
-    file = desk.notes / "MEMORY.md"
+def test_an_entry_for_which_there_is_no_room_leaves_the_note_as_it_was(env: MemoryEnv) -> None:
+    file = env.notes / "MEMORY.md"
     before = file.read_bytes()
     words = ("remember", "--to", "long-term", "word " * 400)
-    error = refused(desk, *words, before=ROOM.format(len(before) + 100))
+    error = refused(env, *words, before=ROOM.format(len(before) + 100))
     assert error["remedy"].startswith("Free some disk space")
     assert file.read_bytes() == before
-    answered(desk, *words)
+    answered(env, *words)
     assert file.read_bytes().startswith(before)
 
 
-def test_a_database_that_may_not_grow_is_searched_as_it_was_and_goes_on_when_it_may(desk: MemoryEnv) -> None:
-    memory = desk.open()
+def test_a_database_that_may_not_grow_is_searched_as_it_was_and_goes_on_when_it_may(env: MemoryEnv) -> None:
+    memory = env.open()
     memory.sync()
-    before = contents(desk.notes)
+    before = contents(env.notes)
     connection = memory._backend.index._opened.connection  # type: ignore[attr-defined]
     pages = connection.pragma("page_count")
     assert connection.pragma("max_page_count", pages) == pages
-    desk.many(100)
-    desk.wait()
+    env.many(100)
+    env.wait()
     result = memory.search(QUESTION)
     assert paths(result)[0] == "MEMORY.md"
     (reason,) = (reason for reason in result.health.reasons if reason.code == "index")
     assert reason.remedy.startswith("Free some disk space")
-    assert {path: contents(desk.notes)[path] for path in before} == before
+    assert {path: contents(env.notes)[path] for path in before} == before
     connection.pragma("max_page_count", 1_000_000)
-    desk.wait()
+    env.wait()
     assert paths(memory.search("manyword77"))[0] == "memory/many/077.md"
     memory.sync()
     assert codes(memory.status()) == []
 
 
 @pytest.mark.slow
-def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(desk: MemoryEnv, tmp_path: Path) -> None:
-    answered(desk, "index")
-    desk.write("memory/later.md", "The zanzibar key is under the mat.\n")
-    with read_only(desk.home):
-        told = answered(desk, "search", QUESTION)
-        assert told["results"][0]["path"] == "MEMORY.md"
-        assert {reason["code"] for reason in told["health"]["reasons"]} == {"index_read_only", "stale"}
-        assert "memory/later.md" not in found(desk, "zanzibar key")
-        assert set(health(desk)) == {"index_read_only"}
+def test_an_index_on_a_read_only_mount_is_searched_and_the_remedies_work(env: MemoryEnv, tmp_path: Path) -> None:
+    answered(env, "index")
+    env.write("memory/later.md", "The zanzibar key is under the mat.\n")
+    with read_only(env.home):
+        received = answered(env, "search", QUESTION)
+        assert received["results"][0]["path"] == "MEMORY.md"
+        assert {reason["code"] for reason in received["health"]["reasons"]} == {"index_read_only", "stale"}
+        assert "memory/later.md" not in found(env, "zanzibar key")
+        assert set(health(env)) == {"index_read_only"}
         for command in (("index",), ("compact",)):
-            error = refused(desk, *command)
+            error = refused(env, *command)
             assert "or set memorySearch.store.path" in error["remedy"]
         # another index path
-        other = MemoryEnv(desk.notes, tmp_path / "elsewhere")
+        other = MemoryEnv(env.notes, tmp_path / "elsewhere")
         other.home.mkdir()
         other.configure(provider="fake")
         assert found(other, "zanzibar key")[0] == "memory/later.md"
     # the folder can be written
-    assert found(desk, "zanzibar key")[0] == "memory/later.md"
-    assert health(desk) == {}
+    assert found(env, "zanzibar key")[0] == "memory/later.md"
+    assert health(env) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("indexed", [True, False])
-def test_a_folder_whose_permissions_forbid_writing_is_read_as_far_as_it_goes(desk: MemoryEnv, *, indexed: bool) -> None:
+def test_a_folder_whose_permissions_forbid_writing_is_read_as_far_as_it_goes(env: MemoryEnv, *, indexed: bool) -> None:
     bound = bound_by_permissions()
-    folder = desk.home / "memory"
+    folder = env.home / "memory"
     if indexed:
-        answered(desk, "index")
+        answered(env, "index")
     folder.mkdir(exist_ok=True)
     for file in (folder, *folder.iterdir()):
         if not file.is_symlink():
             file.chmod(0o555)
     if indexed:
-        assert found(desk, QUESTION, before=bound)[0] == "MEMORY.md"
-        assert set(health(desk, before=bound)) == {"index_read_only"}
+        assert found(env, QUESTION, before=bound)[0] == "MEMORY.md"
+        assert set(health(env, before=bound)) == {"index_read_only"}
     else:
-        assert "can be written" in refused(desk, "search", QUESTION, before=bound)["remedy"]
+        assert "can be written" in refused(env, "search", QUESTION, before=bound)["remedy"]
     for file in (folder, *folder.iterdir()):
         if not file.is_symlink():
             file.chmod(0o755)
-    assert found(desk, QUESTION, before=bound)[0] == "MEMORY.md"
-    assert health(desk, before=bound) == {}
+    assert found(env, QUESTION, before=bound)[0] == "MEMORY.md"
+    assert health(env, before=bound) == {}
 
 
-def test_a_program_that_stays_writes_again_as_soon_as_it_can(desk: MemoryEnv) -> None:
-    with desk.open() as first:
+def test_a_program_that_stays_writes_again_as_soon_as_it_can(env: MemoryEnv) -> None:
+    with env.open() as first:
         first.sync()
-    memory = desk.open()
-    with read_only(desk.home):
+    memory = env.open()
+    with read_only(env.home):
         assert codes(memory.search(QUESTION)) == ["index_read_only"]
-        desk.write("memory/later.md", "The zanzibar key is under the mat.\n")
-        desk.wait()
+        env.write("memory/later.md", "The zanzibar key is under the mat.\n")
+        env.wait()
         assert "memory/later.md" not in paths(memory.search("zanzibar"))
     result = memory.search("zanzibar")
     assert (paths(result)[0], result.health.ok) == ("memory/later.md", True)
 
 
 @pytest.mark.slow
-def test_a_log_that_a_killed_process_left_is_not_overlooked_when_the_index_can_only_be_read(desk: MemoryEnv) -> None:
-    die = "import os; desk.sync(); desk._backend.index.set_meta('written', 'last'); os._exit(9)"
-    before = f"from memoriter import Memory; desk = Memory.open({str(desk.notes)!r}); {die}"
-    assert desk.run("status", before=before).exit_code == 9
-    assert [file for file in (desk.home / "memory").iterdir() if file.name.endswith("-wal") and file.stat().st_size]
-    with read_only(desk.home):
-        with desk.open() as memory:
+def test_a_log_that_a_killed_process_left_is_not_overlooked_when_the_index_can_only_be_read(env: MemoryEnv) -> None:
+    die = "import os; memory.sync(); memory._backend.index.set_meta('written', 'last'); os._exit(9)"
+    before = f"from memoriter import Memory; memory = Memory.open({str(env.notes)!r}); {die}"
+    assert env.run("status", before=before).exit_code == 9
+    assert [file for file in (env.home / "memory").iterdir() if file.name.endswith("-wal") and file.stat().st_size]
+    with read_only(env.home):
+        with env.open() as memory:
             assert memory.search(QUESTION).results[0].path == "MEMORY.md"
             assert memory._backend.index.get_meta("written") == "last"
-        assert found(desk, QUESTION)[0] == "MEMORY.md"
+        assert found(env, QUESTION)[0] == "MEMORY.md"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, MemoryEnv, codes, paths
 from faults import answered, contents, follow, found, health, refused
+from memory_env import QUESTION, MemoryEnv, codes, paths
 from soak import factor
 
 if TYPE_CHECKING:
@@ -25,34 +25,34 @@ RANDOM_PLACES = 40
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    desk.many(30)
-    with desk.open() as memory:
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    env.many(30)
+    with env.open() as memory:
         memory.sync()
-    yield desk
-    desk.close()
+    yield env
+    env.close()
 
 
-def index_of(desk: MemoryEnv) -> Path:
+def index_of(env: MemoryEnv) -> Path:
     """The link that leads to the generation that serves."""
-    (link,) = (file for file in (desk.home / "memory").iterdir() if file.is_symlink())
+    (link,) = (file for file in (env.home / "memory").iterdir() if file.is_symlink())
     return link
 
 
-def overwrite(desk: MemoryEnv, content: bytes) -> None:
+def overwrite(env: MemoryEnv, content: bytes) -> None:
     """Put other bytes in the place of the index, with no log beside it."""
-    folder = desk.home / "memory"
+    folder = env.home / "memory"
     for file in folder.iterdir():
         if "damaged" in file.name or file.name.endswith(("-wal", "-shm")):
             file.unlink()
-    index_of(desk).resolve().write_bytes(content)
+    index_of(env).resolve().write_bytes(content)
 
 
-def works_again(desk: MemoryEnv) -> None:
+def works_again(env: MemoryEnv) -> None:
     """Whatever was done to the index, each way of using it works, and the notes are found."""
-    with desk.open() as memory:
+    with env.open() as memory:
         result = memory.search(QUESTION)
         assert paths(result)[0] == "MEMORY.md"
         assert set(codes(result)) <= {"index_quarantined", "vectors_pending"}
@@ -62,23 +62,23 @@ def works_again(desk: MemoryEnv) -> None:
         memory.sync(force=True)
         memory.compact()
         assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
-    with desk.open() as memory:
+    with env.open() as memory:
         assert memory.status().health.ok
 
 
-def test_a_broken_header_is_set_aside_wherever_it_is_broken(desk: MemoryEnv) -> None:
-    whole, before = index_of(desk).resolve().read_bytes(), contents(desk.notes)
+def test_a_broken_header_is_set_aside_wherever_it_is_broken(env: MemoryEnv) -> None:
+    whole, before = index_of(env).resolve().read_bytes(), contents(env.notes)
     for place in HEADER:
         broken = bytearray(whole)
         for position in range(place, place + 4):
             broken[position] ^= 0x5A
-        overwrite(desk, bytes(broken))
-        works_again(desk)
-    assert contents(desk.notes) == before
+        overwrite(env, bytes(broken))
+        works_again(env)
+    assert contents(env.notes) == before
 
 
-def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(desk: MemoryEnv) -> None:
-    whole, before = index_of(desk).resolve().read_bytes(), contents(desk.notes)
+def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(env: MemoryEnv) -> None:
+    whole, before = index_of(env).resolve().read_bytes(), contents(env.notes)
     draw = Random(3)
     for number in range(int(RANDOM_PLACES * min(factor(), 20))):
         broken = bytearray(whole)
@@ -87,9 +87,9 @@ def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(desk: M
             broken[place : place + length] = draw.randbytes(min(length, len(whole) - place))
         else:
             del broken[place:]
-        overwrite(desk, bytes(broken))
-        works_again(desk)
-    assert contents(desk.notes) == before
+        overwrite(env, bytes(broken))
+        works_again(env)
+    assert contents(env.notes) == before
 
 
 def text(file: Path) -> None:
@@ -111,65 +111,65 @@ def somebody_elses(file: Path) -> None:
 
 @pytest.mark.parametrize("make", [text, somebody_elses, empty])
 def test_what_is_no_index_is_set_aside_whole_with_a_reason_whose_remedy_works(
-    desk: MemoryEnv, make: Callable[[Path], None]
+    env: MemoryEnv, make: Callable[[Path], None]
 ) -> None:
-    target = index_of(desk).resolve()
+    target = index_of(env).resolve()
     make(target)
     theirs = target.read_bytes()
-    told = answered(desk, "search", QUESTION)
-    assert told["results"][0]["path"] == "MEMORY.md"
-    reasons = {reason["code"]: reason for reason in told["health"]["reasons"]}
+    received = answered(env, "search", QUESTION)
+    assert received["results"][0]["path"] == "MEMORY.md"
+    reasons = {reason["code"]: reason for reason in received["health"]["reasons"]}
     assert set(reasons) == (set() if make is empty else {"index_quarantined"})
-    aside = [file for file in (desk.home / "memory").iterdir() if ".damaged-" in file.name]
+    aside = [file for file in (env.home / "memory").iterdir() if ".damaged-" in file.name]
     assert [file.read_bytes() for file in aside] == ([] if make is empty else [theirs])
     for reason in reasons.values():
-        assert follow(desk, reason["remedy"])["files"] == 34
-    assert health(desk) == {}
-    follow(desk, "memoriter compact --damaged")
-    assert not [file for file in (desk.home / "memory").iterdir() if ".damaged-" in file.name]
+        assert follow(env, reason["remedy"])["files"] == 34
+    assert health(env) == {}
+    follow(env, "memoriter compact --damaged")
+    assert not [file for file in (env.home / "memory").iterdir() if ".damaged-" in file.name]
 
 
 @pytest.mark.parametrize("where", ["generation", "path"])
-def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(desk: MemoryEnv, where: str) -> None:
-    place = index_of(desk)
+def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(env: MemoryEnv, where: str) -> None:
+    place = index_of(env)
     target = place.resolve() if where == "generation" else place
     target.unlink()
     target.mkdir()
     (target / "theirs.txt").write_text("keep me", encoding="utf-8")
     for command in (("search", QUESTION), ("index",), ("status",), ("compact",)):
-        error = refused(desk, *command)
+        error = refused(env, *command)
         assert "is a folder" in error["message"]
         assert error["remedy"].startswith("Move it away")
     assert (target / "theirs.txt").read_text(encoding="utf-8") == "keep me"
-    target.rename(desk.home / "theirs")
-    assert found(desk, QUESTION)[0] == "MEMORY.md"
-    assert health(desk) == {}
+    target.rename(env.home / "theirs")
+    assert found(env, QUESTION)[0] == "MEMORY.md"
+    assert health(env) == {}
 
 
 @pytest.mark.parametrize("damage", [b"\xff" * 1024, b"\x00" * 1024, b"\x7f" * 1024, b"short"])
 def test_damaged_vectors_are_found_and_replaced_by_the_rebuild_that_every_remedy_names(
-    desk: MemoryEnv, damage: bytes
+    env: MemoryEnv, damage: bytes
 ) -> None:
-    file = sqlite3.connect(index_of(desk).resolve())
+    file = sqlite3.connect(index_of(env).resolve())
     (wanted,) = file.execute("SELECT key FROM chunks WHERE text LIKE '%PostgreSQL%'").fetchone()
     whole = file.execute("SELECT vector FROM embedding_cache WHERE key = ?", (wanted,)).fetchone()
     file.execute("UPDATE embedding_cache SET vector = ? WHERE key = ?", (damage, wanted))
     file.commit()
     file.close()
-    report = follow(desk, "memoriter index --force")
+    report = follow(env, "memoriter index --force")
     # The page that another program wrote is lost as a whole; the vectors of all others are taken over.
     assert report["cached"] + report["embedded"] == 34
     assert report["cached"] >= 24
-    file = sqlite3.connect(index_of(desk).resolve())
+    file = sqlite3.connect(index_of(env).resolve())
     assert file.execute("SELECT vector FROM embedding_cache WHERE key = ?", (wanted,)).fetchone() == whole
     file.close()
-    assert found(desk, QUESTION)[0] == "MEMORY.md"
-    assert health(desk) == {}
+    assert found(env, QUESTION)[0] == "MEMORY.md"
+    assert health(env) == {}
 
 
-def test_the_whole_home_may_go_between_any_two_questions(desk: MemoryEnv) -> None:
-    with desk.open() as memory:
+def test_the_whole_home_may_go_between_any_two_questions(env: MemoryEnv) -> None:
+    with env.open() as memory:
         assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
-        shutil.rmtree(desk.home / "memory")
+        shutil.rmtree(env.home / "memory")
         assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
         assert memory.status().health.ok

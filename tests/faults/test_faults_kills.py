@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import MemoryEnv, compatible
 from faults import answered, contents, follow, found
 from memoriter.embed.remote._probe import PROBE
 from memoriter.sync import BATCH_TOKENS
+from memory_env import MemoryEnv, compatible
 from servers.compatible import CompatibleServer
 from soak import factor
 
@@ -56,11 +56,11 @@ class Runs:
     sent: Counter[str] = field(default_factory=Counter)
 
 
-def killed_after(desk: MemoryEnv, seconds: float | None, words: tuple[str, ...]) -> bool:
+def killed_after(env: MemoryEnv, seconds: float | None, words: tuple[str, ...]) -> bool:
     """Run the program and kill it so long after it began its work; whether it came to that."""
-    command = desk.command("-w", str(desk.notes), "--json", *words, before="print('ready', flush=True)")
+    command = env.command("-w", str(env.notes), "--json", *words, before="print('ready', flush=True)")
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=desk.surroundings(), cwd=desk.notes
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env.environment(), cwd=env.notes
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -97,52 +97,52 @@ def settle(server: CompatibleServer) -> None:
         time.sleep(0.1)
 
 
-def change(desk: MemoryEnv, draw: Random, round_: int) -> None:
+def change(env: MemoryEnv, draw: Random, round_: int) -> None:
     for number in draw.sample(range(NOTES), CHANGED):
         paragraphs = "\n\n".join(
             f"Round {round_} of note {number} says {draw.random()} about numbers." for _ in range(3)
         )
-        desk.write(f"memory/many/{number:03}.md", f"# Note {number}\n\n{paragraphs}\n")
+        env.write(f"memory/many/{number:03}.md", f"# Note {number}\n\n{paragraphs}\n")
 
 
 def time_of(folder: Path, words: tuple[str, ...]) -> float:
     """How many seconds such a run takes here and now when nobody kills it."""
     with CompatibleServer() as server:
-        desk = MemoryEnv.at(folder)
-        desk.many(NOTES)
-        desk.configure(**compatible(server))
-        change(desk, Random(5), 0)
+        env = MemoryEnv.at(folder)
+        env.many(NOTES)
+        env.configure(**compatible(server))
+        change(env, Random(5), 0)
         started = time.monotonic()
-        assert not killed_after(desk, None, words)
+        assert not killed_after(env, None, words)
         return time.monotonic() - started
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryEnv, CompatibleServer]]:
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryEnv, CompatibleServer]]:
     with CompatibleServer() as server:
-        desk = MemoryEnv.at(tmp_path_factory.mktemp("kills"))
-        desk.many(NOTES)
-        desk.configure(**compatible(server))
-        yield desk, server
-        desk.close()
+        env = MemoryEnv.at(tmp_path_factory.mktemp("kills"))
+        env.many(NOTES)
+        env.configure(**compatible(server))
+        yield env, server
+        env.close()
 
 
 @pytest.fixture(scope="module")
-def runs(desk: tuple[MemoryEnv, CompatibleServer], tmp_path_factory: pytest.TempPathFactory) -> Runs:
+def runs(env: tuple[MemoryEnv, CompatibleServer], tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Every kind of run in turn, killed at random moments of the time that it takes."""
-    place, server = desk
+    place, server = env
     draw, runs, whole = Random(11), Runs(), 0.0
     for round_ in range(KILLS):
         change(place, draw, round_)
         words = KINDS[round_ % len(KINDS)]
         if round_ % len(KINDS) == 0:
-            whole = time_of(tmp_path_factory.mktemp("whole") / "desk", ("index",))
-        before, asked = contents(place.notes), len(server.calls)
+            whole = time_of(tmp_path_factory.mktemp("whole") / "env", ("index",))
+        before, response = contents(place.notes), len(server.calls)
         dead = killed_after(place, draw.uniform(0.1, 1) * whole, words)
         (runs.killed if dead else runs.finished)[" ".join(words[:1])] += 1
         if dead:
             settle(server)
-            runs.in_flight += last_batch([call.json["input"] for call in server.calls[asked:]])
+            runs.in_flight += last_batch([call.json["input"] for call in server.calls[response:]])
         runs.spoilt += only_grew_by_entries(before, contents(place.notes))
         with place.open() as memory:
             runs.reasons |= {reason.code for reason in memory.status().health.reasons}
@@ -169,9 +169,9 @@ def test_no_text_is_sent_twice_but_those_in_flight_at_a_kill(runs: Runs) -> None
 
 @pytest.mark.soak
 def test_after_all_kills_only_vectors_are_missing_and_the_remedy_brings_them(
-    runs: Runs, desk: tuple[MemoryEnv, CompatibleServer]
+    runs: Runs, env: tuple[MemoryEnv, CompatibleServer]
 ) -> None:
-    place, _ = desk
+    place, _ = env
     assert runs.reasons <= {"vectors_pending", "not_indexed"}
     with place.open() as memory:
         for reason in memory.status().health.reasons:

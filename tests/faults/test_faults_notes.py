@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import QUESTION, MemoryEnv, codes, paths
 from faults import answered, bound_by_permissions, contents, follow, found, health, read_only, refused, run
 from memoriter.workspace import Workspace
+from memory_env import QUESTION, MemoryEnv, codes, paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,11 +23,11 @@ GIGABYTE = 1 << 30
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 def folder(file: Path) -> None:
@@ -47,121 +47,121 @@ def huge(file: Path) -> None:
 @pytest.mark.parametrize("make", [folder, pipe, huge])
 @pytest.mark.parametrize("name", ["MEMORY.md", "memory/work/style.md"])
 def test_what_is_no_note_under_the_name_of_a_note_is_a_reason_until_it_is_moved(
-    desk: MemoryEnv, make: Callable[[Path], None], name: str
+    env: MemoryEnv, make: Callable[[Path], None], name: str
 ) -> None:
-    answered(desk, "index")
-    (desk.notes / name).unlink()
-    make(desk.notes / name)
-    before = {} if make is huge else contents(desk.notes)
-    assert found(desk, "VLAN printers") == ["memory/2026-02-10.md"]
+    answered(env, "index")
+    (env.notes / name).unlink()
+    make(env.notes / name)
+    before = {} if make is huge else contents(env.notes)
+    assert found(env, "VLAN printers") == ["memory/2026-02-10.md"]
     if name.startswith("memory/") and make is folder:
         return  # a folder below memory/ may have any name
-    reason = health(desk)["notes_left_out"]
+    reason = health(env)["notes_left_out"]
     assert name in reason["message"]
-    assert "notes_left_out" in codes(desk.open().search(QUESTION))
+    assert "notes_left_out" in codes(env.open().search(QUESTION))
     if make is not huge:
-        assert contents(desk.notes) == before
+        assert contents(env.notes) == before
 
     # the remedy, in both its ways
-    ignore = desk.notes / ".memoryignore"
+    ignore = env.notes / ".memoryignore"
     ignore.write_text(f"/{name}\n", encoding="utf-8")
-    assert health(desk) == {}
+    assert health(env) == {}
     ignore.unlink()
-    (desk.notes / name).rename(desk.notes / "elsewhere")
-    assert health(desk) == {}
+    (env.notes / name).rename(env.notes / "elsewhere")
+    assert health(env) == {}
 
 
 @pytest.mark.parametrize("make", [folder, pipe])
 def test_nothing_is_remembered_into_what_is_no_note_and_the_remedy_helps(
-    desk: MemoryEnv, make: Callable[[Path], None]
+    env: MemoryEnv, make: Callable[[Path], None]
 ) -> None:
-    file = desk.notes / "MEMORY.md"
+    file = env.notes / "MEMORY.md"
     file.unlink()
     make(file)
-    error = refused(desk, "remember", "--to", "long-term", "Tea, not coffee.")
+    error = refused(env, "remember", "--to", "long-term", "Tea, not coffee.")
     assert error["remedy"].startswith("Move away what is there")
-    file.rename(desk.notes / "elsewhere")
-    answered(desk, "remember", "--to", "long-term", "Tea, not coffee.")
-    assert found(desk, "tea coffee") == ["MEMORY.md"]
+    file.rename(env.notes / "elsewhere")
+    answered(env, "remember", "--to", "long-term", "Tea, not coffee.")
+    assert found(env, "tea coffee") == ["MEMORY.md"]
 
 
-def test_a_note_that_became_a_link_is_forgotten_and_listed(desk: MemoryEnv, tmp_path: Path) -> None:
-    answered(desk, "index")
+def test_a_note_that_became_a_link_is_forgotten_and_listed(env: MemoryEnv, tmp_path: Path) -> None:
+    answered(env, "index")
     secret = tmp_path / "secret.md"
     secret.write_text("The zanzibar key is under the mat.\n", encoding="utf-8")
-    (desk.notes / "memory/work/style.md").unlink()
-    (desk.notes / "memory/work/style.md").symlink_to(secret)
-    assert found(desk, "zanzibar key") == []
-    assert found(desk, "imperative mood") == []
-    left_out = {skip["path"]: skip["reason"] for skip in answered(desk, "status")[0]["skipped"]}
+    (env.notes / "memory/work/style.md").unlink()
+    (env.notes / "memory/work/style.md").symlink_to(secret)
+    assert found(env, "zanzibar key") == []
+    assert found(env, "imperative mood") == []
+    left_out = {skip["path"]: skip["reason"] for skip in answered(env, "status")[0]["skipped"]}
     assert left_out == {"memory/work/style.md": "symlink"}
     assert secret.read_text(encoding="utf-8").startswith("The zanzibar")
 
 
 @pytest.mark.slow
-def test_bytes_that_are_not_utf8_are_told_searched_around_and_left_alone(desk: MemoryEnv) -> None:
-    file = desk.notes / "memory/old.md"
+def test_bytes_that_are_not_utf8_are_told_searched_around_and_left_alone(env: MemoryEnv) -> None:
+    file = env.notes / "memory/old.md"
     written = "# Alt\n\nDie Bücher der Zebraforscher liegen im Keller.\n"
     file.write_bytes(written.encode("cp1252"))
-    before = contents(desk.notes)
-    assert found(desk, "Zebraforscher Keller")[0] == "memory/old.md"
-    assert "memory/old.md" in health(desk)["not_utf8"]["message"]
-    assert codes(desk.open().search("Zebraforscher")) == ["not_utf8"]
-    answered(desk, "index", "--force")
-    assert set(health(desk)) == {"not_utf8"}
-    assert contents(desk.notes) == before
+    before = contents(env.notes)
+    assert found(env, "Zebraforscher Keller")[0] == "memory/old.md"
+    assert "memory/old.md" in health(env)["not_utf8"]["message"]
+    assert codes(env.open().search("Zebraforscher")) == ["not_utf8"]
+    answered(env, "index", "--force")
+    assert set(health(env)) == {"not_utf8"}
+    assert contents(env.notes) == before
     file.write_text(written, encoding="utf-8")  # saved as UTF-8, as the remedy says
-    answered(desk, "index")
-    assert health(desk) == {}
-    assert found(desk, "Bücher")[0] == "memory/old.md"
+    answered(env, "index")
+    assert health(env) == {}
+    assert found(env, "Bücher")[0] == "memory/old.md"
 
 
-def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(desk: MemoryEnv) -> None:
-    desk.write("memory/odd.md", "The sign \ufffd stands for what was lost.\n")
-    answered(desk, "index")
-    assert health(desk) == {}
+def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(env: MemoryEnv) -> None:
+    env.write("memory/odd.md", "The sign \ufffd stands for what was lost.\n")
+    answered(env, "index")
+    assert health(env) == {}
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("asked", ["NFC", "NFD"])
-def test_names_and_words_are_found_and_read_however_they_are_composed(desk: MemoryEnv, form: str, asked: str) -> None:
+def test_names_and_words_are_found_and_read_however_they_are_composed(env: MemoryEnv, form: str, asked: str) -> None:
     name = unicodedata.normalize(form, "memory/Café Übersicht 서울.md")
-    desk.write(name, unicodedata.normalize(form, "# Café\n\nDer Kaffeeröster Müller wohnt in 서울.\n"))
-    answered(desk, "index")
-    hit = answered(desk, "search", unicodedata.normalize(asked, "Müller Kaffeeröster 서울"))["results"][0]
+    env.write(name, unicodedata.normalize(form, "# Café\n\nDer Kaffeeröster Müller wohnt in 서울.\n"))
+    answered(env, "index")
+    hit = answered(env, "search", unicodedata.normalize(asked, "Müller Kaffeeröster 서울"))["results"][0]
     assert hit["path"] == name
     for cited in (hit["path"], unicodedata.normalize(asked, name)):
-        assert "ller wohnt" in answered(desk, "get", cited)["text"]
+        assert "ller wohnt" in answered(env, "get", cited)["text"]
 
 
-def test_a_name_that_could_be_two_files_is_neither(desk: MemoryEnv) -> None:
+def test_a_name_that_could_be_two_files_is_neither(env: MemoryEnv) -> None:
     for form in ("NFC", "NFD"):
-        desk.write(unicodedata.normalize(form, "memory/ệé.md"), f"# {form}\n")
+        env.write(unicodedata.normalize(form, "memory/ệé.md"), f"# {form}\n")
     mixed = unicodedata.normalize("NFC", "memory/ệ") + unicodedata.normalize("NFD", "é") + ".md"
-    assert answered(desk, "get", mixed)["text"] == ""
+    assert answered(env, "get", mixed)["text"] == ""
 
 
-def test_an_ignored_file_is_not_read_under_another_spelling(desk: MemoryEnv) -> None:
-    desk.write(unicodedata.normalize("NFD", "memory/privé.md"), "the secret of the shed\n")
-    desk.write(".memoryignore", unicodedata.normalize("NFD", "memory/privé.md") + "\n")
-    assert run(desk, "get", unicodedata.normalize("NFD", "memory/privé.md")).json["disabled"]
-    assert "shed" not in run(desk, "get", unicodedata.normalize("NFC", "memory/privé.md")).out
+def test_an_ignored_file_is_not_read_under_another_spelling(env: MemoryEnv) -> None:
+    env.write(unicodedata.normalize("NFD", "memory/privé.md"), "the secret of the shed\n")
+    env.write(".memoryignore", unicodedata.normalize("NFD", "memory/privé.md") + "\n")
+    assert run(env, "get", unicodedata.normalize("NFD", "memory/privé.md")).json["disabled"]
+    assert "shed" not in run(env, "get", unicodedata.normalize("NFC", "memory/privé.md")).out
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("then", ["gone", "folder", "pipe", "link"])
 def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
-    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch, then: str
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    memory, load = desk.open(), Workspace.load
-    file = desk.notes / "memory/2026-02-10.md"
+    memory, load = env.open(), Workspace.load
+    file = env.notes / "memory/2026-02-10.md"
 
     def late(self: Workspace, source: Source) -> Loaded:
         if source.path == "memory/2026-02-10.md" and file.is_file() and not file.is_symlink():
             file.unlink()
             {"gone": lambda: None, "folder": file.mkdir, "pipe": lambda: os.mkfifo(file)}.get(
-                then, lambda: file.symlink_to(desk.notes / "MEMORY.md")
+                then, lambda: file.symlink_to(env.notes / "MEMORY.md")
             )()
         return load(self, source)
 
@@ -173,68 +173,68 @@ def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
     assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
     if then in {"folder", "pipe", "link"}:
         file.rmdir() if then == "folder" else file.unlink()
-    desk.wait()
-    desk.write("memory/2026-02-10.md", "# Router\n\nThe Omada keeps VLAN 10.\n")
+    env.wait()
+    env.write("memory/2026-02-10.md", "# Router\n\nThe Omada keeps VLAN 10.\n")
     assert paths(memory.search("Omada VLAN"))[0] == "memory/2026-02-10.md"
     assert memory.status().health.ok
 
 
 @pytest.mark.slow
-def test_a_note_that_may_not_be_read_is_a_reason_until_it_may(desk: MemoryEnv) -> None:
+def test_a_note_that_may_not_be_read_is_a_reason_until_it_may(env: MemoryEnv) -> None:
     bound = bound_by_permissions()
-    file = desk.notes / "MEMORY.md"
+    file = env.notes / "MEMORY.md"
     file.chmod(0)
-    assert found(desk, "VLAN printers", before=bound) == ["memory/2026-02-10.md"]
-    assert "MEMORY.md" in health(desk, before=bound)["notes_left_out"]["message"]
+    assert found(env, "VLAN printers", before=bound) == ["memory/2026-02-10.md"]
+    assert "MEMORY.md" in health(env, before=bound)["notes_left_out"]["message"]
     file.chmod(0o644)
-    assert found(desk, QUESTION, before=bound)[0] == "MEMORY.md"
-    assert health(desk, before=bound) == {}
+    assert found(env, QUESTION, before=bound)[0] == "MEMORY.md"
+    assert health(env, before=bound) == {}
 
 
 def test_a_workspace_that_can_only_be_read_is_searched_and_a_new_entry_is_refused_with_the_way_out(
-    desk: MemoryEnv,
+    env: MemoryEnv,
 ) -> None:
-    before = contents(desk.notes)
-    with read_only(desk.notes):
-        assert found(desk, QUESTION)[0] == "MEMORY.md"
-        assert health(desk) == {}
-        error = refused(desk, "remember", "Tea, not coffee.")
+    before = contents(env.notes)
+    with read_only(env.notes):
+        assert found(env, QUESTION)[0] == "MEMORY.md"
+        assert health(env) == {}
+        error = refused(env, "remember", "Tea, not coffee.")
         assert error["remedy"].startswith("Make the file and its folder writable")
-    assert contents(desk.notes) == before
-    answered(desk, "remember", "Tea, not coffee.")
+    assert contents(env.notes) == before
+    answered(env, "remember", "Tea, not coffee.")
 
 
 @pytest.mark.slow
-def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(desk: MemoryEnv) -> None:
-    bound, before = bound_by_permissions(), contents(desk.notes)
-    for each in (desk.notes, desk.notes / "memory"):
+def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(env: MemoryEnv) -> None:
+    bound, before = bound_by_permissions(), contents(env.notes)
+    for each in (env.notes, env.notes / "memory"):
         each.chmod(0o555)
-    assert found(desk, QUESTION, before=bound)[0] == "MEMORY.md"
-    error = refused(desk, "remember", "Tea, not coffee.", before=bound)
+    assert found(env, QUESTION, before=bound)[0] == "MEMORY.md"
+    error = refused(env, "remember", "Tea, not coffee.", before=bound)
     assert error["remedy"].startswith("Make the file and its folder writable")
-    assert contents(desk.notes) == before
-    for each in (desk.notes, desk.notes / "memory"):
+    assert contents(env.notes) == before
+    for each in (env.notes, env.notes / "memory"):
         each.chmod(0o755)
-    answered(desk, "remember", "Tea, not coffee.", before=bound)
+    answered(env, "remember", "Tea, not coffee.", before=bound)
 
 
-def test_notes_left_out_stand_beside_other_reasons_with_commands_that_work(desk: MemoryEnv) -> None:
-    (desk.notes / "MEMORY.md").unlink()
-    (desk.notes / "MEMORY.md").mkdir()
-    assert follow(desk, health(desk)["notes_left_out"]["remedy"])[0]["skipped"][0]["path"] == "MEMORY.md"
+def test_notes_left_out_stand_beside_other_reasons_with_commands_that_work(env: MemoryEnv) -> None:
+    (env.notes / "MEMORY.md").unlink()
+    (env.notes / "MEMORY.md").mkdir()
+    assert follow(env, health(env)["notes_left_out"]["remedy"])[0]["skipped"][0]["path"] == "MEMORY.md"
 
 
-def test_notes_that_are_not_indexed_yet_are_not_called_absent(desk: MemoryEnv) -> None:
-    assert follow(desk, health(desk)["not_indexed"]["remedy"])["files"] == 4
-    assert health(desk) == {}
+def test_notes_that_are_not_indexed_yet_are_not_called_absent(env: MemoryEnv) -> None:
+    assert follow(env, health(env)["not_indexed"]["remedy"])["files"] == 4
+    assert health(env) == {}
 
 
 @pytest.mark.slow
-def test_the_doctor_says_that_they_are_not_indexed_yet_and_later_finds_them(desk: MemoryEnv) -> None:
-    findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
+def test_the_doctor_says_that_they_are_not_indexed_yet_and_later_finds_them(env: MemoryEnv) -> None:
+    findings = {finding["check"]: finding for finding in answered(env, "doctor")["findings"]}
     assert findings["index"]["message"].startswith("4 notes are there")
-    assert desk.run("index").exit_code == 0
-    findings = {finding["check"]: finding for finding in answered(desk, "doctor")["findings"]}
+    assert env.run("index").exit_code == 0
+    findings = {finding["check"]: finding for finding in answered(env, "doctor")["findings"]}
     assert "4 files" in findings["index"]["message"]
     assert findings["search"]["state"] == "good"
-    assert health(desk) == {}
+    assert health(env) == {}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rot
-from desk import QUESTION, MemoryEnv, codes, paths
 from memoriter.backends._indexing import Indexing
+from memory_env import QUESTION, MemoryEnv, codes, paths
 from soak import factor
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def test_damage_at_random_places_never_gives_a_wrong_answer(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    desk.many(30)
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    env.many(30)
+    yield env
+    env.close()
 
 
 def execute(memory: Memory, statement: str, *values: Any) -> None:
@@ -84,8 +84,8 @@ def execute(memory: Memory, statement: str, *values: Any) -> None:
         "start_line = -4, end_line = 1 << 40",
     ],
 )
-def test_a_passage_that_is_not_what_its_note_says_is_read_again_and_told(desk: MemoryEnv, damage: str) -> None:
-    memory = desk.open()
+def test_a_passage_that_is_not_what_its_note_says_is_read_again_and_told(env: MemoryEnv, damage: str) -> None:
+    memory = env.open()
     (whole,) = (hit for hit in memory.search(QUESTION).results if hit.path == "MEMORY.md")
     execute(memory, f"UPDATE chunks SET {damage} WHERE text LIKE '%PostgreSQL%'")
     result = memory.search(QUESTION)
@@ -95,8 +95,8 @@ def test_a_passage_that_is_not_what_its_note_says_is_read_again_and_told(desk: M
     assert memory.search(QUESTION).health.ok
 
 
-def test_a_passage_is_never_given_under_another_path(desk: MemoryEnv) -> None:
-    memory = desk.open()
+def test_a_passage_is_never_given_under_another_path(env: MemoryEnv) -> None:
+    memory = env.open()
     memory.search(QUESTION)
     execute(memory, "UPDATE files SET path = 'memory/work/stylf.md' WHERE path = 'MEMORY.md'")
     assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
@@ -107,8 +107,8 @@ def test_a_passage_is_never_given_under_another_path(desk: MemoryEnv) -> None:
     assert memory.search("commits in the imperative mood").results[0].path == "memory/work/style.md"
 
 
-def test_where_the_index_cannot_be_written_a_damaged_passage_is_left_out_and_told(desk: MemoryEnv) -> None:
-    memory, other = desk.open(), desk.open()
+def test_where_the_index_cannot_be_written_a_damaged_passage_is_left_out_and_told(env: MemoryEnv) -> None:
+    memory, other = env.open(), env.open()
     memory.search(QUESTION)
     execute(memory, "UPDATE chunks SET text = replace(text, 'PostgreSQL', 'MariaDB')")
     with other._backend.index.lease():
@@ -118,20 +118,20 @@ def test_where_the_index_cannot_be_written_a_damaged_passage_is_left_out_and_tol
     assert paths(memory.search(QUESTION))[0] == "MEMORY.md"
 
 
-def test_a_note_that_changed_since_it_was_indexed_is_answered_from_the_note(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake", sync={"onSearch": False})
-    memory = desk.open()
+def test_a_note_that_changed_since_it_was_indexed_is_answered_from_the_note(env: MemoryEnv) -> None:
+    env.configure(provider="fake", sync={"onSearch": False})
+    memory = env.open()
     memory.sync()
-    desk.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
+    env.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
     (hit,) = (hit for hit in memory.search(QUESTION).results if hit.path == "MEMORY.md" and "ledger" in hit.snippet)
     assert "SQLite" in hit.snippet
 
 
 def test_a_passage_that_another_process_indexes_again_meanwhile_is_not_called_damaged(
-    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.configure(provider="fake", sync={"onSearch": False})
-    memory, other = desk.open(), desk.open()
+    env.configure(provider="fake", sync={"onSearch": False})
+    memory, other = env.open(), env.open()
     memory.sync()
     mend = Indexing.mend
 
@@ -140,7 +140,7 @@ def test_a_passage_that_another_process_indexes_again_meanwhile_is_not_called_da
         return mend(indexing, *arguments)
 
     monkeypatch.setattr(Indexing, "mend", mend_too_late)
-    desk.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
+    env.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
     result = memory.search(QUESTION)
     assert codes(result) == ["stale"]
     assert "SQLite" in next(hit.snippet for hit in result.results if hit.path == "MEMORY.md")
@@ -157,16 +157,16 @@ def test_a_passage_that_another_process_indexes_again_meanwhile_is_not_called_da
         "sum = sum + 1",
     ],
 )
-def test_a_damaged_vector_is_made_again(desk: MemoryEnv, engine: str, damage: str) -> None:
-    desk.configure(provider="fake", store={"vector": {"engine": engine}})
-    memory = desk.open()
+def test_a_damaged_vector_is_made_again(env: MemoryEnv, engine: str, damage: str) -> None:
+    env.configure(provider="fake", store={"vector": {"engine": engine}})
+    memory = env.open()
     whole = memory.search(QUESTION, min_score=0.0).results
     execute(memory, f"UPDATE embedding_cache SET {damage} WHERE id = (SELECT min(id) FROM embedding_cache)")
     execute(memory, "UPDATE counters SET value = value + 1 WHERE name IN ('content', 'overwritten')")
-    cold = desk.open()
-    desk.wait()
+    cold = env.open()
+    env.wait()
     first = cold.search(QUESTION, min_score=0.0)
     assert first.results == whole or "vectors_pending" in codes(first)
-    desk.wait()
+    env.wait()
     assert cold.search(QUESTION, min_score=0.0).results == whole
     assert cold.status().health.ok

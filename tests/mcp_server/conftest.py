@@ -1,4 +1,4 @@
-"""A workspace, and its server over each transport: the real program, asked by the official client."""
+"""A workspace, and its server over each transport: the real program, with the official client."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from desk import MemoryEnv
-from mcp_doors import Door, over_http, over_stdio, served
+from mcp_endpoints import McpEndpoint, over_http, over_stdio, served
+from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,17 +20,17 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 @pytest.fixture(params=["stdio", "http"])
-def door(request: pytest.FixtureRequest, desk: MemoryEnv) -> Iterator[Door]:
+def endpoint(request: pytest.FixtureRequest, env: MemoryEnv) -> Iterator[McpEndpoint]:
     if request.param == "stdio":
-        yield over_stdio(desk)
+        yield over_stdio(env)
         return
-    with served(desk) as address:
-        yield over_http(address, desk)
+    with served(env) as address:
+        yield over_http(address, env)

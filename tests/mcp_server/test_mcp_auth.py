@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from desk import MemoryEnv
-from mcp_doors import LIMIT, authorised, bearer, served, token_of
+from mcp_endpoints import LIMIT, authorised, bearer, served, token_of
 from memoriter.mcp_server._auth import Authenticator
+from memory_env import MemoryEnv
 from serving import serving
 
 if TYPE_CHECKING:
@@ -52,32 +52,32 @@ KINDS = {"Content-Type": "application/json", "Accept": "application/json, text/e
 
 
 @dataclass
-class House:
-    """A server of each kind, which share one home."""
+class AuthServers:
+    """One server of each kind; they share one home."""
 
-    desk: MemoryEnv
+    env: MemoryEnv
     addresses: dict[str, str]
     other: str
     """The token of another home."""
 
     @property
     def token(self) -> str:
-        return token_of(self.desk)
+        return token_of(self.env)
 
     @property
     def notes(self) -> dict[str, bytes]:
-        return {str(file): file.read_bytes() for file in sorted(self.desk.notes.rglob("*")) if file.is_file()}
+        return {str(file): file.read_bytes() for file in sorted(self.env.notes.rglob("*")) if file.is_file()}
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuthServers]:
     folder = tmp_path_factory.mktemp("auth")
-    desk = MemoryEnv.at(folder / "one", {"MEMORY.md": f"# Door\n\n- {SECRET}\n"})
+    env = MemoryEnv.at(folder / "one", {"MEMORY.md": f"# Door\n\n- {SECRET}\n"})
     stranger = MemoryEnv.at(folder / "two")
-    desk.configure(provider="none")
+    env.configure(provider="none")
     other = stranger.run("token").out.strip()
-    with serving(desk, "--no-watch") as full, served(desk) as plain:
-        yield House(desk, {"serve": full.url, "mcp": plain.removesuffix("/mcp")}, other)
+    with serving(env, "--no-watch") as full, served(env) as plain:
+        yield AuthServers(env, {"serve": full.url, "mcp": plain.removesuffix("/mcp")}, other)
 
 
 @contextmanager
@@ -102,15 +102,15 @@ def asked(url: str, method: str, path: str, shown: list[tuple[str, str | bytes]]
         return response.status, response.read(), response.headers
 
 
-def wrong(house: House) -> dict[str, list[tuple[str, str | bytes]]]:
+def wrong(servers: AuthServers) -> dict[str, list[tuple[str, str | bytes]]]:
     """What somebody shows who does not know the token, or shows it where it does not count."""
-    token = house.token
-    told = json.loads(next((house.desk.home / "serve").glob("*.json")).read_text(encoding="utf-8"))
+    token = servers.token
+    document = json.loads(next((servers.env.home / "serve").glob("*.json")).read_text(encoding="utf-8"))
     return {
         "nothing": [],
         "a wrong one": [("Authorization", "Bearer wrong-wrong-wrong-wrong")],
-        "that of another home": [("Authorization", f"Bearer {house.other}")],
-        "that of the announcement": [("Authorization", f"Bearer {told['secret']}")],
+        "that of another home": [("Authorization", f"Bearer {servers.other}")],
+        "that of the announcement": [("Authorization", f"Bearer {document['secret']}")],
         "its beginning": [("Authorization", f"Bearer {token[:-1]}")],
         "more than it": [("Authorization", f"Bearer {token}x")],
         "other capitals": [("Authorization", f"Bearer {token.swapcase()}")],
@@ -133,8 +133,8 @@ def wrong(house: House) -> dict[str, list[tuple[str, str | bytes]]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["serve", "mcp"])
-def test_every_route_and_method_is_refused_without_the_token(house: House, kind: str) -> None:
-    before, url = house.notes, house.addresses[kind]
+def test_every_route_and_method_is_refused_without_the_token(servers: AuthServers, kind: str) -> None:
+    before, url = servers.notes, servers.addresses[kind]
     for method, path in itertools.product(METHODS, ROUTES):
         status, body, headers = asked(url, method, path, [])
         assert (method, path, status) == (method, path, 401)
@@ -143,28 +143,32 @@ def test_every_route_and_method_is_refused_without_the_token(house: House, kind:
             error = json.loads(body)["error"]
             assert error["message"]
             assert "memoriter token" in error["remedy"]
-    assert house.notes == before
+    assert servers.notes == before
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["serve", "mcp"])
-def test_nothing_but_the_token_in_its_place_is_let_in(house: House, kind: str) -> None:
-    before, url = house.notes, house.addresses[kind]
+def test_nothing_but_the_token_in_its_place_is_let_in(servers: AuthServers, kind: str) -> None:
+    before, url = servers.notes, servers.addresses[kind]
     for (name, shown), (method, path) in itertools.product(
-        wrong(house).items(), [("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/health"), ("POST", "/hook/stop")]
+        wrong(servers).items(), [("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/health"), ("POST", "/hook/stop")]
     ):
         status, body, _ = asked(url, method, path, shown)
         assert (name, method, path, status) == (name, method, path, 401)
         assert SECRET.encode() not in body
-        assert house.token.encode() not in body
-    for query in (f"?access_token={house.token}", f"?token={house.token}", f"?Authorization=Bearer%20{house.token}"):
+        assert servers.token.encode() not in body
+    for query in (
+        f"?access_token={servers.token}",
+        f"?token={servers.token}",
+        f"?Authorization=Bearer%20{servers.token}",
+    ):
         assert asked(url, "POST", f"/mcp{query}", [])[0] == 401
         assert asked(url, "GET", f"/health{query}", [])[0] == 401
-    assert house.notes == before
+    assert servers.notes == before
 
 
-def test_a_stranger_is_refused_before_the_body_is_read_or_the_host_is_looked_at(house: House) -> None:
-    for url in house.addresses.values():
+def test_a_stranger_is_refused_before_the_body_is_read_or_the_host_is_looked_at(servers: AuthServers) -> None:
+    for url in servers.addresses.values():
         place = urlsplit(url)
         with socket.create_connection((place.hostname or "", place.port or 0), timeout=LIMIT) as connection:
             connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 999\r\n\r\n{")
@@ -176,9 +180,9 @@ def test_a_stranger_is_refused_before_the_body_is_read_or_the_host_is_looked_at(
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_the_official_client_works_with_the_token_and_not_without(house: House) -> None:
-    for url in house.addresses.values():
-        async with authorised(f"{url}/mcp", house.desk) as client:
+async def test_the_official_client_works_with_the_token_and_not_without(servers: AuthServers) -> None:
+    for url in servers.addresses.values():
+        async with authorised(f"{url}/mcp", servers.env) as client:
             found: Any = (await client.call_tool("memory_search", {"query": "door code"})).structured_content
             assert SECRET in found["results"][0]["snippet"]
         for mode in ("legacy", "auto"):
@@ -188,14 +192,14 @@ async def test_the_official_client_works_with_the_token_and_not_without(house: H
             assert SECRET not in repr(raised.value)
 
 
-def test_with_the_token_each_route_does_what_it_is_for(house: House) -> None:
-    url, shown = house.addresses["serve"], list(bearer(house.token).items())
+def test_with_the_token_each_route_does_what_it_is_for(servers: AuthServers) -> None:
+    url, shown = servers.addresses["serve"], list(bearer(servers.token).items())
     assert asked(url, "GET", "/health", shown)[0] == 200
-    assert asked(url, "GET", "/health", [("authorization", f"bearer  {house.token}")])[0] == 200
+    assert asked(url, "GET", "/health", [("authorization", f"bearer  {servers.token}")])[0] == 200
     assert asked(url, "POST", "/hook/stop", shown)[0] == 400  # what is sent is no hook's input
     assert asked(url, "GET", "/nowhere", shown)[0] == 404
     assert asked(url, "GET", "/health", [*shown, ("Origin", "https://evil.example")])[0] == 403
-    assert asked(house.addresses["mcp"], "POST", "/hook/stop", shown)[0] == 404
+    assert asked(servers.addresses["mcp"], "POST", "/hook/stop", shown)[0] == 404
 
 
 @given(
@@ -219,30 +223,30 @@ def test_no_headers_but_the_one_with_the_token_are_admitted(shown: list[tuple[by
 
 @pytest.mark.slow
 def test_a_renewed_token_counts_at_once_and_the_old_one_no_more(tmp_path: Path) -> None:
-    desk = MemoryEnv.at(tmp_path)
-    with serving(desk, "--no-watch") as server:
+    env = MemoryEnv.at(tmp_path)
+    with serving(env, "--no-watch") as server:
         old = server.token
         assert asked(server.url, "GET", "/health", list(bearer(old).items()))[0] == 200
-        new = desk.run("token", "--renew").out.strip()
+        new = env.run("token", "--renew").out.strip()
         assert asked(server.url, "GET", "/health", list(bearer(old).items()))[0] == 401
         assert asked(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
-        (desk.home / "token").write_text("x", encoding="ascii")
+        (env.home / "token").write_text("x", encoding="ascii")
         assert asked(server.url, "GET", "/health", list(bearer("x").items()))[0] == 401
-        (desk.home / "token").unlink()
+        (env.home / "token").unlink()
         assert asked(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
 
 
 @pytest.mark.slow
 def test_neither_server_says_its_token(tmp_path: Path) -> None:
-    desk = MemoryEnv.at(tmp_path)
-    desk.environ["MEMORITER_TOKEN"] = token = "a-token-that-nobody-says"
-    with serving(desk, "--no-watch") as server:
+    env = MemoryEnv.at(tmp_path)
+    env.environ["MEMORITER_TOKEN"] = token = "a-token-that-nobody-says"
+    with serving(env, "--no-watch") as server:
         assert server.process.stdout
         asked(server.url, "GET", f"/health?token={token}", [("Authorization", f"Bearer {token}x")])
         assert asked(server.url, "GET", "/health", list(bearer(token).items()))[0] == 200
         arguments = server.process.args
-        said = desk.run("status", "--json").out + desk.run("doctor").out + server.file.read_text(encoding="utf-8")
+        output = env.run("status", "--json").out + env.run("doctor").out + server.file.read_text(encoding="utf-8")
         server.process.terminate()
         out, err = server.process.communicate(timeout=LIMIT)
-    assert token not in f"{out} {err} {arguments} {said}"
-    assert not (desk.home / "token").exists()
+    assert token not in f"{out} {err} {arguments} {output}"
+    assert not (env.home / "token").exists()

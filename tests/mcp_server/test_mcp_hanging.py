@@ -14,9 +14,9 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from desk import QUESTION, MemoryEnv, compatible
-from mcp_doors import LIMIT, authorised, bearer, over_stdio
-from memoriter.mcp_server._ending import END_SECONDS
+from mcp_endpoints import LIMIT, authorised, bearer, over_stdio
+from memoriter.mcp_server._server import END_SECONDS
+from memory_env import QUESTION, MemoryEnv, compatible
 from servers.held import HeldServer
 from serving import Serving, serving
 
@@ -38,16 +38,16 @@ def service() -> Iterator[HeldServer]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, service: HeldServer) -> MemoryEnv:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(**compatible(service), query={"deadlineMs": 1_000})
-    return desk
+def env(tmp_path: Path, service: HeldServer) -> MemoryEnv:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(**compatible(service), query={"deadlineMs": 1_000})
+    return env
 
 
 @contextmanager
-def connected(desk: MemoryEnv, *words: str) -> Iterator[tuple[Serving, Client]]:
-    with serving(desk, *words) as server:
-        yield server, authorised(f"{server.url}/mcp", desk)
+def connected(env: MemoryEnv, *words: str) -> Iterator[tuple[Serving, Client]]:
+    with serving(env, *words) as server:
+        yield server, authorised(f"{server.url}/mcp", env)
 
 
 def health(server: Serving) -> Any:
@@ -61,7 +61,7 @@ async def found(client: Client, query: str) -> tuple[dict[str, Any], list[str]]:
     return answer["results"][0], [reason["code"] for reason in answer["health"]["reasons"]]
 
 
-async def finds_words(client: Client, desk: MemoryEnv) -> None:
+async def finds_words(client: Client, env: MemoryEnv) -> None:
     """A new workspace, then new notes: each is found by the next search."""
     first, reasons = await found(client, QUESTION)
     assert first["path"] == "MEMORY.md"
@@ -77,22 +77,22 @@ async def finds_words(client: Client, desk: MemoryEnv) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--no-watch",)])
-async def test_a_server_finds_words_while_the_service_hangs(desk: MemoryEnv, words: tuple[str, ...]) -> None:
-    with connected(desk, *words) as (_, client):
+async def test_a_server_finds_words_while_the_service_hangs(env: MemoryEnv, words: tuple[str, ...]) -> None:
+    with connected(env, *words) as (_, client):
         async with client:
-            await finds_words(client, desk)
+            await finds_words(client, env)
 
 
 @pytest.mark.slow
-async def test_a_server_over_stdio_finds_words_too(desk: MemoryEnv) -> None:
-    async with over_stdio(desk).connect() as client:
-        await finds_words(client, desk)
+async def test_a_server_over_stdio_finds_words_too(env: MemoryEnv) -> None:
+    async with over_stdio(env).connect() as client:
+        await finds_words(client, env)
 
 
 @pytest.mark.slow
-async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: MemoryEnv, service: HeldServer) -> None:
-    desk.configure(**compatible(service), query={"deadlineMs": 600_000})
-    with connected(desk, "--no-watch") as (server, client):
+async def test_reads_lists_and_health_are_answered_during_a_first_index(env: MemoryEnv, service: HeldServer) -> None:
+    env.configure(**compatible(service), query={"deadlineMs": 600_000})
+    with connected(env, "--no-watch") as (server, client):
         async with client, anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "memory_search", {"query": QUESTION})
             assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
@@ -106,15 +106,15 @@ async def test_reads_lists_and_health_are_answered_during_a_first_index(desk: Me
 
 @pytest.mark.slow
 async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(
-    desk: MemoryEnv, service: HeldServer
+    env: MemoryEnv, service: HeldServer
 ) -> None:
-    desk.configure(**compatible(service), query={"deadlineMs": 600_000})
+    env.configure(**compatible(service), query={"deadlineMs": 600_000})
     answers: list[Any] = []
 
     async def ask(client: Client) -> None:
         answers.append((await client.call_tool("memory_search", {"query": QUESTION})).structured_content)
 
-    with connected(desk, "--no-watch") as (server, client):
+    with connected(env, "--no-watch") as (server, client):
         async with client, anyio.create_task_group() as tasks:
             await client.list_tools()  # by which the client checks the answer
             tasks.start_soon(ask, client)
@@ -129,9 +129,9 @@ async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_server_while_its_watcher_waits_for_the_service(
-    desk: MemoryEnv, service: HeldServer, number: signal.Signals
+    env: MemoryEnv, service: HeldServer, number: signal.Signals
 ) -> None:
-    with serving(desk) as server:
+    with serving(env) as server:
         assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
         server.process.send_signal(number)
         assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
@@ -150,9 +150,9 @@ memoriter.memory.Memory.close = close
 
 
 @pytest.mark.slow
-async def test_a_second_signal_ends_the_server_at_once(desk: MemoryEnv) -> None:
-    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 600.0\n{STUCK}"
-    with serving(desk, before=before) as server:
+async def test_a_second_signal_ends_the_server_at_once(env: MemoryEnv) -> None:
+    before = f"import memoriter.mcp_server._server as server\nserver.END_SECONDS = 600.0\n{STUCK}"
+    with serving(env, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
         assert server.process.stdout
         assert await anyio.to_thread.run_sync(server.process.stdout.readline) == "closing\n"
@@ -162,19 +162,19 @@ async def test_a_second_signal_ends_the_server_at_once(desk: MemoryEnv) -> None:
 
 
 @pytest.mark.slow
-async def test_the_server_ends_in_time_even_where_a_thread_never_does(desk: MemoryEnv) -> None:
+async def test_the_server_ends_in_time_even_where_a_thread_never_does(env: MemoryEnv) -> None:
     assert END_SECONDS < 5
-    before = f"import memoriter.mcp_server._ending as ending\nending.END_SECONDS = 0.5\n{STUCK}"
-    with serving(desk, before=before) as server:
+    before = f"import memoriter.mcp_server._server as server\nserver.END_SECONDS = 0.5\n{STUCK}"
+    with serving(env, before=before) as server:
         server.process.send_signal(signal.SIGTERM)
         assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
         assert list(server.folder.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_server_over_stdio_ends_when_its_input_does(desk: MemoryEnv, service: HeldServer) -> None:
-    desk.configure(**compatible(service), query={"deadlineMs": 600_000})
-    command = desk.command("-w", str(desk.notes), "mcp")
+def test_a_server_over_stdio_ends_when_its_input_does(env: MemoryEnv, service: HeldServer) -> None:
+    env.configure(**compatible(service), query={"deadlineMs": 600_000})
+    command = env.command("-w", str(env.notes), "mcp")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     search = {"name": "memory_search", "arguments": {"query": QUESTION}}
     messages = [
@@ -183,7 +183,7 @@ def test_a_server_over_stdio_ends_when_its_input_does(desk: MemoryEnv, service: 
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search},
     ]
     with subprocess.Popen(
-        command, env=desk.surroundings(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command, env=env.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdin
         process.stdin.write("".join(json.dumps(message) + "\n" for message in messages).encode())

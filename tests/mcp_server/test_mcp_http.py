@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_doors import LIMIT, authorised, bearer, served, token_of
+from mcp_endpoints import LIMIT, authorised, bearer, served, token_of
 
 if TYPE_CHECKING:
-    from desk import MemoryEnv
+    from memory_env import MemoryEnv
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -40,10 +40,10 @@ def post(address: str, **headers: str) -> int:
 
 
 @pytest.mark.slow
-def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk: MemoryEnv) -> None:
-    with served(desk, "--allow-host", "memory.example") as address:
+def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(env: MemoryEnv) -> None:
+    with served(env, "--allow-host", "memory.example") as address:
         assert address.startswith("http://127.0.0.1:")
-        token = bearer(token_of(desk))
+        token = bearer(token_of(env))
         assert post(address, **token) == 200
         assert post(address, **token, Origin="http://localhost:3000") == 200
         assert post(address, **token, Host="memory.example", Origin="https://memory.example") == 200
@@ -54,9 +54,9 @@ def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(desk
 
 
 @pytest.mark.anyio
-async def test_a_connector_searches_and_fetches_documents(desk: MemoryEnv) -> None:
-    with served(desk) as address:
-        async with authorised(address, desk) as client:
+async def test_a_connector_searches_and_fetches_documents(env: MemoryEnv) -> None:
+    with served(env) as address:
+        async with authorised(address, env) as client:
             found: Any = (await client.call_tool("search", {"query": "train to Osaka"})).structured_content
             first = found["results"][0]
             assert first["id"] == "memory/2026-03-05.md#L1-L3"
@@ -67,7 +67,7 @@ async def test_a_connector_searches_and_fetches_documents(desk: MemoryEnv) -> No
             fetched = json.loads(content.text)
             assert fetched == result.structured_content
             assert fetched["id"] == first["id"]
-            assert fetched["text"] == (desk.notes / "memory/2026-03-05.md").read_text(encoding="utf-8")
+            assert fetched["text"] == (env.notes / "memory/2026-03-05.md").read_text(encoding="utf-8")
             assert fetched["metadata"] == {"path": "memory/2026-03-05.md", "startLine": "1", "endLine": "3"}
             for name, params in [
                 ("search", {"query": ""}),
@@ -80,25 +80,25 @@ async def test_a_connector_searches_and_fetches_documents(desk: MemoryEnv) -> No
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_an_error_with_a_remedy(desk: MemoryEnv) -> None:
+def test_a_port_that_is_taken_is_an_error_with_a_remedy(env: MemoryEnv) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        outcome = desk.run("mcp", "--http", "--port", port)
+        outcome = env.run("mcp", "--http", "--port", port)
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert f"Cannot listen on 127.0.0.1:{port}" in outcome.err
     assert "--port" in outcome.err
 
 
-def test_the_options_of_http_are_refused_without_it(desk: MemoryEnv) -> None:
-    outcome = desk.run("mcp", "--port", "9000")
+def test_the_options_of_http_are_refused_without_it(env: MemoryEnv) -> None:
+    outcome = env.run("mcp", "--port", "9000")
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert "--http" in outcome.err
 
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_there_are_no_tools_where_memory_search_is_off(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake", enabled=False)
-    with served(desk) as address:
-        async with authorised(address, desk) as client:
+async def test_there_are_no_tools_where_memory_search_is_off(env: MemoryEnv) -> None:
+    env.configure(provider="fake", enabled=False)
+    with served(env) as address:
+        async with authorised(address, env) as client:
             assert (await client.list_tools()).tools == []

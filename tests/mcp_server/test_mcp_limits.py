@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desk import QUESTION
-from mcp_doors import LIMIT, authorised, bearer
+from mcp_endpoints import LIMIT, authorised, bearer
 from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
+from memory_env import QUESTION
 from serving import Serving, serving
 
 if TYPE_CHECKING:
-    from desk import MemoryEnv
+    from memory_env import MemoryEnv
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -41,9 +41,9 @@ HALVES = (
 
 
 @pytest.fixture
-def desk(desk: MemoryEnv) -> MemoryEnv:
-    desk.configure(provider="none")
-    return desk
+def env(env: MemoryEnv) -> MemoryEnv:
+    env.configure(provider="none")
+    return env
 
 
 def place_of(url: str) -> tuple[str, int]:
@@ -66,19 +66,19 @@ def sessions(server: Serving) -> int:
         return json.loads(connection.getresponse().read())["sessions"]
 
 
-async def answers(desk: MemoryEnv, server: Serving) -> None:
+async def answers(env: MemoryEnv, server: Serving) -> None:
     """A new client gets in, and its questions are answered."""
-    async with authorised(f"{server.url}/mcp", desk) as client:
+    async with authorised(f"{server.url}/mcp", env) as client:
         found: Any = (await client.call_tool("memory_search", {"query": QUESTION})).structured_content
         assert found["results"][0]["path"] == "MEMORY.md"
 
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(desk: MemoryEnv) -> None:
+async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(env: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 12"
-    with serving(desk, "--no-watch", before=before) as server:
-        async with authorised(f"{server.url}/mcp", desk, mode="legacy") as used:
+    with serving(env, "--no-watch", before=before) as server:
+        async with authorised(f"{server.url}/mcp", env, mode="legacy") as used:
             await used.list_tools()
             with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
                 for _ in range(40):
@@ -87,20 +87,20 @@ async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(des
             assert sessions(server) <= 6  # half of them for one address
             note: Any = (await used.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
             assert "PostgreSQL" in note["text"]
-        await answers(desk, server)
+        await answers(env, server)
 
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk: MemoryEnv) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
-    with serving(desk, "--no-watch", before=before) as server:
+async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(env: MemoryEnv) -> None:
+    before = "import memoriter.mcp_server._http as http\nhttp.REQUEST_SECONDS = 1.0"
+    with serving(env, "--no-watch", before=before) as server:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(60)]
         shown = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}".encode()
         for number, half in enumerate(halves):  # of those who know the token, and of others
             text = HALVES[number % len(HALVES)]
             half.sendall(text.replace(b"Host: 127.0.0.1", shown) if number % 2 else text)
-        await answers(desk, server)
+        await answers(env, server)
         for half in halves:
             with half:
                 while half.recv(4096):  # until the server closes it; a time limit fails the test
@@ -109,9 +109,9 @@ async def test_half_sent_requests_are_closed_and_others_answered_meanwhile(desk:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: MemoryEnv) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.REQUEST_SECONDS = 1.0"
-    with serving(desk, "--no-watch", before=before) as server:
+async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(env: MemoryEnv) -> None:
+    before = "import memoriter.mcp_server._http as http\nhttp.REQUEST_SECONDS = 1.0"
+    with serving(env, "--no-watch", before=before) as server:
         with socket.create_connection(place_of(server.url), timeout=0.05) as half:
             closed = False
             for _ in range(1_000):
@@ -125,18 +125,18 @@ async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(desk: Mem
                 if closed:
                     break
             assert closed
-        await answers(desk, server)
+        await answers(env, server)
 
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_too_many_connections_close_the_oldest_half_sent_one(desk: MemoryEnv) -> None:
-    before = "import memoriter.mcp_server._running as running\nrunning.MOST_CONNECTIONS = 20"
-    with serving(desk, "--no-watch", before=before) as server:
+async def test_too_many_connections_close_the_oldest_half_sent_one(env: MemoryEnv) -> None:
+    before = "import memoriter.mcp_server._http as http\nhttp.MOST_CONNECTIONS = 20"
+    with serving(env, "--no-watch", before=before) as server:
         halves = [socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(30)]
         for half in halves:
             half.sendall(HALVES[1])
-        await answers(desk, server)
+        await answers(env, server)
         closed = 0
         for half in halves:
             with half:
@@ -238,14 +238,14 @@ def test_a_session_that_was_used_outlives_those_that_were_only_begun() -> None:
 @pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.anyio
-async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_open(desk: MemoryEnv) -> None:
+async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_open(env: MemoryEnv) -> None:
     def resident(process: Any) -> int:
         with open(f"/proc/{process.pid}/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1])
 
     before = "import memoriter.mcp_server._sessions as s\ns.SessionLimits.__init__.__kwdefaults__['most'] = 64"
-    with serving(desk, "--no-watch", before=before) as server:
-        await answers(desk, server)
+    with serving(env, "--no-watch", before=before) as server:
+        await answers(env, server)
         figures: list[int] = []
         with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
             for number in range(450):
@@ -254,4 +254,4 @@ async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_ope
                     figures.append(resident(server.process))
         assert sessions(server) <= 32
         assert figures[1] < 1.08 * figures[0]  # all of them open would be 1.16
-        await answers(desk, server)
+        await answers(env, server)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from desk import MemoryEnv
+    from memory_env import MemoryEnv
 
 pytestmark = pytest.mark.anyio
 
@@ -30,8 +30,8 @@ def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("diary")
-async def test_a_tool_of_an_installed_package_can_be_called(desk: MemoryEnv) -> None:
-    async with Client(server_of(desk.open())) as client:
+async def test_a_tool_of_an_installed_package_can_be_called(env: MemoryEnv) -> None:
+    async with Client(server_of(env.open())) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert list(tools) == [*(tool.name for tool in TOOLS), "diary_look_up"]
         assert tools["diary_look_up"].annotations.read_only_hint is None
@@ -39,7 +39,7 @@ async def test_a_tool_of_an_installed_package_can_be_called(desk: MemoryEnv) -> 
         assert result.structured_content == {"lines": []}
 
 
-async def test_a_tool_that_breaks_its_promise_fails_alone(desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tool_that_breaks_its_promise_fails_alone(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     def boom(*arguments: Any, **options: Any) -> dict[str, Any]:
         raise ValueError("half of it")
 
@@ -49,7 +49,7 @@ async def test_a_tool_that_breaks_its_promise_fails_alone(desk: MemoryEnv, monke
     schema = {"type": "object"}
     broken = (Tool("boom", "", schema, boom), Tool("odd", "", schema, odd))
     monkeypatch.setattr(Memory, "tools", property(lambda memory: (*TOOLS, *broken)))
-    async with Client(server_of(desk.open())) as client:
+    async with Client(server_of(env.open())) as client:
         for name, words in {
             "boom": "The tool boom failed: ValueError: half of it.",
             "odd": "The tool odd failed: TypeError",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_doors import LIMIT
+from mcp_endpoints import LIMIT
 
 if TYPE_CHECKING:
-    from desk import MemoryEnv
+    from memory_env import MemoryEnv
 
 pytestmark = pytest.mark.slow
 
@@ -32,11 +32,11 @@ def request(number: int, method: str, params: dict[str, Any]) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
 
 
-def start(desk: MemoryEnv, before: str = "") -> subprocess.Popen[str]:
+def start(env: MemoryEnv, before: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        desk.command("-w", str(desk.notes), "-v", "mcp", before=before),
-        env=desk.surroundings(),
-        cwd=desk.notes,
+        env.command("-w", str(env.notes), "-v", "mcp", before=before),
+        env=env.environment(),
+        cwd=env.notes,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -56,8 +56,8 @@ Workspace.scan = noisy
 """
 
 
-def test_stdout_carries_the_protocol_only_whatever_is_printed(desk: MemoryEnv) -> None:
-    with start(desk, NOISE) as server:
+def test_stdout_carries_the_protocol_only_whatever_is_printed(env: MemoryEnv) -> None:
+    with start(env, NOISE) as server:
         assert server.stdin
         assert server.stdout
         ask = {"name": "memory_search", "arguments": {"query": "ledger"}}
@@ -76,9 +76,9 @@ def test_stdout_carries_the_protocol_only_whatever_is_printed(desk: MemoryEnv) -
     assert [message["id"] for message in seen if "result" in message] == [1, 2]
 
 
-def test_the_server_ends_when_its_input_is_closed_in_the_middle_of_a_first_index(desk: MemoryEnv) -> None:
-    desk.many(2000)
-    with start(desk) as server:
+def test_the_server_ends_when_its_input_is_closed_in_the_middle_of_a_first_index(env: MemoryEnv) -> None:
+    env.many(2000)
+    with start(env) as server:
         assert server.stdin
         assert server.stdout
         server.stdin.write(request(1, "initialize", HELLO))
@@ -90,17 +90,17 @@ def test_the_server_ends_when_its_input_is_closed_in_the_middle_of_a_first_index
             pass
         server.communicate(timeout=LIMIT)
     assert server.returncode == 0
-    assert desk.run("--json", "status").json[0]["files"] < 2004
-    assert desk.run("--json", "search", "ledger").json["results"]
+    assert env.run("--json", "status").json[0]["files"] < 2004
+    assert env.run("--json", "search", "ledger").json["results"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the pipe is inherited by its number")
-def test_the_server_ends_when_its_client_is_killed(desk: MemoryEnv) -> None:
-    command = desk.command("-w", str(desk.notes), "mcp")
+def test_the_server_ends_when_its_client_is_killed(env: MemoryEnv) -> None:
+    command = env.command("-w", str(env.notes), "mcp")
     with subprocess.Popen(
         [sys.executable, "-c", KEEPER, *command],
-        env=desk.surroundings(),
-        cwd=desk.notes,
+        env=env.environment(),
+        cwd=env.notes,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",
@@ -122,11 +122,9 @@ def test_the_server_ends_when_its_client_is_killed(desk: MemoryEnv) -> None:
         ("{plugins: {slots: {memory: 'memory-lancedb'}}}", "memoriter does not include a long-term store yet"),
     ],
 )
-def test_a_wrong_configuration_is_told_on_stderr_before_any_client_waits(
-    desk: MemoryEnv, text: str, words: str
-) -> None:
-    desk.config.write_text(text, encoding="utf-8")
-    outcome = desk.run("mcp")
+def test_a_wrong_configuration_is_told_on_stderr_before_any_client_waits(env: MemoryEnv, text: str, words: str) -> None:
+    env.config.write_text(text, encoding="utf-8")
+    outcome = env.run("mcp")
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert words in outcome.err
     assert "Traceback" not in outcome.err

@@ -10,15 +10,15 @@ import anyio.to_thread
 import pytest
 from mcp import Client
 
-from mcp_doors import LIMIT
+from mcp_endpoints import LIMIT
 from memoriter.mcp_server import server_of
 from memoriter.mcp_server._shared import MOST_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from desk import MemoryEnv
     from memoriter import Memory
+    from memory_env import MemoryEnv
 
 pytestmark = pytest.mark.anyio
 
@@ -35,8 +35,8 @@ class Held:
 
 
 @pytest.fixture
-def memory(desk: MemoryEnv) -> Memory:
-    return desk.open()
+def memory(env: MemoryEnv) -> Memory:
+    return env.open()
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def test_notes_can_be_read_while_a_search_takes_its_time(memory: Memory, h
 
 @pytest.mark.slow
 async def test_an_entry_is_written_while_searches_take_all_the_time_they_may(
-    memory: Memory, held: Held, desk: MemoryEnv
+    memory: Memory, held: Held, env: MemoryEnv
 ) -> None:
     async with Client(server_of(memory)) as client, anyio.create_task_group() as tasks:
         for _ in range(2 * MOST_AT_ONCE):
@@ -77,7 +77,7 @@ async def test_an_entry_is_written_while_searches_take_all_the_time_they_may(
         await anyio.to_thread.run_sync(held.begun.wait, LIMIT)
         entry = {"text": "Never mind.", "to": "long-term"}
         assert not (await client.call_tool("memory_append", entry)).is_error
-        assert "Never mind." in (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
+        assert "Never mind." in (env.notes / "MEMORY.md").read_text(encoding="utf-8")
         assert not held.may_go_on.is_set()
         held.may_go_on.set()
 

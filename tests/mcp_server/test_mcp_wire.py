@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.mcp_server._addresses import note_path, note_uri
-from memoriter.mcp_server._progress import TOTAL, ProgressScale
+from memoriter.mcp_server._resources import note_path, note_uri
+from memoriter.mcp_server._shared import TOTAL, ProgressScale
 from memoriter.mcp_server._tools import to_result, wire_text
 from memoriter.sync import Progress
 from memoriter.workspace import neutral
@@ -26,23 +26,23 @@ def test_progress_grows_with_every_message_and_stays_within_the_whole(
     stages: list[Stage], counts: list[tuple[int, int]]
 ) -> None:
     steps = ProgressScale()
-    told = [
+    received = [
         step[0]
         for stage in [*stages, "embed"]
         for done, total in counts
         if (step := steps.update(Progress(stage, done, total))) is not None
     ]
-    assert all(before < after for before, after in pairwise(told))
-    assert all(0 < step <= TOTAL for step in told)
+    assert all(before < after for before, after in pairwise(received))
+    assert all(0 < step <= TOTAL for step in received)
 
 
 def test_a_run_ends_at_the_whole_and_ten_thousand_files_are_a_hundred_messages_at_most() -> None:
     steps = ProgressScale()
     read = [steps.update(Progress("read", done, 10_000)) for done in range(1, 10_001)]
     embedded = [steps.update(Progress("embed", done, 10_000)) for done in range(1, 10_001)]
-    told = [step for step in (*read, *embedded) if step is not None]
-    assert len(told) <= 101
-    assert told[-1] == (TOTAL, "Computing vectors: 10000 of 10000")
+    received = [step for step in (*read, *embedded) if step is not None]
+    assert len(received) <= 101
+    assert received[-1] == (TOTAL, "Computing vectors: 10000 of 10000")
 
 
 ANY = st.text(st.characters(exclude_categories=()))

@@ -44,7 +44,7 @@ def _engine(data, variant, tmp_path_factory):
     config = base / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search, "workspace": str(root)}}}))
     around = Environment({"MEMORITER_HOME": str(base / "home")}, base, base, lambda: now, lambda: 0.0)
-    backend = assemble(root, config=config, around=around).backend
+    backend = assemble(root, config=config, env=around).backend
     backend.sync()
     return backend
 

@@ -90,7 +90,7 @@ def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
         opened.pop().close()
 
 
-class Asked:
+class SearchCase:
     """A question with everything that goes with it."""
 
     def __init__(self, index: Index, words: Sequence[int], settings: SearchSettings, *, by_meaning: bool) -> None:
@@ -98,7 +98,7 @@ class Asked:
         self.vector = vector_of(self.text) if by_meaning else None
 
     @classmethod
-    def of(cls, new_index, corpus, question, settings: SearchSettings, by_meaning: bool) -> Asked:
+    def of(cls, new_index, corpus, question, settings: SearchSettings, by_meaning: bool) -> SearchCase:
         cutting = ChunkingSettings(words="classic" if settings.scoring == "classic" else "analysed")
         return cls(new_index(corpus, vectors=by_meaning, cutting=cutting), question, settings, by_meaning=by_meaning)
 
@@ -112,13 +112,13 @@ class Asked:
         return diagnose_empty(seen)
 
 
-def carried_out(asked: Asked, filters: Filters, reason: Diagnostic) -> tuple[Hit, ...] | None:
+def carried_out(case: SearchCase, filters: Filters, reason: Diagnostic) -> tuple[Hit, ...] | None:
     """What a remedy brings; `None` where it only asks for other words."""
     promised = "Leave out" in reason.remedy
     floor = re.search(r"--min-score (\d\.\d+)", reason.remedy)
     if not promised and not floor:
         return None
-    return asked.hits(Filters() if promised else filters, float(floor[1]) if floor else None)
+    return case.hits(Filters() if promised else filters, float(floor[1]) if floor else None)
 
 
 @pytest.mark.slow
@@ -132,18 +132,18 @@ def carried_out(asked: Asked, filters: Filters, reason: Diagnostic) -> tuple[Hit
 def test_nothing_found_among_something_always_has_a_reason_and_a_remedy_that_does_what_it_says(
     new_index, corpus, question, filters, told
 ):
-    asked = Asked.of(new_index, corpus, question, *told)
-    if asked.hits(filters):
+    case = SearchCase.of(new_index, corpus, question, *told)
+    if case.hits(filters):
         return
-    reasons = asked.reasons(filters)
+    reasons = case.reasons(filters)
     assert reasons
     assert {reason.code for reason in reasons} <= CODES
     assert len({reason.code for reason in reasons}) == len(reasons)
     for reason in reasons:
         assert reason.message.endswith(".")
         assert reason.remedy
-        brought = carried_out(asked, filters, reason)
-        hopeless = reason.code == "filtered_out" and not asked.hits(Filters(), 0.0)
+        brought = carried_out(case, filters, reason)
+        hopeless = reason.code == "filtered_out" and not case.hits(Filters(), 0.0)
         assert brought is None or brought or (hopeless and "--min-score" not in reason.remedy)
 
 
@@ -151,12 +151,12 @@ def test_nothing_found_among_something_always_has_a_reason_and_a_remedy_that_doe
 @settings(max_examples=60)
 @given(corpora, questions, filtered, told)
 def test_a_reason_says_what_is_so(new_index, corpus, question, filters, told):
-    asked = Asked.of(new_index, corpus, question, *told)
-    if asked.hits(filters):
+    case = SearchCase.of(new_index, corpus, question, *told)
+    if case.hits(filters):
         return
-    codes = {reason.code for reason in asked.reasons(filters)}
+    codes = {reason.code for reason in case.reasons(filters)}
     held = {number for words in corpus for number in words}
-    everything = asked.hits(Filters(), -1.0)
+    everything = case.hits(Filters(), -1.0)
     if "no_term_known" in codes:
         assert not held & set(question)
         assert everything == ()
@@ -165,11 +165,11 @@ def test_a_reason_says_what_is_so(new_index, corpus, question, filters, told):
     if "no_words" in codes:
         assert not question
     if "below_min_score" in codes:
-        assert len(asked.hits(filters, -1.0)) > 0
-        assert max(hit.score for hit in asked.hits(filters, -1.0)) < told[0].min_score
+        assert len(case.hits(filters, -1.0)) > 0
+        assert max(hit.score for hit in case.hits(filters, -1.0)) < told[0].min_score
     if "filtered_out" in codes:
         assert not filters.empty
-        assert not asked.index.count(filters) or asked.hits(Filters()) or asked.hits(filters, -1.0) == ()
+        assert not case.index.count(filters) or case.hits(Filters()) or case.hits(filters, -1.0) == ()
 
 
 def test_the_chunks_that_pass_filters_are_counted(new_index):
@@ -188,8 +188,8 @@ def test_the_chunks_that_pass_filters_are_counted(new_index):
 
 def test_filters_that_leave_nothing_say_what_each_leaves(new_index):
     index = new_index([[0], [1], [2]], vectors=False, cutting=ChunkingSettings())
-    asked = Asked(index, [0], SearchSettings(min_score=0.0), by_meaning=False)
-    (reason,) = asked.reasons(Filters(since=DAY + timedelta(days=1), path="memory/note-0.md"))
+    case = SearchCase(index, [0], SearchSettings(min_score=0.0), by_meaning=False)
+    (reason,) = case.reasons(Filters(since=DAY + timedelta(days=1), path="memory/note-0.md"))
     assert (reason.code, reason.message, reason.remedy) == (
         "filtered_out",
         "The filters leave none of 3 chunks: since 2026-02-11 alone leaves 2, path 'memory/note-0.md' alone leaves 1.",

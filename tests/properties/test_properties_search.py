@@ -318,7 +318,7 @@ def small_memory(base: Path, provider: str, *, around: Callable[[Path], Environm
     )
     if around is None:
         return Memory.open(notes, home=home)
-    return Memory(assemble(notes, around=around(home)))
+    return Memory(assemble(notes, env=around(home)))
 
 
 @pytest.fixture(scope="module", params=["none", "fake"])

@@ -195,7 +195,7 @@ def play(folder: Path, minutes: float, notes_count: int, provider: str, editors:
     watcher, stop = watcher_of(notes, home), threading.Event()
     until = time.monotonic() + minutes * 60
     desks = [Editor(number, notes, home, until) for number in range(editors)]
-    threads = [threading.Thread(target=desk.run) for desk in desks]
+    threads = [threading.Thread(target=env.run) for env in desks]
     threads.append(threading.Thread(target=noise, args=(notes, stop)))
     for thread in threads:
         thread.start()
@@ -207,7 +207,7 @@ def play(folder: Path, minutes: float, notes_count: int, provider: str, editors:
     used = os.times()
     watcher.terminate()
     code = watcher.wait(60)
-    return report([probe for desk in desks for probe in desk.probes], code, resident, used, home)
+    return report([probe for env in desks for probe in env.probes], code, resident, used, home)
 
 
 def report(probes: list[Probe], code: int, resident: str, used: os.times_result, home: Path) -> dict[str, object]:

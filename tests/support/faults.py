@@ -1,4 +1,4 @@
-"""Faults that are done to a desk, and what must hold after each: notes as they were, a reason, a remedy that works."""
+"""Faults, and what must be true after each: unchanged notes, a reason, a remedy that works."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from desk import Outcome
 from memoriter.cli import main
+from memory_env import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from desk import MemoryEnv
+    from memory_env import MemoryEnv
 
 _DROP = """
 import ctypes, struct
@@ -34,32 +34,32 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def run(desk: MemoryEnv, *words: str, before: str = "") -> Outcome:
+def run(env: MemoryEnv, *words: str, before: str = "") -> Outcome:
     """Run the program; in a process of its own only where something has to be done to that first."""
     if before:
-        return desk.run("--json", *words, before=before)
-    done = CliRunner(env=desk.surroundings()).invoke(main, ["-w", str(desk.notes), "--json", *words])
+        return env.run("--json", *words, before=before)
+    done = CliRunner(env=env.environment()).invoke(main, ["-w", str(env.notes), "--json", *words])
     return Outcome(done.exit_code, done.stdout, done.stderr)
 
 
-def answered(desk: MemoryEnv, *words: str, before: str = "") -> Any:
+def answered(env: MemoryEnv, *words: str, before: str = "") -> Any:
     """The JSON that a run of the program printed, which must have gone well and without a trace."""
-    done = run(desk, *words, before=before)
+    done = run(env, *words, before=before)
     assert "Traceback" not in done.err, done.err
     assert done.exit_code == 0, done.out + done.err
     return done.json
 
 
-def health(desk: MemoryEnv, *, before: str = "") -> dict[str, dict[str, str]]:
+def health(env: MemoryEnv, *, before: str = "") -> dict[str, dict[str, str]]:
     """The reasons of `memoriter status`, by their codes; each has a remedy."""
-    reasons = answered(desk, "status", before=before)[0]["health"]["reasons"]
+    reasons = answered(env, "status", before=before)[0]["health"]["reasons"]
     assert all(reason["remedy"] for reason in reasons), reasons
     return {reason["code"]: reason for reason in reasons}
 
 
-def refused(desk: MemoryEnv, *words: str, before: str = "") -> dict[str, str]:
+def refused(env: MemoryEnv, *words: str, before: str = "") -> dict[str, str]:
     """The error of a run that fails as it should: with a code, a message and a remedy, and without a trace."""
-    done = run(desk, *words, before=before)
+    done = run(env, *words, before=before)
     assert done.exit_code in {1, 2}, done.out
     assert "Traceback" not in done.err, done.err
     error = done.json["error"]
@@ -67,16 +67,16 @@ def refused(desk: MemoryEnv, *words: str, before: str = "") -> dict[str, str]:
     return error
 
 
-def follow(desk: MemoryEnv, remedy: str) -> Any:
+def follow(env: MemoryEnv, remedy: str) -> Any:
     """Run the command that a remedy names, as it stands there."""
     found = re.search(r"memoriter ((?:index|compact|status)(?: --[a-z]+)*)", remedy)
     assert found, f"no command in {remedy!r}"
-    return answered(desk, *shlex.split(found[1]))
+    return answered(env, *shlex.split(found[1]))
 
 
-def found(desk: MemoryEnv, question: str, *, before: str = "") -> list[str]:
+def found(env: MemoryEnv, question: str, *, before: str = "") -> list[str]:
     """The paths that a search names."""
-    return [hit["path"] for hit in answered(desk, "search", question, before=before)["results"]]
+    return [hit["path"] for hit in answered(env, "search", question, before=before)["results"]]
 
 
 @contextmanager

@@ -77,9 +77,9 @@ class _Answer(BaseHTTPRequestHandler):
             self.hub.hold.wait(20)
         total, start, status = len(content), 0, 200
         headers = {"ETag": self.hub.etag}
-        asked = self.headers.get("Range")
-        if asked and self.hub.ranges and self.headers.get("If-Range", self.hub.etag) == self.hub.etag:
-            start, status = int(asked.removeprefix("bytes=").rstrip("-")), 206
+        response = self.headers.get("Range")
+        if response and self.hub.ranges and self.headers.get("If-Range", self.hub.etag) == self.hub.etag:
+            start, status = int(response.removeprefix("bytes=").rstrip("-")), 206
             if start >= total:
                 self._say(416, b"")
                 return

@@ -107,12 +107,12 @@ def make(folder: Path) -> Shelf:
 
 def answers(memory: Any) -> tuple[list[Any], bool]:
     """Paths, lines and text of every hit of every question in order, and whether all was said to be well."""
-    told, well = [], True
+    received, well = [], True
     for question in QUESTIONS:
         result = memory.search(question, min_score=0.0)
-        told.append([[hit.path, hit.start_line, hit.end_line, hit.snippet] for hit in result.results])
+        received.append([[hit.path, hit.start_line, hit.end_line, hit.snippet] for hit in result.results])
         well = well and result.health.ok
-    return told, well
+    return received, well
 
 
 def damage(shelf: Shelf, home: Path, kind: str, draw: Random) -> None:

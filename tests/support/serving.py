@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket
 
-    from desk import MemoryEnv, Outcome
+    from memory_env import MemoryEnv, Outcome
 
 LIMIT = 60.0
 """Seconds that anything may take on a busy machine."""
@@ -51,7 +51,7 @@ class Serving:
         return (self.folder.parent / "token").read_text(encoding="ascii").strip()
 
     @property
-    def told(self) -> dict[str, Any]:
+    def announcement(self) -> dict[str, Any]:
         return json.loads(self.file.read_text(encoding="utf-8"))
 
     def end(self, number: int = signal.SIGTERM) -> int:
@@ -61,18 +61,18 @@ class Serving:
 
 
 @contextmanager
-def serving(desk: MemoryEnv, *words: str, before: str = "") -> Iterator[Serving]:
-    """A server of the notes of a desk, or of what the words say; `before` is Python that runs first."""
-    chosen = words if "-w" in words else ("-w", str(desk.notes), *words)
-    command = desk.command("--json", "serve", "--port", "0", *chosen, before=before)
+def serving(env: MemoryEnv, *words: str, before: str = "") -> Iterator[Serving]:
+    """A server of the notes of an environment, or with other arguments; `before` is Python that runs first."""
+    chosen = words if "-w" in words else ("-w", str(env.notes), *words)
+    command = env.command("--json", "serve", "--port", "0", *chosen, before=before)
     with subprocess.Popen(
-        command, env=desk.surroundings(), cwd=desk.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=env.environment(), cwd=env.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout
             line = process.stdout.readline()
             assert line, process.stderr and process.stderr.read()
-            yield Serving(process, json.loads(line)["url"], desk.home / "serve")
+            yield Serving(process, json.loads(line)["url"], env.home / "serve")
         finally:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGCONT)
@@ -80,25 +80,23 @@ def serving(desk: MemoryEnv, *words: str, before: str = "") -> Iterator[Serving]
             process.communicate(timeout=LIMIT)
 
 
-def hook(
-    desk: MemoryEnv, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any
-) -> Outcome:
+def hook(env: MemoryEnv, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any) -> Outcome:
     """A hook of Claude Code, as a process, in the folder of the notes."""
-    from desk import Outcome
+    from memory_env import Outcome
 
-    with started(desk, event, *words, before=before, cwd=cwd, **changes) as process:
+    with started(env, event, *words, before=before, cwd=cwd, **changes) as process:
         out, err = process.communicate(timeout=LIMIT)
     return Outcome(process.returncode, out, err)
 
 
 def started(
-    desk: MemoryEnv, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any
+    env: MemoryEnv, event: str, *words: str, before: str = "", cwd: Path | None = None, **changes: Any
 ) -> subprocess.Popen[str]:
     """The same, not waited for."""
-    folder = cwd or desk.notes
+    folder = cwd or env.notes
     process = subprocess.Popen(
-        desk.command("hook", event, *words, before=before),
-        env=desk.surroundings(),
+        env.command("hook", event, *words, before=before),
+        env=env.environment(),
         cwd=folder.parent,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -115,8 +113,8 @@ def started(
 def proven(connection: socket, secret: str, pid: int) -> bytes:
     """Prove to be the server with this secret, as a real one does, and return the request that follows."""
     challenge = whole(connection).decode()
-    (asked,) = re.findall(r"memoriter-nonce: ([0-9a-f]{64})", challenge)
-    exchange = Exchange(pid, address_of(*connection.getsockname()[:2]), asked, "1" * 64)
+    (response,) = re.findall(r"memoriter-nonce: ([0-9a-f]{64})", challenge)
+    exchange = Exchange(pid, address_of(*connection.getsockname()[:2]), response, "1" * 64)
     answer = f"{exchange.server_nonce} {exchange.server_proof(secret)}".encode()
     connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(answer), answer))
     return whole(connection)

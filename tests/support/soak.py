@@ -67,8 +67,8 @@ class Place:
     def made(cls, folder: Path) -> Place:
         place = cls(folder / "notes", folder / "home")
         place.home.mkdir(parents=True)
-        told = {"agents": {"defaults": {"memorySearch": SETTINGS}}}
-        (place.home / "memoriter.json5").write_text(json.dumps(told), encoding="utf-8")
+        settings = {"agents": {"defaults": {"memorySearch": SETTINGS}}}
+        (place.home / "memoriter.json5").write_text(json.dumps(settings), encoding="utf-8")
         for number in range(STEADY):
             place.write(f"memory/steady/{number:02}.md", f"# Steady {number}\n\nsteadfast word{number}steady\n")
         for number in range(EDITED):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from desk import MemoryEnv
+    from memory_env import MemoryEnv
 
 COMMANDS = """
 import glob, json, os, sys
@@ -71,12 +71,12 @@ def watched(process: subprocess.Popen[str], folder: Path, but: str = "") -> set[
     return seen | set(loose(folder, but))
 
 
-def day(desk: MemoryEnv, folder: Path) -> list[tuple[list[str], str]]:
+def day(env: MemoryEnv, folder: Path) -> list[tuple[list[str], str]]:
     """Commands and hooks that write everything that memoriter writes."""
     transcript = write_transcript(folder / "transcript.jsonl", "claude-code", 163_000)
 
     def hook(event: str) -> tuple[list[str], str]:
-        typed = hook_input("claude-code", event, cwd=desk.notes, transcript=transcript, prompt="Which database?")
+        typed = hook_input("claude-code", event, cwd=env.notes, transcript=transcript, prompt="Which database?")
         return ["hook", event], typed
 
     def said(*words: str) -> tuple[list[str], str]:
@@ -92,7 +92,7 @@ def day(desk: MemoryEnv, folder: Path) -> list[tuple[list[str], str]]:
         said("index", "--force"),
         said("status", "--deep"),
         said("cost"),
-        (["damage", str(desk.home / "memory" / "main*.g*.sqlite")], ""),
+        (["damage", str(env.home / "memory" / "main*.g*.sqlite")], ""),
         said("search", "which database"),
         said("compact"),
     ]

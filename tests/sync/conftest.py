@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.embed._fake import FakeProvider
-from yard import WatchedWorkspace
+from watched_workspace import WatchedWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WatchedWorkspace]:
-    yard = WatchedWorkspace(tmp_path)
-    yard.notes.mkdir()
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WatchedWorkspace]:
+    watched = WatchedWorkspace(tmp_path)
+    watched.notes.mkdir()
     embed, turn = FakeProvider.embed, threading.Lock()
 
     def noted(self: FakeProvider, texts: list[str], *, role: str) -> Any:
         if role == "document":
             with turn:
-                yard.embedded.extend(texts)
+                watched.embedded.extend(texts)
         return embed(self, texts, role=role)
 
     monkeypatch.setattr(FakeProvider, "embed", noted)
-    yield yard
-    yard.close()
+    yield watched
+    watched.close()

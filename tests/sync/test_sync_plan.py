@@ -104,7 +104,7 @@ class Counted(FakeProvider):
 
 
 @dataclass
-class Desk:
+class SyncEnv:
     """Notes, an index, a provider, and runs of indexing."""
 
     workspace: Watched
@@ -152,20 +152,20 @@ class Desk:
         }
 
 
-def new_desk(base: Path) -> Desk:
+def new_desk(base: Path) -> SyncEnv:
     (base / "notes").mkdir(parents=True)
     index = Index.open(base / "home" / "main.sqlite", clock=lambda: NOW, network=False)
     index.use_vectors(FakeProvider.spec)
-    return Desk(Watched(base / "notes"), index)
+    return SyncEnv(Watched(base / "notes"), index)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = new_desk(tmp_path)
+def env(tmp_path: Path) -> Iterator[SyncEnv]:
+    env = new_desk(tmp_path)
     for name in ("one", "two", "three"):
-        desk.write(f"memory/{name}.md", long_note(name))
-    yield desk
-    desk.index.close()
+        env.write(f"memory/{name}.md", long_note(name))
+    yield env
+    env.index.close()
 
 
 def long_note(name: str) -> str:
@@ -173,156 +173,156 @@ def long_note(name: str) -> str:
     return f"# {name}\n\n" + "\n\n".join(sections) + "\n"
 
 
-def test_a_first_run_reads_and_embeds_everything_once(desk: Desk) -> None:
-    report = desk.run()
-    assert sorted(desk.read) == ["memory/one.md", "memory/three.md", "memory/two.md"]
+def test_a_first_run_reads_and_embeds_everything_once(env: SyncEnv) -> None:
+    report = env.run()
+    assert sorted(env.read) == ["memory/one.md", "memory/three.md", "memory/two.md"]
     assert (report.files, report.added, report.changed, report.removed) == (3, 3, 0, 0)
-    assert report.chunks == report.embedded == len(desk.provider.texts) == len(set(desk.provider.texts)) == 12
+    assert report.chunks == report.embedded == len(env.provider.texts) == len(set(env.provider.texts)) == 12
     assert (report.cached, report.failed, report.pending) == (0, 0, 0)
 
 
-def test_notes_with_the_same_size_and_time_are_not_read(desk: Desk) -> None:
-    desk.run()
-    report = desk.run()
-    assert (desk.read, desk.provider.texts, desk.opened) == ([], [], 1)
+def test_notes_with_the_same_size_and_time_are_not_read(env: SyncEnv) -> None:
+    env.run()
+    report = env.run()
+    assert (env.read, env.provider.texts, env.opened) == ([], [], 1)
     assert (report.files, report.added, report.changed, report.removed, report.embedded) == (3, 0, 0, 0, 0)
 
 
-def test_a_note_with_a_new_time_and_the_same_words_is_read_once_and_stays_as_it_is(desk: Desk) -> None:
-    desk.run()
-    before = desk.index.ids_at("memory/one.md")
-    desk.touch("memory/one.md")
-    report = desk.run()
-    assert desk.read == ["memory/one.md"]
+def test_a_note_with_a_new_time_and_the_same_words_is_read_once_and_stays_as_it_is(env: SyncEnv) -> None:
+    env.run()
+    before = env.index.ids_at("memory/one.md")
+    env.touch("memory/one.md")
+    report = env.run()
+    assert env.read == ["memory/one.md"]
     assert (report.added, report.changed, report.removed, report.embedded, report.cached) == (0, 0, 0, 0, 0)
-    assert desk.index.ids_at("memory/one.md") == before
-    desk.run()
-    assert desk.read == []
+    assert env.index.ids_at("memory/one.md") == before
+    env.run()
+    assert env.read == []
 
 
-def test_only_a_changed_note_is_read_and_only_its_changed_passage_is_embedded(desk: Desk) -> None:
-    desk.run()
-    before = desk.index.ids_at("memory/two.md")
-    desk.write("memory/one.md", long_note("one").replace("one2x7 ", "lighthouse "))
-    report = desk.run()
-    assert desk.read == ["memory/one.md"]
+def test_only_a_changed_note_is_read_and_only_its_changed_passage_is_embedded(env: SyncEnv) -> None:
+    env.run()
+    before = env.index.ids_at("memory/two.md")
+    env.write("memory/one.md", long_note("one").replace("one2x7 ", "lighthouse "))
+    report = env.run()
+    assert env.read == ["memory/one.md"]
     assert (report.changed, report.embedded, report.cached) == (1, 1, 3)
-    assert ["lighthouse" in text for text in desk.provider.texts] == [True]
-    assert desk.index.ids_at("memory/two.md") == before
+    assert ["lighthouse" in text for text in env.provider.texts] == [True]
+    assert env.index.ids_at("memory/two.md") == before
 
 
-def test_a_note_that_moves_or_is_copied_is_embedded_no_more(desk: Desk) -> None:
-    desk.run()
-    (desk.workspace.root / "memory/one.md").rename(desk.workspace.root / "memory/moved.md")
-    report = desk.run()
+def test_a_note_that_moves_or_is_copied_is_embedded_no_more(env: SyncEnv) -> None:
+    env.run()
+    (env.workspace.root / "memory/one.md").rename(env.workspace.root / "memory/moved.md")
+    report = env.run()
     assert (report.added, report.removed, report.embedded, report.cached) == (1, 1, 0, 4)
-    desk.write("memory/copy.md", long_note("two"))
-    report = desk.run()
+    env.write("memory/copy.md", long_note("two"))
+    report = env.run()
     assert (report.added, report.embedded, report.cached, report.pending) == (1, 0, 4, 0)
 
 
-def test_a_note_that_comes_back_is_embedded_no_more(desk: Desk) -> None:
-    desk.run()
-    (desk.workspace.root / "memory/one.md").unlink()
-    assert desk.run().removed == 1
-    desk.write("memory/one.md", long_note("one"))
-    report = desk.run()
+def test_a_note_that_comes_back_is_embedded_no_more(env: SyncEnv) -> None:
+    env.run()
+    (env.workspace.root / "memory/one.md").unlink()
+    assert env.run().removed == 1
+    env.write("memory/one.md", long_note("one"))
+    report = env.run()
     assert (report.added, report.embedded, report.cached) == (1, 0, 4)
 
 
-def test_new_chunking_reads_everything_and_embeds_only_passages_that_are_new(desk: Desk) -> None:
-    desk.run()
-    report = desk.run(ChunkingSettings(tokens=399))
-    assert len(desk.read) == 3
+def test_new_chunking_reads_everything_and_embeds_only_passages_that_are_new(env: SyncEnv) -> None:
+    env.run()
+    report = env.run(ChunkingSettings(tokens=399))
+    assert len(env.read) == 3
     assert (report.added, report.changed, report.embedded, report.cached) == (0, 3, 0, 12)
-    desk.write("memory/huge.md", " ".join(f"huge{n}" for n in range(300)))
-    whole = desk.run(ChunkingSettings(tokens=399))
-    report = desk.run(ChunkingSettings(tokens=200))
+    env.write("memory/huge.md", " ".join(f"huge{n}" for n in range(300)))
+    whole = env.run(ChunkingSettings(tokens=399))
+    report = env.run(ChunkingSettings(tokens=200))
     assert (report.changed, report.embedded) == (4, report.chunks - 12)
     assert report.chunks > whole.chunks
-    report = desk.run(ChunkingSettings(tokens=399))
+    report = env.run(ChunkingSettings(tokens=399))
     assert (report.chunks, report.embedded, report.cached) == (whole.chunks, 0, whole.chunks)
 
 
-def test_the_same_chunking_again_is_no_reason_to_read(desk: Desk) -> None:
-    desk.run(ChunkingSettings(tokens=200))
-    desk.run(ChunkingSettings(tokens=200))
-    assert desk.read == []
+def test_the_same_chunking_again_is_no_reason_to_read(env: SyncEnv) -> None:
+    env.run(ChunkingSettings(tokens=200))
+    env.run(ChunkingSettings(tokens=200))
+    assert env.read == []
 
 
-def test_a_new_cut_tells_added_from_changed_and_removed(desk: Desk) -> None:
-    desk.run()
-    desk.write("memory/four.md", long_note("four"))
-    (desk.workspace.root / "memory/one.md").unlink()
-    report = desk.run(ChunkingSettings(tokens=399))
+def test_a_new_cut_tells_added_from_changed_and_removed(env: SyncEnv) -> None:
+    env.run()
+    env.write("memory/four.md", long_note("four"))
+    (env.workspace.root / "memory/one.md").unlink()
+    report = env.run(ChunkingSettings(tokens=399))
     assert (report.files, report.added, report.changed, report.removed) == (3, 1, 2, 1)
 
 
-def test_by_force_everything_is_read_and_nothing_embedded(desk: Desk) -> None:
-    desk.run()
-    before = desk.texts()
-    report = desk.run(force=True)
-    assert len(desk.read) == 3
+def test_by_force_everything_is_read_and_nothing_embedded(env: SyncEnv) -> None:
+    env.run()
+    before = env.texts()
+    report = env.run(force=True)
+    assert len(env.read) == 3
     assert (report.changed, report.embedded, report.cached) == (3, 0, 12)
-    assert desk.texts() == before
+    assert env.texts() == before
 
 
-def test_a_change_is_seen_that_left_size_and_time_alone(desk: Desk) -> None:
-    desk.run()
-    file = desk.workspace.root / "memory/one.md"
+def test_a_change_is_seen_that_left_size_and_time_alone(env: SyncEnv) -> None:
+    env.run()
+    file = env.workspace.root / "memory/one.md"
     times = file.stat().st_atime_ns, file.stat().st_mtime_ns
     file.write_text(long_note("one").replace("one0x0", "ONE0X0"), encoding="utf-8")
     os.utime(file, ns=times)
-    desk.run()
-    assert "ONE0X0" in desk.texts()["memory/one.md"][0]
+    env.run()
+    assert "ONE0X0" in env.texts()["memory/one.md"][0]
 
 
-def test_without_time_the_words_are_indexed_and_the_vectors_wait(desk: Desk) -> None:
-    report = desk.run(embed_by=Deadline(lambda: 1.0, at=0.0))
+def test_without_time_the_words_are_indexed_and_the_vectors_wait(env: SyncEnv) -> None:
+    report = env.run(embed_by=Deadline(lambda: 1.0, at=0.0))
     assert (report.files, report.chunks, report.embedded, report.pending) == (3, 12, 0, 12)
-    assert desk.run().embedded == 12
+    assert env.run().embedded == 12
 
 
-def test_without_a_provider_the_words_are_indexed_and_the_vectors_come_with_one(desk: Desk) -> None:
-    assert desk.run(words_only=True).chunks == 12
-    report = desk.run()
-    assert (desk.read, report.embedded) == ([], 12)
+def test_without_a_provider_the_words_are_indexed_and_the_vectors_come_with_one(env: SyncEnv) -> None:
+    assert env.run(words_only=True).chunks == 12
+    report = env.run()
+    assert (env.read, report.embedded) == ([], 12)
 
 
-def test_what_was_embedded_before_a_provider_failed_is_kept(desk: Desk) -> None:
+def test_what_was_embedded_before_a_provider_failed_is_kept(env: SyncEnv) -> None:
     for n in range(10):
-        desk.write(f"memory/more-{n}.md", long_note(f"more{n}"))
-    desk.provider.gives_up_after = 20
+        env.write(f"memory/more-{n}.md", long_note(f"more{n}"))
+    env.provider.gives_up_after = 20
     with pytest.raises(EmbeddingError):
-        desk.run()
-    kept = len(desk.provider.texts)
-    assert desk.index.vectors() == kept >= 20
-    desk.provider.gives_up_after = None
-    report = desk.run()
+        env.run()
+    kept = len(env.provider.texts)
+    assert env.index.vectors() == kept >= 20
+    env.provider.gives_up_after = None
+    report = env.run()
     assert (report.embedded, report.pending) == (52 - kept, 0)
 
 
-def test_a_note_that_cannot_be_read_is_told_and_stops_nothing(desk: Desk) -> None:
-    desk.run()
-    desk.workspace.refused = "memory/one.md"
-    desk.touch("memory/one.md")
-    desk.write("memory/two.md", long_note("new"))
-    report = desk.run()
+def test_a_note_that_cannot_be_read_is_told_and_stops_nothing(env: SyncEnv) -> None:
+    env.run()
+    env.workspace.refused = "memory/one.md"
+    env.touch("memory/one.md")
+    env.write("memory/two.md", long_note("new"))
+    report = env.run()
     assert [(reason.code, reason.remedy) for reason in report.reasons] == [("unreadable", "Look at its permissions.")]
-    assert (report.changed, sorted(desk.index.files())) == (1, ["memory/three.md", "memory/two.md"])
+    assert (report.changed, sorted(env.index.files())) == (1, ["memory/three.md", "memory/two.md"])
 
 
-def test_two_runs_at_once_are_refused(desk: Desk) -> None:
-    with Index.open(desk.index.path, clock=lambda: NOW, network=False) as other, other.lease():
+def test_two_runs_at_once_are_refused(env: SyncEnv) -> None:
+    with Index.open(env.index.path, clock=lambda: NOW, network=False) as other, other.lease():
         with pytest.raises(IndexBusy) as error:
-            desk.run()
+            env.run()
         assert error.value.remedy
-        assert desk.read == []
+        assert env.read == []
 
 
-def test_progress_goes_forward_to_the_end_of_each_stage(desk: Desk) -> None:
+def test_progress_goes_forward_to_the_end_of_each_stage(env: SyncEnv) -> None:
     seen: list[Progress] = []
-    desk.run(progress=seen.append)
+    env.run(progress=seen.append)
     for stage, total in (("read", 3), ("embed", 12)):
         steps = [(step.done, step.total) for step in seen if step.stage == stage]
         assert steps == sorted(steps)
@@ -332,14 +332,14 @@ def test_progress_goes_forward_to_the_end_of_each_stage(desk: Desk) -> None:
 def test_the_same_notes_have_the_same_background_in_whatever_order_they_came(tmp_path: Path) -> None:
     figures = []
     for place, names in (("left", "abcdefgh"), ("right", "hgfedcba")):
-        desk = new_desk(tmp_path / place)
+        env = new_desk(tmp_path / place)
         for name in names:
-            desk.write(f"memory/{name}.md", long_note(name))
+            env.write(f"memory/{name}.md", long_note(name))
             if place == "right":
-                desk.run()
-        desk.run()
-        figures.append(background_of(desk.index, FakeProvider.spec).dumps())
-        desk.index.close()
+                env.run()
+        env.run()
+        figures.append(background_of(env.index, FakeProvider.spec).dumps())
+        env.index.close()
     assert figures[0] == figures[1]
 
 
@@ -360,44 +360,44 @@ edits = st.lists(
 @given(edits=edits)
 def test_after_any_edits_the_index_is_that_of_someone_who_indexes_for_the_first_time(tmp_path_factory, edits):
     base = tmp_path_factory.mktemp("edits")
-    desk = new_desk(base)
+    env = new_desk(base)
     for act, path, lines in edits:
-        there = (desk.workspace.root / path).exists()
+        there = (env.workspace.root / path).exists()
         if act == "write":
-            desk.write(path, "\n\n".join(lines))
+            env.write(path, "\n\n".join(lines))
         elif act == "remove" and there:
-            (desk.workspace.root / path).unlink()
+            (env.workspace.root / path).unlink()
         elif act == "touch" and there:
-            desk.touch(path)
+            env.touch(path)
         elif act == "run":
-            desk.run()
-    last = desk.run()
-    fresh = Desk(desk.workspace, new_desk(base / "fresh").index)
+            env.run()
+    last = env.run()
+    fresh = SyncEnv(env.workspace, new_desk(base / "fresh").index)
     first = fresh.run()
-    assert desk.texts() == fresh.texts()
+    assert env.texts() == fresh.texts()
     assert (last.files, last.chunks, last.pending) == (first.files, first.chunks, first.pending)
-    assert desk.index.vectors() == fresh.index.vectors()
-    assert {path: file.hash for path, file in desk.index.files().items()} == {
+    assert env.index.vectors() == fresh.index.vectors()
+    assert {path: file.hash for path, file in env.index.files().items()} == {
         path: file.hash for path, file in fresh.index.files().items()
     }
-    for index in (desk.index, fresh.index):
+    for index in (env.index, fresh.index):
         index.close()
 
 
 def test_files_that_were_just_looked_at_are_not_looked_at_again_unless_somebody_else_has_written(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: SyncEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.run()
-    sync, scan, scans = Sync(desk.workspace, desk.index, SyncSettings(), lambda: 0.0), desk.workspace.scan, count()
-    monkeypatch.setattr(type(desk.workspace), "scan", lambda _: (next(scans), scan())[1])
+    env.run()
+    sync, scan, scans = Sync(env.workspace, env.index, SyncSettings(), lambda: 0.0), env.workspace.scan, count()
+    monkeypatch.setattr(type(env.workspace), "scan", lambda _: (next(scans), scan())[1])
     assert not sync.scan().needed
-    desk.write("memory/one.md", long_note("changed"))
+    env.write("memory/one.md", long_note("changed"))
     look = sync.scan()
     assert look.needed
-    assert (desk.run(changes=look).changed, next(scans)) == (1, 2)
-    desk.write("memory/two.md", long_note("changed too"))
+    assert (env.run(changes=look).changed, next(scans)) == (1, 2)
+    env.write("memory/two.md", long_note("changed too"))
     look = sync.scan()
-    with Index.open(desk.index.path, clock=lambda: NOW, network=False) as other:
+    with Index.open(env.index.path, clock=lambda: NOW, network=False) as other:
         other.remove_files(["memory/three.md"])
-    report = desk.run(changes=look)
+    report = env.run(changes=look)
     assert (report.added, report.changed) == (1, 1)

@@ -9,40 +9,40 @@ import pytest
 from servers import KEY
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
-from yard import until
+from watched_workspace import until
 
 if TYPE_CHECKING:
-    from yard import WatchedWorkspace
+    from watched_workspace import WatchedWorkspace
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("fault", ["status 404", "status 503", "too few vectors", "half written", "401 wrong key"])
 def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
-    yard: WatchedWorkspace, monkeypatch: pytest.MonkeyPatch, fault: str
+    watched: WatchedWorkspace, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
     monkeypatch.setattr("memoriter.backends._pause.FIRST_SECONDS", 0.0)  # however slow the machine is
     with CompatibleServer() as server:
         server.always = FAULTS[fault]
-        yard.write("MEMORY.md", "The anchor is in the shed.\n")
+        watched.write("MEMORY.md", "The anchor is in the shed.\n")
         service = {"provider": "openai-compatible", "model": server.model}
         remote = {"baseUrl": server.base_url, "apiKey": KEY}
-        memory = yard.open(**service, remote=remote)
-        yard.watches.append(memory.watching(yard.events.append))
-        until(lambda: "trouble" in yard.kinds())
+        memory = watched.open(**service, remote=remote)
+        watched.watches.append(memory.watching(watched.events.append))
+        until(lambda: "trouble" in watched.kinds())
         for name in ("a", "b"):  # runs that have nothing to do with the provider
-            indexed = yard.kinds().count("indexed")
-            yard.write(f"memory/{name}.md", f"The note {name} is new.\n")
+            indexed = watched.kinds().count("indexed")
+            watched.write(f"memory/{name}.md", f"The note {name} is new.\n")
             until(lambda name=name: bool(memory._backend.index.files_at([f"memory/{name}.md"])))
-            until(lambda indexed=indexed: yard.kinds().count("indexed") > indexed)
-        assert "recovered" not in yard.kinds()
-        assert yard.kinds().count("trouble") == 1
+            until(lambda indexed=indexed: watched.kinds().count("indexed") > indexed)
+        assert "recovered" not in watched.kinds()
+        assert watched.kinds().count("trouble") == 1
         assert not memory.status().health.ok
         server.always = None
         if fault == "401 wrong key":
             return  # it is asked again in some minutes
         monkeypatch.setattr("memoriter.backends._embedding.FALLBACK_SECONDS", 0.0)  # it may be asked at once
-        yard.write("memory/c.md", "One more note.\n")
-        until(lambda: "recovered" in yard.kinds())
+        watched.write("memory/c.md", "One more note.\n")
+        until(lambda: "recovered" in watched.kinds())
         until(lambda: memory.status().health.ok)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from saves import AFTER, BEFORE, NOTE, TRACES, Trace, replay
-from yard import held, until
+from watched_workspace import indexed_files, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,19 +22,19 @@ OTHERS = {
 }
 
 
-def prepared(yard):
+def prepared(watched):
     for path, text in {**OTHERS, NOTE: BEFORE}.items():
-        yard.write(path, text)
+        watched.write(path, text)
         # Long ago, so that nothing looks half-written.
-        os.utime(yard.notes / path, (1_700_000_000, 1_700_000_000))
-    memory = yard.open()
+        os.utime(watched.notes / path, (1_700_000_000, 1_700_000_000))
+    memory = watched.open()
     memory.sync()
-    yard.watch(memory)
-    yard.known, yard.embedded = yard.embedded, []
+    watched.watch(memory)
+    watched.known, watched.embedded = watched.embedded, []
     return memory
 
 
-def followed(yard, memory, act: Callable[[Callable[[], None]], None], keeps: Sequence[str]) -> None:
+def followed(watched, memory, act: Callable[[Callable[[], None]], None], keeps: Sequence[str]) -> None:
     """Act while the notes are watched, and see that the index comes to hold what a fresh one holds."""
     lost: list[float] = []
     index = memory._backend.index
@@ -44,37 +44,41 @@ def followed(yard, memory, act: Callable[[Callable[[], None]], None], keeps: Seq
             lost.append(time.monotonic())
 
     act(look)
-    fresh = yard.open("fresh")
-    before = len(yard.embedded)
+    fresh = watched.open("fresh")
+    before = len(watched.embedded)
     fresh.sync()
-    del yard.embedded[before:]
+    del watched.embedded[before:]
 
     def same() -> bool:
         look()
-        return held(memory) == held(fresh) and not memory._backend.index.pending() and yard.watches[0].settled
+        return (
+            indexed_files(memory) == indexed_files(fresh)
+            and not memory._backend.index.pending()
+            and watched.watches[0].settled
+        )
 
-    until(same, f"{sorted(held(memory))} is not {sorted(held(fresh))}")
+    until(same, f"{sorted(indexed_files(memory))} is not {sorted(indexed_files(fresh))}")
     assert lost == []
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.program)
 @pytest.mark.parametrize("pause", [0.0, 0.03], ids=["at once", "slowly"])
-def test_a_save_is_followed_and_only_new_text_is_embedded(yard, trace: Trace, pause: float) -> None:
-    memory = prepared(yard)
-    before = set(yard.known)
+def test_a_save_is_followed_and_only_new_text_is_embedded(watched, trace: Trace, pause: float) -> None:
+    memory = prepared(watched)
+    before = set(watched.known)
 
     def act(look: Callable[[], None]) -> None:
         def between() -> None:
             look()
             time.sleep(pause)  # the program takes its time
 
-        replay(yard.notes, trace, between)
+        replay(watched.notes, trace, between)
 
-    followed(yard, memory, act, trace.keeps)
-    assert len(yard.embedded) == len(set(yard.embedded)), "embedded twice"
-    assert before & set(yard.embedded) == set(), "text that nobody touched was embedded again"
-    assert "trouble" not in yard.kinds()
+    followed(watched, memory, act, trace.keeps)
+    assert len(watched.embedded) == len(set(watched.embedded)), "embedded twice"
+    assert before & set(watched.embedded) == set(), "text that nobody touched was embedded again"
+    assert "trouble" not in watched.kinds()
 
 
 def ran(*words: str, folder: object, typed: str = "") -> None:
@@ -84,33 +88,33 @@ def ran(*words: str, folder: object, typed: str = "") -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("sed") is None, reason="sed is not here")
-def test_what_sed_edits_in_place_is_followed(yard):
-    memory = prepared(yard)
+def test_what_sed_edits_in_place_is_followed(watched):
+    memory = prepared(watched)
     words = ("sed", "-i.bak", "s/is copper/is enamel by now/", "note.md")
-    followed(yard, memory, lambda look: (ran(*words, folder=yard.notes / "memory"), look()), [NOTE])
-    assert (yard.notes / NOTE).read_text() == AFTER
-    assert len(yard.embedded) == 1
+    followed(watched, memory, lambda look: (ran(*words, folder=watched.notes / "memory"), look()), [NOTE])
+    assert (watched.notes / NOTE).read_text() == AFTER
+    assert len(watched.embedded) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("vim") is None, reason="vim is not here")
-def test_what_vim_writes_is_followed(yard):
-    memory = prepared(yard)
+def test_what_vim_writes_is_followed(watched):
+    memory = prepared(watched)
     script = "%s/is copper/is enamel by now/\nw\n$a\nIt whistles.\n.\nwq\n"
     words = ("vim", "-u", "NONE", "-N", "-es", "--cmd", "set backup backupcopy=no backupdir=.", "note.md")
-    followed(yard, memory, lambda look: (ran(*words, folder=yard.notes / "memory", typed=script), look()), [NOTE])
-    assert (yard.notes / NOTE).read_text() == AFTER + "It whistles.\n"
+    followed(watched, memory, lambda look: (ran(*words, folder=watched.notes / "memory", typed=script), look()), [NOTE])
+    assert (watched.notes / NOTE).read_text() == AFTER + "It whistles.\n"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not here")
-def test_a_checkout_of_many_notes_and_back_is_followed_and_embeds_only_what_is_new(yard):
+def test_a_checkout_of_many_notes_and_back_is_followed_and_embeds_only_what_is_new(watched):
     for number in range(40):
-        yard.write(f"memory/many/{number}.md", f"Note number {number} speaks of pebbles.\n")
-    memory = prepared(yard)
+        watched.write(f"memory/many/{number}.md", f"Note number {number} speaks of pebbles.\n")
+    memory = prepared(watched)
 
     def git(*words: str) -> None:
-        ran("git", "-c", "user.name=n", "-c", "user.email=n@example.org", *words, folder=yard.notes)
+        ran("git", "-c", "user.name=n", "-c", "user.email=n@example.org", *words, folder=watched.notes)
 
     def act(look: Callable[[], None]) -> None:
         git("init", "-q", "-b", "one")
@@ -118,15 +122,15 @@ def test_a_checkout_of_many_notes_and_back_is_followed_and_embeds_only_what_is_n
         git("commit", "-qm", "one")
         git("checkout", "-qb", "two")
         for number in range(20):
-            yard.write(f"memory/many/{number}.md", f"Note number {number} speaks of shells.\n")
+            watched.write(f"memory/many/{number}.md", f"Note number {number} speaks of shells.\n")
         for number in range(30, 40):
-            (yard.notes / f"memory/many/{number}.md").unlink()
+            (watched.notes / f"memory/many/{number}.md").unlink()
         git("add", "-A")
         git("commit", "-qm", "two")
         for branch in ("one", "two", "one", "two"):
             git("checkout", "-q", branch)
             look()
 
-    followed(yard, memory, act, [NOTE])
-    assert len(yard.embedded) == len(set(yard.embedded))
-    assert {text for text in yard.embedded if "shells" not in text} == set()
+    followed(watched, memory, act, [NOTE])
+    assert len(watched.embedded) == len(set(watched.embedded))
+    assert {text for text in watched.embedded if "shells" not in text} == set()

@@ -94,7 +94,7 @@ class Counted(FakeProvider):
 
 
 @dataclass
-class Desk:
+class SyncEnv:
     """Transcripts and an index, with a clock that the tests move."""
 
     folder: Path
@@ -106,11 +106,11 @@ class Desk:
     opened: int = 0
 
     def __post_init__(self) -> None:
-        desk = self
+        env = self
 
         class Watched(Transcripts):
             def opened(self, source):
-                desk.opened += 1
+                env.opened += 1
                 return super().opened(source)
 
         self.workspace = Workspace(self.folder, transcripts=Watched([TranscriptFolder(self.folder / "s")]))
@@ -145,11 +145,11 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path) -> Iterator[Desk]:
+def env(tmp_path) -> Iterator[SyncEnv]:
     with Index.open(tmp_path / "index" / "main.sqlite", clock=lambda: NOW) as index:
         (tmp_path / "ws").mkdir()
         index.use_vectors(FakeProvider().spec)
-        yield Desk(tmp_path / "ws", index)
+        yield SyncEnv(tmp_path / "ws", index)
 
 
 def conversation(first: int, last: int) -> str:
@@ -161,22 +161,22 @@ def conversation(first: int, last: int) -> str:
     )
 
 
-def test_only_what_was_added_is_cut_and_embedded(desk):
-    desk.write(conversation(0, 40))
-    first = desk.run()
-    before = desk.chunks()
+def test_only_what_was_added_is_cut_and_embedded(env):
+    env.write(conversation(0, 40))
+    first = env.run()
+    before = env.chunks()
     assert (first.added, first.embedded) == (1, len(before))
-    desk.append(conversation(40, 41))
-    rows = set(desk.index.ids_at("sessions/a.jsonl"))
-    report = desk.run()
-    after = desk.chunks()
+    env.append(conversation(40, 41))
+    rows = set(env.index.ids_at("sessions/a.jsonl"))
+    report = env.run()
+    after = env.chunks()
     assert (report.added, report.changed) == (0, 1)
     assert after[: len(before)] == before
-    assert len(desk.provider.texts) == len(after) - len(before) == report.embedded
-    kept = rows & set(desk.index.ids_at("sessions/a.jsonl"))
+    assert len(env.provider.texts) == len(after) - len(before) == report.embedded
+    kept = rows & set(env.index.ids_at("sessions/a.jsonl"))
     assert len(kept) > len(before) / 2
-    assert desk.run().changed == 0
-    assert desk.opened == 0
+    assert env.run().changed == 0
+    assert env.opened == 0
 
 
 LINES = st.lists(
@@ -207,77 +207,77 @@ def test_reading_on_gives_what_reading_at_once_gives(tmp_path_factory, lines, cu
     for name, pieces in (("once", [(0, len(text))]), ("on", list(pairwise(places)))):
         (base / name).mkdir()
         with Index.open(base / name / "main.sqlite", clock=lambda: NOW) as index:
-            desk = Desk(base / name, index, cutting)
-            desk.write(b"")
-            desk.sync.run(None)
+            env = SyncEnv(base / name, index, cutting)
+            env.write(b"")
+            env.sync.run(None)
             for start, end in pieces:
-                desk.append(text[start:end])
-                desk.sync.run(None)
-            found.append(desk.chunks())
+                env.append(text[start:end])
+                env.sync.run(None)
+            found.append(env.chunks())
             assert index.corpus().chunks == len(found[-1]) == index.files()["sessions/a.jsonl"].chunks
     assert found[0] == found[1]
 
 
-def test_a_line_that_is_still_being_written_waits_for_its_end(desk):
+def test_a_line_that_is_still_being_written_waits_for_its_end(env):
     whole = openclaw("user", "The whole sentence.")
-    desk.write(openclaw("user", "First.") + whole[:-20])
-    desk.run()
-    assert [text for _, _, text, _ in desk.chunks()] == ["User: First."]
-    desk.append(whole[-20:])
-    desk.run()
-    assert [text for _, _, text, _ in desk.chunks()] == ["User: First.\nUser: The whole sentence."]
+    env.write(openclaw("user", "First.") + whole[:-20])
+    env.run()
+    assert [text for _, _, text, _ in env.chunks()] == ["User: First."]
+    env.append(whole[-20:])
+    env.run()
+    assert [text for _, _, text, _ in env.chunks()] == ["User: First.\nUser: The whole sentence."]
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("change", ["shorter", "other beginning", "other end", "same size"])
-def test_a_transcript_that_is_another_one_is_read_anew(desk, change):
-    desk.write(conversation(0, 10))
-    desk.run()
+def test_a_transcript_that_is_another_one_is_read_anew(env, change):
+    env.write(conversation(0, 10))
+    env.run()
     other = {
         "shorter": conversation(3, 5),
         "other beginning": openclaw("user", "New.") + conversation(0, 12),
         "other end": conversation(0, 9) + conversation(20, 30),
         "same size": conversation(0, 10).replace("topic5", "tipoc5"),
     }[change]
-    desk.write(other)
-    desk.run()
-    after = desk.chunks()
-    desk.run(force=True)
-    assert after == desk.chunks()
+    env.write(other)
+    env.run()
+    after = env.chunks()
+    env.run(force=True)
+    assert after == env.chunks()
     assert len(after) == len({place[:2] for place in after})
 
 
-def test_little_that_is_new_waits_until_there_is_more_or_nobody_writes(desk):
-    desk.write(openclaw("user", "First."))
-    desk.run()
-    desk.append(openclaw("user", "Second."))
-    assert not desk.sync.scan().needed
-    assert desk.run(everything=False).changed == 0
-    desk.append("".join(openclaw("user", f"Line {number}.") for number in range(50)))
-    assert desk.sync.scan().needed
-    assert desk.run(everything=False).changed == 1
-    desk.append(openclaw("user", "Last."))
-    assert not desk.sync.scan().needed
-    desk.seconds += QUIET_SECONDS
-    assert desk.sync.scan().needed
-    assert desk.run(everything=False).changed == 1
-    desk.append(openclaw("user", "At once."))
-    assert desk.run().changed == 1
+def test_little_that_is_new_waits_until_there_is_more_or_nobody_writes(env):
+    env.write(openclaw("user", "First."))
+    env.run()
+    env.append(openclaw("user", "Second."))
+    assert not env.sync.scan().needed
+    assert env.run(everything=False).changed == 0
+    env.append("".join(openclaw("user", f"Line {number}.") for number in range(50)))
+    assert env.sync.scan().needed
+    assert env.run(everything=False).changed == 1
+    env.append(openclaw("user", "Last."))
+    assert not env.sync.scan().needed
+    env.seconds += QUIET_SECONDS
+    assert env.sync.scan().needed
+    assert env.run(everything=False).changed == 1
+    env.append(openclaw("user", "At once."))
+    assert env.run().changed == 1
 
 
 @pytest.mark.slow
-def test_what_is_not_changed_costs_a_stat(desk):
+def test_what_is_not_changed_costs_a_stat(env):
     for number in range(1_000):
-        desk.write(openclaw("user", f"Session {number}."), f"{number}.jsonl")
-    desk.run()
-    assert not desk.sync.scan().needed
-    desk.run()
-    assert desk.opened == 0
+        env.write(openclaw("user", f"Session {number}."), f"{number}.jsonl")
+    env.run()
+    assert not env.sync.scan().needed
+    env.run()
+    assert env.opened == 0
 
 
 @pytest.mark.slow
-def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(desk, monkeypatch):
-    desk.write(conversation(0, 400))
+def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(env, monkeypatch):
+    env.write(conversation(0, 400))
     put, stored = Index.put_file, []
 
     def stopping(self, source, hash, entries, **options):  # noqa: A002
@@ -290,59 +290,59 @@ def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(desk,
     with monkeypatch.context() as patched:
         patched.setattr(Index, "put_file", stopping)
         with pytest.raises(KeyboardInterrupt):
-            desk.sync.run(None)
+            env.sync.run(None)
     assert sum(stored) < 800
-    assert desk.sync.scan().needed
-    report = desk.sync.run(None)
-    assert report.chunks == len(desk.chunks())
-    at_once = desk.chunks()
-    desk.sync.run(None, Task(force=True))
-    assert desk.chunks() == at_once
+    assert env.sync.scan().needed
+    report = env.sync.run(None)
+    assert report.chunks == len(env.chunks())
+    at_once = env.chunks()
+    env.sync.run(None, Task(force=True))
+    assert env.chunks() == at_once
     assert [start for start, _, _, _ in at_once] == sorted(start for start, _, _, _ in at_once)
 
 
-def test_a_chunk_is_of_the_day_of_its_messages(desk):
+def test_a_chunk_is_of_the_day_of_its_messages(env):
     text = "word " * 150
-    desk.write(
+    env.write(
         openclaw("user", f"a {text}", "2026-02-10T23:59:59Z")
         + claude_code("assistant", f"b {text}", "2026-02-11T00:00:01Z")
         + openclaw("user", f"c {text}", None)
     )
-    desk.run()
-    days = [day for _, _, _, day in desk.chunks()]
+    env.run()
+    days = [day for _, _, _, day in env.chunks()]
     assert [day - days[0] for day in days] == [0, 1, 1]
-    desk.write(openclaw("user", "No time is told.", None), "b.jsonl")
-    desk.run()
-    assert desk.chunks("b.jsonl")[0][3] == date(2026, 2, 2).toordinal()
+    env.write(openclaw("user", "No time is told.", None), "b.jsonl")
+    env.run()
+    assert env.chunks("b.jsonl")[0][3] == date(2026, 2, 2).toordinal()
 
 
-def test_what_is_no_transcript_is_told_once_and_holds_nothing(desk):
-    desk.write('{"name": "x"}\n{"name": "y"}\n', "data.jsonl")
-    desk.write("", "empty.jsonl")
-    report = desk.run()
+def test_what_is_no_transcript_is_told_once_and_holds_nothing(env):
+    env.write('{"name": "x"}\n{"name": "y"}\n', "data.jsonl")
+    env.write("", "empty.jsonl")
+    report = env.run()
     assert [reason.code for reason in report.reasons] == ["transcript_left_out"]
-    assert desk.run().reasons == ()
-    assert desk.index.corpus().chunks == 0
+    assert env.run().reasons == ()
+    assert env.index.corpus().chunks == 0
 
 
-def test_an_unreadable_transcript_is_told_and_leaves_the_index(desk):
-    desk.write(conversation(0, 2))
-    desk.run()
-    (desk.folder / "s" / "a.jsonl").unlink()
-    (desk.folder / "s" / "a.jsonl").mkdir()
-    assert desk.run().removed == 1
-    assert desk.chunks() == []
+def test_an_unreadable_transcript_is_told_and_leaves_the_index(env):
+    env.write(conversation(0, 2))
+    env.run()
+    (env.folder / "s" / "a.jsonl").unlink()
+    (env.folder / "s" / "a.jsonl").mkdir()
+    assert env.run().removed == 1
+    assert env.chunks() == []
 
 
-def test_transcripts_of_a_workspace_without_any_leave_the_index(desk):
-    desk.write(conversation(0, 2))
-    desk.run()
-    desk.workspace.transcripts = None
-    assert desk.run().removed == 1
-    assert desk.index.keyword_search(["topic1"], limit=5, filters=Filters()) == []
+def test_transcripts_of_a_workspace_without_any_leave_the_index(env):
+    env.write(conversation(0, 2))
+    env.run()
+    env.workspace.transcripts = None
+    assert env.run().removed == 1
+    assert env.index.keyword_search(["topic1"], limit=5, filters=Filters()) == []
 
 
-def test_the_first_line_may_hold_anything(desk):
-    desk.write(json.dumps({"type": "session", "timestamp": NOON}) + "\n" + openclaw("user", "Dated by its head.", None))
-    desk.run()
-    assert desk.chunks()[0][3] == date(2026, 2, 10).toordinal()
+def test_the_first_line_may_hold_anything(env):
+    env.write(json.dumps({"type": "session", "timestamp": NOON}) + "\n" + openclaw("user", "Dated by its head.", None))
+    env.run()
+    assert env.chunks()[0][3] == date(2026, 2, 10).toordinal()

@@ -16,7 +16,7 @@ from memoriter.index import Index
 from memoriter.sync import IndexJob
 from memoriter.workspace import Workspace
 from transcript_lines import openclaw
-from yard import held, until
+from watched_workspace import indexed_files, until
 
 SOAK = float(os.environ.get("MEMORITER_SOAK", "1"))
 LONG_AGO = 1_700_000_000
@@ -35,26 +35,26 @@ def finds(memory, word):
 
 
 @pytest.mark.slow
-def test_a_change_is_found_without_a_search_looking_for_it(yard):
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"watchDebounceMs": 100, "onSearch": False})
-    yard.watch(memory)
-    yard.write("memory/a.md", "The quokka sleeps.\n")
+def test_a_change_is_found_without_a_search_looking_for_it(watched):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 100, "onSearch": False})
+    watched.watch(memory)
+    watched.write("memory/a.md", "The quokka sleeps.\n")
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
-    (yard.notes / "memory/a.md").unlink()
+    (watched.notes / "memory/a.md").unlink()
     until(lambda: finds(memory, "quokka") == set())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("watched", [True, False])
-def test_each_search_finds_what_was_written_before_it_began(yard, watched):
-    memory = yard.open(sync={"watchDebounceMs": 20_000})
-    if watched:
-        yard.watch(memory)
+def test_each_search_finds_what_was_written_before_it_began(watched, watched_files):
+    memory = watched.open(sync={"watchDebounceMs": 20_000})
+    if watched_files:
+        watched.watch(memory)
     memory.search("quokka")
     for number in range(25):
-        yard.write("memory/a.md", f"The quokka sleeps in bed {number:03}.\n")
-        yard.write(f"memory/new/{number}.md", f"The numbat digs in hole {number:03}.\n")
+        watched.write("memory/a.md", f"The quokka sleeps in bed {number:03}.\n")
+        watched.write(f"memory/new/{number}.md", f"The numbat digs in hole {number:03}.\n")
         slept, dug = (
             memory.search(f"quokka sleeps in bed {number:03}"),
             memory.search(f"numbat digs in hole {number:03}"),
@@ -63,18 +63,18 @@ def test_each_search_finds_what_was_written_before_it_began(yard, watched):
         if "stale" not in told:
             assert f"bed {number:03}" in slept.results[0].snippet
             assert f"hole {number:03}" in dug.results[0].snippet
-        assert watched or "stale" not in told
+        assert watched_files or "stale" not in told
 
 
 @pytest.mark.slow
-def test_an_edit_that_leaves_size_and_times_alone_is_found(yard):
-    memory = yard.open()
-    file = yard.write("memory/a.md", "The quokka sleeps in bed 000.\n")
+def test_an_edit_that_leaves_size_and_times_alone_is_found(watched):
+    memory = watched.open()
+    file = watched.write("memory/a.md", "The quokka sleeps in bed 000.\n")
     for number in range(1, 60):
         assert f"bed {number - 1:03}" in memory.search("quokka").results[0].snippet
         times = file.stat().st_atime_ns, file.stat().st_mtime_ns
         if number % 3 == 1:
-            other = yard.write("memory/a.part", f"The quokka sleeps in bed {number:03}.\n")
+            other = watched.write("memory/a.part", f"The quokka sleeps in bed {number:03}.\n")
             os.utime(other, ns=times)
             other.replace(file)
         else:
@@ -85,28 +85,28 @@ def test_an_edit_that_leaves_size_and_times_alone_is_found(yard):
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("on_search", [True, False])
-def test_what_is_remembered_while_watching_is_found_by_the_next_search(yard, on_search):
-    aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
-    memory = yard.open(sync={"watchDebounceMs": 20_000, "onSearch": on_search})
-    yard.watch(memory)
+def test_what_is_remembered_while_watching_is_found_by_the_next_search(watched, on_search):
+    aged(watched.write("MEMORY.md", "The anchor is in the shed.\n"))
+    memory = watched.open(sync={"watchDebounceMs": 20_000, "onSearch": on_search})
+    watched.watch(memory)
     for word in ("quokka", "wombat", "numbat"):
         memory.remember(f"A {word} was seen.")
         assert len(finds(memory, word)) == 1
 
 
 @pytest.mark.slow
-def test_what_is_said_in_a_session_is_found_while_it_is_written(yard, monkeypatch):
+def test_what_is_said_in_a_session_is_found_while_it_is_written(watched, monkeypatch):
     monkeypatch.setattr("memoriter.sync._watch.DEBOUNCE_SECONDS", 0.05)
-    transcript = yard.root / "home/agents/main/sessions/s1.jsonl"
+    transcript = watched.root / "home/agents/main/sessions/s1.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text(openclaw("user", "The parrot is called Zazu."), encoding="utf-8")
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(
         sources=["memory", "sessions"],
         experimental={"sessionMemory": True},
         sync={"watchDebounceMs": 50, "onSearch": False, "sessions": {"deltaBytes": 0}},
     )
-    yard.watch(memory)
+    watched.watch(memory)
     assert finds(memory, "Zazu") == {"sessions/s1.jsonl"}
     with transcript.open("a", encoding="utf-8") as out:
         out.write(openclaw("assistant", "The quokka sleeps."))
@@ -117,11 +117,11 @@ def test_what_is_said_in_a_session_is_found_while_it_is_written(yard, monkeypatc
     until(lambda: finds(memory, "Zazu") == set())
 
 
-def test_a_session_that_starts_takes_up_what_changed_once(yard):
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"onSearch": False})
+def test_a_session_that_starts_takes_up_what_changed_once(watched):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"onSearch": False})
     assert memory.session_started("first") == ()
-    yard.write("memory/a.md", "The quokka sleeps.\n")
+    watched.write("memory/a.md", "The quokka sleeps.\n")
     assert finds(memory, "quokka") == set()
     memory.session_started("first")
     assert finds(memory, "quokka") == set()
@@ -129,11 +129,11 @@ def test_a_session_that_starts_takes_up_what_changed_once(yard):
     assert finds(memory, "quokka") == {"memory/a.md"}
 
 
-def test_a_session_that_starts_does_nothing_where_that_is_switched_off(yard):
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"onSessionStart": False})
+def test_a_session_that_starts_does_nothing_where_that_is_switched_off(watched):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"onSessionStart": False})
     memory.session_started("first")
-    assert held(memory) == {}
+    assert indexed_files(memory) == {}
 
 
 # a delete, and a file that is being written, are not believed at first sight
@@ -143,46 +143,46 @@ def follow(memory, job):
     return memory._backend.follow(job, time.monotonic)
 
 
-def test_a_note_that_is_missing_at_first_sight_stays_until_a_second_look(yard):
-    aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
-    memory = yard.open(sync={"onSearch": False})
+def test_a_note_that_is_missing_at_first_sight_stays_until_a_second_look(watched):
+    aged(watched.write("memory/a.md", "The quokka sleeps.\n"))
+    memory = watched.open(sync={"onSearch": False})
     follow(memory, IndexJob(whole=True))
-    (yard.notes / "memory/a.md").unlink()
+    (watched.notes / "memory/a.md").unlink()
     seen = follow(memory, IndexJob(whole=True))
     assert (seen.recheck, seen.report) == ({"memory/a.md"}, None)
-    assert set(held(memory)) == {"memory/a.md"}
+    assert set(indexed_files(memory)) == {"memory/a.md"}
     follow(memory, IndexJob(seen.recheck, seen.recheck))
-    assert held(memory) == {}
+    assert indexed_files(memory) == {}
 
 
-def test_a_note_that_is_back_at_the_second_look_was_never_gone(yard):
-    file = aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
-    memory = yard.open()
+def test_a_note_that_is_back_at_the_second_look_was_never_gone(watched):
+    file = aged(watched.write("memory/a.md", "The quokka sleeps.\n"))
+    memory = watched.open()
     follow(memory, IndexJob(whole=True))
     file.rename(file.with_suffix(".old"))
     again = follow(memory, IndexJob(whole=True)).recheck
     file.with_suffix(".old").rename(file)
-    yard.embedded.clear()
+    watched.embedded.clear()
     report = follow(memory, IndexJob(again, again)).report
     assert report is None or (report.added, report.changed, report.removed) == (0, 0, 0)
-    assert (set(held(memory)), yard.embedded) == ({"memory/a.md"}, [])
+    assert (set(indexed_files(memory)), watched.embedded) == ({"memory/a.md"}, [])
 
 
-def test_a_look_at_everything_leaves_a_half_written_note_for_later(yard):
-    memory = yard.open(sync={"watchDebounceMs": 60_000})
-    aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
-    yard.write("memory/b.md", "The wom")
+def test_a_look_at_everything_leaves_a_half_written_note_for_later(watched):
+    memory = watched.open(sync={"watchDebounceMs": 60_000})
+    aged(watched.write("memory/a.md", "The quokka sleeps.\n"))
+    watched.write("memory/b.md", "The wom")
     seen = follow(memory, IndexJob(whole=True))
     assert seen.recheck == {"memory/b.md"}
-    assert set(held(memory)) == {"memory/a.md"}
-    yard.write("memory/b.md", "The wombat digs.\n")
+    assert set(indexed_files(memory)) == {"memory/a.md"}
+    watched.write("memory/b.md", "The wombat digs.\n")
     follow(memory, IndexJob(seen.recheck, seen.recheck))
     assert finds(memory, "wombat") == {"memory/b.md"}
 
 
-def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_next_look(yard, monkeypatch):
-    file = aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
-    memory = yard.open(sync={"onSearch": False})
+def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_next_look(watched, monkeypatch):
+    file = aged(watched.write("memory/a.md", "The quokka sleeps.\n"))
+    memory = watched.open(sync={"onSearch": False})
     follow(memory, IndexJob(whole=True))
     file.write_text("The quokka is awake.\n", encoding="utf-8")
     load = Workspace.load
@@ -193,90 +193,90 @@ def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_nex
 
     monkeypatch.setattr(Workspace, "load", late)
     follow(memory, IndexJob(frozenset({str(file)})))
-    assert set(held(memory)) == {"memory/a.md"}
+    assert set(indexed_files(memory)) == {"memory/a.md"}
 
 
 # folders that come and go
 
 
 @pytest.mark.slow
-def test_a_workspace_that_goes_away_keeps_its_index_and_is_watched_again_when_it_is_back(yard):
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"watchDebounceMs": 100, "onSearch": False})
-    yard.watch(memory)
-    away = yard.notes.with_name("away")
-    yard.notes.rename(away)
-    until(lambda: "missing" in yard.kinds())
+def test_a_workspace_that_goes_away_keeps_its_index_and_is_watched_again_when_it_is_back(watched):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 100, "onSearch": False})
+    watched.watch(memory)
+    away = watched.notes.with_name("away")
+    watched.notes.rename(away)
+    until(lambda: "missing" in watched.kinds())
     assert finds(memory, "anchor") == {"MEMORY.md"}
     (away / "MEMORY.md").write_text("The anchor is in the quarry.\n", encoding="utf-8")
-    away.rename(yard.notes)
+    away.rename(watched.notes)
     until(lambda: finds(memory, "quarry") == {"MEMORY.md"})
-    yard.write("memory/new.md", "A narwhal.\n")
+    watched.write("memory/new.md", "A narwhal.\n")
     until(lambda: finds(memory, "narwhal") == {"memory/new.md"})
 
 
 @pytest.mark.slow
-def test_a_folder_that_is_removed_and_made_again_is_still_watched(yard):
-    aged(yard.write("memory/sub/a.md", "The quokka sleeps.\n"))
-    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
-    yard.watch(memory)
+def test_a_folder_that_is_removed_and_made_again_is_still_watched(watched):
+    aged(watched.write("memory/sub/a.md", "The quokka sleeps.\n"))
+    memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    watched.watch(memory)
     for word in ("wombat", "numbat", "bilby"):
-        shutil.rmtree(yard.notes / "memory")
-        yard.write("memory/sub/a.md", f"The {word} digs.\n")
+        shutil.rmtree(watched.notes / "memory")
+        watched.write("memory/sub/a.md", f"The {word} digs.\n")
         until(lambda word=word: finds(memory, word) == {"memory/sub/a.md"})
-        yard.write("memory/sub/a.md", f"The {word} is at rest now.\n")
+        watched.write("memory/sub/a.md", f"The {word} is at rest now.\n")
         until(lambda word=word: finds(memory, word) and "rest" in memory.search(word).results[0].snippet)
 
 
 @pytest.mark.slow
-def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(yard):
+def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(watched):
     for name in ("a", "b", "c"):
-        aged(yard.write(f"memory/{name}.md", f"Note {name} is about sails.\n"))
-    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
-    yard.watch(memory)
+        aged(watched.write(f"memory/{name}.md", f"Note {name} is about sails.\n"))
+    memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    watched.watch(memory)
     memory.close()
-    for file in (yard.root / "home" / "memory").glob("main*.sqlite*"):
+    for file in (watched.root / "home" / "memory").glob("main*.sqlite*"):
         if file.suffix not in {".watch", ".lease", ".lock"}:
             file.unlink()
-    yard.write("memory/d.md", "Note d is about sails.\n")
-    until(lambda: set(held(memory)) == {f"memory/{name}.md" for name in "abcd"})
+    watched.write("memory/d.md", "Note d is about sails.\n")
+    until(lambda: set(indexed_files(memory)) == {f"memory/{name}.md" for name in "abcd"})
 
 
 # what is not told, and what goes wrong
 
 
 @pytest.mark.slow
-def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(yard, monkeypatch):
+def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(watched, monkeypatch):
     from memoriter.sync import _events
 
-    aged(yard.write("MEMORY.md", "The anchor is in the shed.\n"))
+    aged(watched.write("MEMORY.md", "The anchor is in the shed.\n"))
     began = time.monotonic()
-    memory = yard.open(clock=lambda: began + (time.monotonic() - began) * 200, sync={"onSearch": False})
+    memory = watched.open(clock=lambda: began + (time.monotonic() - began) * 200, sync={"onSearch": False})
 
     def deaf(self, seconds):
         self._stop.wait(0.01)
         return set()
 
     monkeypatch.setattr(_events.Events, "wait", deaf)
-    yard.watch(memory)
-    aged(yard.write("memory/a.md", "The quokka sleeps.\n"))
+    watched.watch(memory)
+    aged(watched.write("memory/a.md", "The quokka sleeps.\n"))
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
 
 
-def test_on_a_network_file_system_the_watcher_looks_and_says_so(yard, monkeypatch):
+def test_on_a_network_file_system_the_watcher_looks_and_says_so(watched, monkeypatch):
     monkeypatch.setattr("memoriter.app.network_of", lambda folder, mounts: "nfs4")
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
-    watching = yard.watch(memory)
-    yard.write("memory/a.md", "The quokka sleeps.\n")
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    watching = watched.watch(memory)
+    watched.write("memory/a.md", "The quokka sleeps.\n")
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
-    (event,) = [event for event in yard.events if event.kind == "polling"]
+    (event,) = [event for event in watched.events if event.kind == "polling"]
     assert "network" in event.reason.message
     assert not watching.settled
 
 
 @pytest.mark.slow
-def test_where_the_system_refuses_to_tell_of_changes_the_watcher_looks_and_says_what_to_raise(yard, monkeypatch):
+def test_where_the_system_refuses_to_tell_of_changes_the_watcher_looks_and_says_what_to_raise(watched, monkeypatch):
     import watchfiles
 
     def refused(*folders, **settings):
@@ -284,20 +284,20 @@ def test_where_the_system_refuses_to_tell_of_changes_the_watcher_looks_and_says_
         yield
 
     monkeypatch.setattr(watchfiles, "watch", refused)
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
-    yard.watch(memory)
-    yard.write("memory/a.md", "The quokka sleeps.\n")
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    watched.watch(memory)
+    watched.write("memory/a.md", "The quokka sleeps.\n")
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
-    (event,) = [event for event in yard.events if event.kind == "polling"]
+    (event,) = [event for event in watched.events if event.kind == "polling"]
     assert "max_user_watches" in event.reason.remedy
 
 
 @pytest.mark.slow
-def test_a_provider_that_fails_is_told_once_and_its_vectors_come_when_it_is_back(yard, monkeypatch):
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
-    yard.watch(memory)
+def test_a_provider_that_fails_is_told_once_and_its_vectors_come_when_it_is_back(watched, monkeypatch):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    watched.watch(memory)
     embed, down = FakeProvider.embed, threading.Event()
 
     def failing(self, texts, *, role):
@@ -307,22 +307,22 @@ def test_a_provider_that_fails_is_told_once_and_its_vectors_come_when_it_is_back
 
     monkeypatch.setattr(FakeProvider, "embed", failing)
     down.set()
-    yard.write("memory/a.md", "The quokka sleeps.\n")
-    until(lambda: yard.kinds().count("trouble") >= 1)
+    watched.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: watched.kinds().count("trouble") >= 1)
     assert memory._backend.index.files_at(["memory/a.md"])
-    yard.write("memory/b.md", "The wombat digs.\n")
+    watched.write("memory/b.md", "The wombat digs.\n")
     until(lambda: bool(memory._backend.index.files_at(["memory/b.md"])))
-    assert yard.kinds().count("trouble") == 1
+    assert watched.kinds().count("trouble") == 1
     down.clear()
     until(lambda: memory._backend.index.pending() == 0)
-    until(lambda: "recovered" in yard.kinds())
+    until(lambda: "recovered" in watched.kinds())
 
 
 @pytest.mark.slow
-def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_when_it_can(yard, monkeypatch):
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
-    yard.watch(memory)
+def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_when_it_can(watched, monkeypatch):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    watched.watch(memory)
     put, full = Index.put_file, threading.Event()
 
     def failing(self, *words):
@@ -332,28 +332,28 @@ def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_
 
     monkeypatch.setattr(Index, "put_file", failing)
     full.set()
-    yard.write("memory/a.md", "The quokka sleeps.\n")
-    until(lambda: "trouble" in yard.kinds())
-    yard.write("memory/b.md", "The wombat digs.\n")
+    watched.write("memory/a.md", "The quokka sleeps.\n")
+    until(lambda: "trouble" in watched.kinds())
+    watched.write("memory/b.md", "The wombat digs.\n")
     full.clear()
-    until(lambda: {"memory/a.md", "memory/b.md"} <= set(held(memory)))
-    until(lambda: "recovered" in yard.kinds())
-    assert yard.kinds().count("trouble") == 1
+    until(lambda: {"memory/a.md", "memory/b.md"} <= set(indexed_files(memory)))
+    until(lambda: "recovered" in watched.kinds())
+    assert watched.kinds().count("trouble") == 1
 
 
 @pytest.mark.slow
-def test_a_second_watcher_waits_and_takes_over(yard):
-    yard.write("MEMORY.md", "The anchor is in the shed.\n")
-    memory = yard.open(sync={"watchDebounceMs": 50, "onSearch": False})
-    first = yard.watch(memory)
+def test_a_second_watcher_waits_and_takes_over(watched):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
+    first = watched.watch(memory)
     told = []
     second = memory.watching(told.append)
-    yard.watches.append(second)
+    watched.watches.append(second)
     until(lambda: [event.kind for event in told] == ["waiting"])
     assert not second.settled
     first.close()
     until(lambda: second.settled)
-    yard.write("memory/a.md", "The quokka sleeps.\n")
+    watched.write("memory/a.md", "The quokka sleeps.\n")
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
 
 
@@ -361,21 +361,21 @@ def test_a_second_watcher_waits_and_takes_over(yard):
 
 
 @pytest.mark.slow
-def test_many_files_take_few_descriptors(yard):
+def test_many_files_take_few_descriptors(watched):
     for folder in range(int(30 * SOAK)):
-        place = yard.notes / "memory" / f"{folder}"
+        place = watched.notes / "memory" / f"{folder}"
         place.mkdir(parents=True)
         for number in range(50):
             (place / f"{number}.md").write_text(f"Note {folder} {number}.\n", encoding="utf-8")
     for number in range(int(300 * SOAK)):
-        (yard.notes / "memory" / "node_modules" / f"{number}").mkdir(parents=True)
+        (watched.notes / "memory" / "node_modules" / f"{number}").mkdir(parents=True)
     open_ones = Path("/proc/self/fd")
     before = len(list(open_ones.iterdir())) if open_ones.is_dir() else 0
-    memory = yard.open("home", provider="none", sync={"watchDebounceMs": 50, "onSearch": False})
-    yard.watch(memory)
-    (event,) = [event for event in yard.events if event.kind == "watching"]
+    memory = watched.open("home", provider="none", sync={"watchDebounceMs": 50, "onSearch": False})
+    watched.watch(memory)
+    (event,) = [event for event in watched.events if event.kind == "watching"]
     assert event.folders == 2 + int(30 * SOAK)
     if before:
         assert len(list(open_ones.iterdir())) - before < 30
-    yard.write("memory/7/3.md", "The quokka sleeps.\n")
+    watched.write("memory/7/3.md", "The quokka sleeps.\n")
     until(lambda: finds(memory, "quokka") == {"memory/7/3.md"})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from desk import MemoryEnv
 from memoriter.tools import APPEND, GET, SEARCH, TOOLS
+from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    yield desk
-    desk.close()
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 @pytest.fixture
-def memory(desk: MemoryEnv) -> Memory:
-    return desk.open()
+def memory(env: MemoryEnv) -> Memory:
+    return env.open()
 
 
 TODAY = "memory/2026-03-10.md"
-"""The day at noon where the desk's time begins."""
+"""The day at noon, when the clock of the environment begins."""
 
 
-def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: MemoryEnv, memory: Memory) -> None:
+def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(env: MemoryEnv, memory: Memory) -> None:
     SEARCH.run(memory, {"query": "heating"})
     answer = APPEND.run(memory, {"text": "The heating engineer is called Ümit."})
     assert answer == {
@@ -47,35 +47,35 @@ def test_an_entry_goes_to_the_log_of_the_day_and_the_next_search_finds_it(desk: 
         "health": {"ok": True, "reasons": []},
     }
     entry = "- The heating engineer is called Ümit. <!-- from: agent, 2026-03-10 -->\n"
-    assert (desk.notes / TODAY).read_text(encoding="utf-8") == entry
+    assert (env.notes / TODAY).read_text(encoding="utf-8") == entry
     assert SEARCH.run(memory, {"query": "heating engineer"})["results"][0]["path"] == TODAY
 
 
-def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(desk: MemoryEnv, memory: Memory) -> None:
-    before = (desk.notes / "MEMORY.md").read_text(encoding="utf-8")
+def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(env: MemoryEnv, memory: Memory) -> None:
+    before = (env.notes / "MEMORY.md").read_text(encoding="utf-8")
     answer = APPEND.run(memory, {"text": "Prefers tea.\n\nNever coffee.", "to": "long-term"})
     assert (answer["path"], answer["startLine"], answer["endLine"]) == ("MEMORY.md", 4, 8)
     begins, ends = "<!-- from: agent, 2026-03-10 -->", "<!-- end: agent -->"
     written = f"{begins}\nPrefers tea.\n\nNever coffee.\n{ends}"
-    assert (desk.notes / "MEMORY.md").read_text(encoding="utf-8") == f"{before}{written}\n"
+    assert (env.notes / "MEMORY.md").read_text(encoding="utf-8") == f"{before}{written}\n"
     assert GET.run(memory, {"path": "MEMORY.md", "from": 4, "lines": 5})["text"].strip() == written
 
 
-def test_a_note_that_no_search_will_find_says_so(desk: MemoryEnv) -> None:
-    desk.write(".memoryignore", "memory/2026-*\n")
-    answer = APPEND.run(desk.open(), {"text": "Hidden."})
+def test_a_note_that_no_search_will_find_says_so(env: MemoryEnv) -> None:
+    env.write(".memoryignore", "memory/2026-*\n")
+    answer = APPEND.run(env.open(), {"text": "Hidden."})
     assert (answer["written"], answer["findable"]) == (True, False)
     assert ".memoryignore" in answer["reason"] or "ignore" in answer["reason"]
-    (desk.notes / ".memoryignore").unlink()
+    (env.notes / ".memoryignore").unlink()
 
 
-def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(desk: MemoryEnv) -> None:
-    desk.configure(provider="fake", sync={"onSearch": False})
-    memory = desk.open()
+def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(env: MemoryEnv) -> None:
+    env.configure(provider="fake", sync={"onSearch": False})
+    memory = env.open()
     memory.sync()
     answer = APPEND.run(memory, {"text": "The heating engineer is called Ümit."})
     assert answer["findable"]
-    assert SEARCH.run(desk.open(), {"query": "heating engineer"})["results"][0]["path"] == TODAY
+    assert SEARCH.run(env.open(), {"query": "heating engineer"})["results"][0]["path"] == TODAY
 
 
 @pytest.mark.parametrize(
@@ -91,16 +91,16 @@ def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(desk: Me
     ],
 )
 def test_a_wrong_parameter_is_named_and_nothing_is_written(
-    desk: MemoryEnv, memory: Memory, params: Any, error: str
+    env: MemoryEnv, memory: Memory, params: Any, error: str
 ) -> None:
     answer = APPEND.run(memory, params)
     assert (answer["written"], answer["error"]) == (False, error)
     assert answer["action"]
-    assert not (desk.notes / TODAY).exists()
+    assert not (env.notes / TODAY).exists()
 
 
-def test_a_folder_in_the_place_of_the_note_is_an_answer_and_not_a_failure(desk: MemoryEnv, memory: Memory) -> None:
-    (desk.notes / TODAY).mkdir(parents=True)
+def test_a_folder_in_the_place_of_the_note_is_an_answer_and_not_a_failure(env: MemoryEnv, memory: Memory) -> None:
+    (env.notes / TODAY).mkdir(parents=True)
     answer = APPEND.run(memory, {"text": "Lost?"})
     assert answer["written"] is False
     assert answer["error"]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from desk import MemoryEnv
 from memoriter.errors import MemoriterError, PathRefused
 from memoriter.ids import bytes_hash
 from memoriter.workspace import Workspace, replace
 from memoriter.workspace.writing import _folder
+from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,12 +37,12 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, outside: Path) -> Iterator[MemoryEnv]:
-    desk = MemoryEnv.at(tmp_path)
-    desk.configure(provider="fake")
-    desk.write(NOTE, TEXT)
-    yield desk
-    desk.close()
+def env(tmp_path: Path, outside: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    env.write(NOTE, TEXT)
+    yield env
+    env.close()
     assert {file.name: file.read_text(encoding="utf-8") for file in outside.iterdir()} == {
         "note.md": TEXT,
         "2026-03-10.md": TEXT,
@@ -62,16 +62,16 @@ MOMENTS = ("_inner", "Folder.open", "Folder.look", "Folder.names", "Folder.excha
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("act", ACTS)
 def test_a_folder_that_becomes_a_link_in_the_middle_of_a_write_leads_nowhere(
-    desk: MemoryEnv, outside: Path, monkeypatch: pytest.MonkeyPatch, act: str, moment: str
+    env: MemoryEnv, outside: Path, monkeypatch: pytest.MonkeyPatch, act: str, moment: str
 ) -> None:
-    folder, memory = desk.notes / "memory", desk.open()
+    folder, memory = env.notes / "memory", env.open()
     memory.sync()
     holder, name = (_folder.Folder, moment.partition(".")[2]) if "." in moment else (_folder, moment)
     original = getattr(holder, name)
 
     def swapping(*arguments: Any, **named: Any) -> Any:
         if not folder.is_symlink():
-            folder.rename(desk.notes / "moved")
+            folder.rename(env.notes / "moved")
             folder.symlink_to(outside)
         return original(*arguments, **named)
 
@@ -84,15 +84,15 @@ def test_a_folder_that_becomes_a_link_in_the_middle_of_a_write_leads_nowhere(
             ACTS[act](memory)
     except MemoriterError:
         pass
-    assert (desk.notes / "moved" if folder.is_symlink() else folder).is_dir()
+    assert (env.notes / "moved" if folder.is_symlink() else folder).is_dir()
 
 
 @pytest.mark.parametrize("inner", ["", "deep/"])
-def test_nothing_is_written_through_a_folder_that_is_a_link(desk: MemoryEnv, outside: Path, inner: str) -> None:
-    (desk.notes / "memory" / "deep").mkdir()
-    place = desk.notes / "memory" / inner.rstrip("/") / "linked"
+def test_nothing_is_written_through_a_folder_that_is_a_link(env: MemoryEnv, outside: Path, inner: str) -> None:
+    (env.notes / "memory" / "deep").mkdir()
+    place = env.notes / "memory" / inner.rstrip("/") / "linked"
     place.symlink_to(outside)
-    workspace, cited = Workspace(desk.notes), f"memory/{inner}linked/note.md"
+    workspace, cited = Workspace(env.notes), f"memory/{inner}linked/note.md"
     for act in (
         lambda: workspace.append(cited, "x"),
         lambda: workspace.replace(cited, "x", expected=bytes_hash(TEXT.encode())),
@@ -105,36 +105,36 @@ def test_nothing_is_written_through_a_folder_that_is_a_link(desk: MemoryEnv, out
 
 @pytest.mark.parametrize("by_descriptor", [True, False])
 def test_the_workspace_itself_may_be_a_link_and_folders_are_made(
-    desk: MemoryEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
+    env: MemoryEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
 ) -> None:
     monkeypatch.setattr(_folder, "BY_DESCRIPTOR", by_descriptor and _folder.BY_DESCRIPTOR)
-    (tmp_path / "link").symlink_to(desk.notes)
+    (tmp_path / "link").symlink_to(env.notes)
     workspace, cited = Workspace(tmp_path / "link"), "memory/a/b/new.md"
     assert workspace.append(cited, "- one\n- two").end_line == 2
     workspace.replace(cited, "- two\n", expected=bytes_hash(b"- one\n- two\n"))
-    assert (desk.notes / cited).read_text(encoding="utf-8") == "- two\n"
+    assert (env.notes / cited).read_text(encoding="utf-8") == "- two\n"
     workspace.remove(cited, expected=bytes_hash(b"- two\n"))
-    assert list((desk.notes / "memory" / "a" / "b").iterdir()) == []
-    (desk.notes / "memory" / "c").symlink_to(desk.notes / "memory" / "a")
+    assert list((env.notes / "memory" / "a" / "b").iterdir()) == []
+    (env.notes / "memory" / "c").symlink_to(env.notes / "memory" / "a")
     with pytest.raises(PathRefused, match="link"):
         workspace.append("memory/c/new.md", "x")
 
 
 def test_a_link_that_changes_while_it_is_followed_fails_no_scan_and_no_write(
-    desk: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def changing(path: str) -> str:
         raise OSError(22, "Invalid argument", path)
 
-    workspace = Workspace(desk.notes)
+    workspace = Workspace(env.notes)
     expected = [source.path for source in workspace.scan().sources]
     monkeypatch.setattr(os.path, "realpath", changing)
     assert [source.path for source in workspace.scan().sources] == expected
     assert workspace.append("memory/new.md", "- one").end_line == 1
 
 
-def test_only_memory_is_written(desk: MemoryEnv, tmp_path: Path) -> None:
-    workspace = Workspace(desk.notes)
+def test_only_memory_is_written(env: MemoryEnv, tmp_path: Path) -> None:
+    workspace = Workspace(env.notes)
     for path in ("../outside/note.md", str(tmp_path / "outside" / "note.md"), "other.md", "memory/a.txt", "", "\0"):
         with pytest.raises(PathRefused):
             workspace.append(path, "x")
@@ -157,11 +157,11 @@ while os.getppid() != 1:
 
 
 @pytest.fixture
-def swapping(desk: MemoryEnv, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
+def swapping(env: MemoryEnv, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
     """While it lasts, `memory` is by turns the folder and a link to the one outside."""
     if _folder._exchange_function() is None or sys.platform != "linux":
         pytest.skip("nothing here exchanges two names in one step")
-    command = [sys.executable, "-c", SWAPPING, str(desk.notes / "memory"), str(outside)]
+    command = [sys.executable, "-c", SWAPPING, str(env.notes / "memory"), str(outside)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
@@ -170,9 +170,9 @@ def swapping(desk: MemoryEnv, outside: Path) -> Iterator[subprocess.Popen[bytes]
 
 
 def test_against_a_program_that_swaps_the_folder_without_end_every_entry_is_in_the_notes(
-    desk: MemoryEnv, swapping: subprocess.Popen[bytes]
+    env: MemoryEnv, swapping: subprocess.Popen[bytes]
 ) -> None:
-    memory, written, until = desk.open(), list[str](), time.monotonic() + 1.0
+    memory, written, until = env.open(), list[str](), time.monotonic() + 1.0
     number = 0
     while number < 400 and (time.monotonic() < until or not written):
         number += 1
@@ -183,7 +183,7 @@ def test_against_a_program_that_swaps_the_folder_without_end_every_entry_is_in_t
         written.append(f"- Entry {number}.")
     swapping.kill()
     swapping.wait()
-    kept = [folder for folder in desk.notes.iterdir() if folder.name.startswith("memory") and not folder.is_symlink()]
+    kept = [folder for folder in env.notes.iterdir() if folder.name.startswith("memory") and not folder.is_symlink()]
     lines = {line for folder in kept for file in folder.iterdir() if file.is_file() for line in _lines(file)}
     assert [line for line in written if line not in lines] == []
 

@@ -82,7 +82,7 @@ class Chat:
         folder: folder of the transcripts.
         limit: compact the conversation when it holds more tokens; None: `agents.defaults.contextTokens` less
             `reserveTokensFloor`.
-        told: callback for the memory's events, and for failures that do not end the turn.
+        on_event: callback for the memory's events, and for failures that do not end the turn.
 
     Raises:
         ModelFailed: Pydantic AI is not installed.
@@ -97,7 +97,7 @@ class Chat:
         name: str,
         folder: Path,
         limit: int | None = None,
-        told: Callable[[MemoryEvent | Diagnostic], None],
+        on_event: Callable[[MemoryEvent | Diagnostic], None],
     ) -> None:
         self._memory = memory
         self._tools: Sequence[Tool] = memory.tools
@@ -105,7 +105,7 @@ class Chat:
         self._session: Session = memory.session(f"agent:{agent_name(memory.agent)}:chat:{name}", audience="private")
         self.transcript = Transcript(folder / f"{name}.jsonl", lambda: self._session.now, str(memory.place.workspace))
         self._limit = limit if limit is not None else _default_limit(memory)
-        self._on_event = told
+        self._on_event = on_event
         self._context: str | None = None
         self._summary = ""
         self._history: Sequence[ModelMessage] = ()

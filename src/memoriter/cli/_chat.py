@@ -24,26 +24,28 @@ SMALLEST_CONTEXT = 1_000
 
 
 @click.command(cls=Command, name="chat")
-@click.option("--model", metavar="NAME", help="Such as gpt-4.1-mini, anthropic/claude-sonnet-4-5 or SERVICE/NAME.")
-@click.option("--base-url", metavar="URL", help="Where the service is; such as http://127.0.0.1:11434/v1.")
+@click.option("--model", metavar="NAME", help="The model: gpt-4.1-mini, anthropic/claude-sonnet-4-5, SERVICE/NAME …")
+@click.option("--base-url", metavar="URL", help="The address of the service, such as http://127.0.0.1:11434/v1.")
 @click.option(
     "--context",
     metavar="N",
     type=click.IntRange(SMALLEST_CONTEXT),
-    help="Compact the conversation when it holds more than N tokens. Default: 180,000.",
+    help="Compact the conversation when it has more than N tokens. Default: 180,000.",
 )
-@click.option("--show-memory", is_flag=True, help="Show what is recalled, called, captured and flushed, on stderr.")
-def command(*, model: str | None, base_url: str | None, context: int | None, show_memory: bool) -> None:
+@click.option(
+    "--show-memory", is_flag=True, help="Show on stderr what the memory does: recall, tool calls, capture, flush."
+)
+def chat_command(*, model: str | None, base_url: str | None, context: int | None, show_memory: bool) -> None:
     """Talk with a model that has this memory.
 
         memoriter chat --model anthropic/claude-sonnet-4-5 --show-memory
         memoriter chat --model qwen3 --base-url http://127.0.0.1:11434/v1
         echo "which database did we choose?" | memoriter chat --model gpt-4.1-mini
 
-    Any service with OpenAI's or Anthropic's interface will do; keys are those of OPENAI_API_KEY, ANTHROPIC_API_KEY and
-    models.providers. Every line of stdin is a message, answers are on stdout. Ctrl-D ends the chat, Ctrl-C stops a
-    turn. What is said goes to the service, together with the notes that are recalled; the transcript stays here.
-    It needs pip install "memoriter[chat]". Next: memoriter search --source sessions finds what was said.
+    It works with any service that has OpenAI's or Anthropic's interface. Keys come from OPENAI_API_KEY,
+    ANTHROPIC_API_KEY and models.providers. Each line of stdin is a message; answers are on stdout. Ctrl-D ends the
+    chat, Ctrl-C stops a turn. Your messages and the recalled notes are sent to the service; the transcript stays on
+    this machine. It needs pip install "memoriter[chat]". Next: memoriter search --source sessions.
     """
     if not model:
         raise click.UsageError("Name a model: --model NAME, such as anthropic/claude-sonnet-4-5.")
@@ -76,7 +78,7 @@ def _new_chat(
     env = read_environment()
     endpoint = endpoint_of(model, base_url, memory.configuration.settings.models.providers, env.environ)
     folder = sessions_of(env, memory.agent)
-    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, told=on_event)
+    return Chat(memory, endpoint, name=new_session(), folder=folder, limit=context, on_event=on_event)
 
 
 def _event_handler(

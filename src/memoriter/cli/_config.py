@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from memoriter.api_json import error_json, reason_json
-from memoriter.cli._failure import FAILED
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._render import FAILED
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,30 +24,30 @@ FILE = "memoriter.json5"
 
 @click.group(cls=CommandGroup, name="config", invoke_without_command=True)
 @click.pass_context
-def command(context: click.Context) -> None:
-    """Show the settings in force, check them, or find their file.
+def config_command(context: click.Context) -> None:
+    """Show the current settings, check them, or find their file.
 
         memoriter config show memorySearch
         memoriter config check
         $EDITOR "$(memoriter config path)"
 
-    The file is JSON5 with OpenClaw's keys; an openclaw.json can be given with --config as it is.
+    The file is JSON5 with OpenClaw's keys. --config also accepts an openclaw.json.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())
 
 
-@command.command(cls=Command, name="show")
+@config_command.command(cls=Command, name="show")
 @click.argument("part", required=False, default="")
-@click.option("--changed", is_flag=True, help="Only what differs from the defaults.")
+@click.option("--changed", is_flag=True, help="Only settings that differ from the defaults.")
 def show(part: str, *, changed: bool) -> None:
-    """List every setting with its value and the place it comes from; PART of a key selects.
+    """List every setting with its value and source.
 
         memoriter config show
         memoriter config show query.hybrid
         memoriter config show --changed --json
 
-    Keys and passwords are masked. Next: memoriter config check.
+    PART selects the settings whose name contains it. Keys and passwords are masked. Next: memoriter config check.
     """
     screen = GlobalOptions.current().screen
     _, configuration, _ = _settle()
@@ -72,14 +72,15 @@ def show(part: str, *, changed: bool) -> None:
         screen.note(((f"No setting {'differs from its default' if changed else f'has {part!r} in its name'}.", ""),))
 
 
-@command.command(cls=Command, name="check")
+@config_command.command(cls=Command, name="check")
 def check() -> None:
-    """Look for mistakes in the configuration: every one with its file, line and what would be right.
+    """Find mistakes in the configuration.
 
         memoriter config check
         memoriter config check --config ~/.openclaw/openclaw.json
 
-    It also warns about settings without effect. Exit code 1 if there are mistakes. Next: memoriter config show.
+    It prints the file and line of each mistake, and the allowed values. It also warns about settings without effect.
+    The exit code is 1 if there are mistakes. Next: memoriter config show.
     """
     screen = GlobalOptions.current().screen
     try:
@@ -108,14 +109,14 @@ def check() -> None:
         screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
 
 
-@command.command(cls=Command, name="path")
+@config_command.command(cls=Command, name="path")
 def path() -> None:
-    """Print the path of the configuration file, also when it is not there yet.
+    """Print the path of the configuration file, even if it does not exist.
 
         memoriter config path
         memoriter config path --json
 
-    With --json also the folders that are in use. Next: memoriter config show.
+    With --json it also prints the folders in use. Next: memoriter config show.
     """
     screen = GlobalOptions.current().screen
     env = _environment()

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, name="cost")
-@click.option("--days", metavar="N", type=click.IntRange(1, 3660), default=30, show_default=True, help="How far back.")
-def command(*, days: int) -> None:
-    """Show what was spent at embedding services.
+@click.option(
+    "--days", metavar="N", type=click.IntRange(1, 3660), default=30, show_default=True, help="The number of days."
+)
+def cost_command(*, days: int) -> None:
+    """Show what you spent on embedding services.
 
         memoriter cost
         memoriter cost --days 7 --json
 
-    By day and model, tokens as the services count them; dollars come from a table with its date, without discounts or
-    free tiers of an account. Days begin at midnight UTC. Models on this machine cost nothing and are not listed. The
-    most that may be spent in a day is memorySearch.remote.budget. Next: memoriter index --dry-run.
+    It lists tokens and dollars by day and model. The services count the tokens; the dollars come from a dated table of
+    prices, without discounts or free tiers. Days begin at midnight UTC. Models on this machine cost nothing and are not
+    listed. The setting memorySearch.remote.budget is the daily limit. Next: memoriter index --dry-run.
     """
     from memoriter.app import ledger_of, read_environment, settle
 

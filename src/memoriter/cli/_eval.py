@@ -22,16 +22,27 @@ READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument(
     "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option("--sets", metavar="A,B", help="Only these sets of DIR, by file name without .json.")
+@click.option("--sets", metavar="A,B", help="Only these sets of DIR: file names without .json.")
 @click.option(
-    "--limit-paragraphs", type=click.IntRange(1), default=250, show_default=True, metavar="N", help="Cut sets."
+    "--limit-paragraphs",
+    type=click.IntRange(1),
+    default=250,
+    show_default=True,
+    metavar="N",
+    help="Use at most N documents of a set.",
 )
-@click.option("--by-type", is_flag=True, help="Also a table by type of question.")
-@click.option("--provider", default="bundled", show_default=True, metavar="NAME", help="Whose vectors, for sets.")
-@click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where vectors of sets are kept.")
-@click.option("--questions", type=READABLE, metavar="FILE", help="Questions about the workspace, with their answers.")
+@click.option("--by-type", is_flag=True, help="Also print a table by type of question.")
+@click.option(
+    "--provider", default="bundled", show_default=True, metavar="NAME", help="The provider of the vectors, for sets."
+)
+@click.option(
+    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="The folder in which to keep the vectors of sets."
+)
+@click.option(
+    "--questions", type=READABLE, metavar="FILE", help="Questions about the workspace, with the lines that answer them."
+)
 @click.option("--unanswerable", type=READABLE, metavar="FILE", help="Questions that the workspace cannot answer.")
-def command(
+def eval_command(
     folder: Path | None,
     sets: str | None,
     limit_paragraphs: int,
@@ -42,15 +53,15 @@ def command(
     questions: Path | None,
     unanswerable: Path | None,
 ) -> None:
-    """Measure how good the answers are.
+    """Measure the quality of the answers.
 
         memoriter eval ~/datasets
         memoriter eval ~/datasets --sets locomo10_turns --by-type
         memoriter eval --questions questions.json --unanswerable none.json -w ~/notes
 
-    On public sets, or on questions about your own notes. A set is a JSON file of documents, and of questions with the
-    documents that answer them; docs/evaluation.md has the shapes. Vectors are kept, so that the second run is quick.
-    Next: memoriter search --explain.
+    It uses public sets, or questions about your own notes. A set is a JSON file with documents, and with questions and
+    the documents that answer them. docs/evaluation.md describes the format. memoriter keeps the vectors, so that the
+    second run is fast. Next: memoriter search --explain.
     """
     if (folder is None) == (questions is None):
         raise click.UsageError("Give a folder of sets, or --questions FILE.", click.get_current_context())

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._delegation import ask_server
-from memoriter.cli._failure import describe_failure
-from memoriter.cli._options import STANDING, Command, GlobalOptions
+from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server
+from memoriter.cli._render import describe_failure
 from memoriter.coding_hooks import HOOKS, LONGEST_INPUT
 
 if TYPE_CHECKING:
@@ -31,17 +30,17 @@ UNATTENDED = "sdk"
 
 @click.command(cls=Command, name="hook", context_settings={"ignore_unknown_options": True})
 @click.argument("event", nargs=-1, type=click.UNPROCESSED, metavar="EVENT")
-@click.option("--shared", is_flag=True, help="Others read along: give nothing out of MEMORY.md.")
-def command(event: tuple[str, ...], *, shared: bool) -> None:
+@click.option("--shared", is_flag=True, help="Other people read the conversation: omit MEMORY.md.")
+def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
     """Give a coding agent its memory. The agent calls this, with JSON on stdin.
 
         memoriter hook session-start    today's and yesterday's log, and MEMORY.md
-        memoriter hook user-prompt      what is remembered and bears on the message
-        memoriter hook stop             has notes written before the conversation is compacted
-        memoriter hook pre-compact      notes that it is being compacted
+        memoriter hook user-prompt      passages that match the message
+        memoriter hook stop             ask the agent to write notes before the conversation is compacted
+        memoriter hook pre-compact      record that the conversation is being compacted
 
-    It speaks as Claude Code's and Codex's hooks do. Whatever goes wrong is one line on stderr and never stops the
-    agent: the exit code is 0, so that no prompt is refused. Next: memoriter install claude-code.
+    Input and output have the format of hooks of Claude Code and Codex. If something fails, the command prints one line
+    on stderr and exits with 0, so that the agent can continue. Next: memoriter install claude-code.
     """
     screen = GlobalOptions.current().screen
     try:

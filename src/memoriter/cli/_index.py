@@ -1,4 +1,4 @@
-"""`memoriter index`."""
+"""The commands that build and shrink the index: `memoriter index` and `compact`."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.api_json import estimate_json, sync_json
+from memoriter.api_json import compact_json, estimate_json, sync_json
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memoriter.cli._render import Line
-    from memoriter.types import Estimate, SyncReport
+    from memoriter.types import CompactReport, Estimate, SyncReport
 
 
 @click.command(cls=Command, name="index")
-@click.option("--force", is_flag=True, help="Build it anew; vectors of unchanged text are kept.")
-@click.option("--vectors", is_flag=True, help="Build it anew, and compute every vector again, too.")
-@click.option("--dry-run", is_flag=True, help="Only count what would be done, and what it would cost.")
-def command(*, force: bool, vectors: bool, dry_run: bool) -> None:
+@click.option("--force", is_flag=True, help="Rebuild the index, but keep the vectors of unchanged text.")
+@click.option("--vectors", is_flag=True, help="Rebuild the index, and compute every vector again.")
+@click.option("--dry-run", is_flag=True, help="Only estimate the work and its cost.")
+def index_command(*, force: bool, vectors: bool, dry_run: bool) -> None:
     """Bring the index up to date with the notes.
 
         memoriter index
         memoriter index --dry-run
         memoriter index --force -w ~/notes
 
-    Searching does this by itself; run it to have all vectors at once, or after changing settings. It may be
-    interrupted at any time and goes on where it was. Next: memoriter status.
+    Each search also does this. Run it to compute all vectors at once, or after you change settings. You can interrupt
+    it at any time; the next run continues. Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:
@@ -83,3 +85,41 @@ def _estimate_lines(estimate: Estimate) -> list[Line]:
         ),
         ((f"Left out: {pluralize(len(estimate.skipped), 'path')}; memoriter status lists them.", "dim"),),
     ]
+
+
+@click.command(cls=Command, name="compact")
+@click.option("--unused", is_flag=True, help="Also delete vectors of text that is in no note.")
+@click.option("--damaged", is_flag=True, help="Also delete damaged indexes that were set aside.")
+def compact_command(*, unused: bool, damaged: bool) -> None:
+    """Make the index as small as possible, with the same answers.
+
+        memoriter compact
+        memoriter compact --unused
+        memoriter compact --damaged --json
+
+    Within memorySearch.cache, memoriter keeps the vectors of deleted and changed text, because computing them is the
+    slowest step if the text returns. Searches work while this command runs. Next: memoriter status.
+    """
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
+        report = memory.compact(unused=unused, damaged=damaged)
+    if screen.as_json:
+        screen.json(compact_json(report))
+        return
+    screen.show(list(_compact_lines(report)))
+
+
+def _compact_lines(report: CompactReport) -> Iterator[Line]:
+    sizes = f"{_megabytes(report.bytes_before)} before, {_megabytes(report.bytes_after)} now"
+    yield ((sizes, "bold"), (f"; {report.seconds:.1f} s.", ""))
+    yield ((f"{pluralize(report.vectors, 'unused vector')} dropped.", ""),)
+    if report.unused:
+        yield ((f"{pluralize(report.unused, 'unused vector')} kept; --unused drops them.", "dim"),)
+    if report.damaged:
+        count = f"{len(report.damaged)} damaged files ({_megabytes(report.damaged_bytes)})"
+        fate = "removed." if report.damaged_removed else "kept; --damaged removes them."
+        yield ((f"{count} {fate}", "" if report.damaged_removed else "dim"),)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

@@ -34,30 +34,32 @@ STYLES = {"+": "green", "-": "red"}
     type=click.Choice(["user", "project"]),
     default="user",
     show_default=True,
-    help="For all that you do there, or for the current folder.",
+    help="For all your work in the client, or for the current folder.",
 )
-@click.option("--http", is_flag=True, help="Connect to memoriter serve, instead of starting a program for each client.")
-@click.option("--port", metavar="N", type=click.IntRange(1, 65535), help="Where it listens, with --http: 8377.")
-@click.option("--no-hooks", is_flag=True, help="Only the tools: nothing is put before a turn.")
-@click.option("--remove", is_flag=True, help="Take it out again.")
+@click.option("--http", is_flag=True, help="Connect to memoriter serve, instead of starting a server for each client.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(1, 65535), help="The port of the server, with --http. Default: 8377."
+)
+@click.option("--no-hooks", is_flag=True, help="Only the tools: no hooks.")
+@click.option("--remove", is_flag=True, help="Remove this memory from the configuration.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-def command(
+def install_command(
     client: ClientName, scope: Scope, *, http: bool, port: int | None, no_hooks: bool, remove: bool, dry_run: bool
 ) -> None:
-    """Put this memory into a client's configuration, or take it out.
+    """Add this memory to a client's configuration, or remove it.
 
         memoriter install claude-code --dry-run
         memoriter install codex -w ~/notes
         memoriter install cursor --scope project
         memoriter install claude-desktop --remove
 
-    The client starts this very program. With -w it always opens that workspace, else the one around the folder it is
-    used in. Everything else in the file stays as it is, and a copy of the file before is kept beside it. Claude Code
-    and Codex also get the hooks that recall notes and have them written down.
+    The client starts this installation of memoriter. With -w it always opens that workspace, otherwise the one that
+    contains the folder in which you use the client. The rest of the file does not change, and a copy of the old file
+    stays beside it. Claude Code and Codex also get hooks, which recall notes and ask the agent to write new ones.
 
-    With --http the file holds the address and the token of the server, and only you can read it; with --scope project
-    it names the variable MEMORITER_TOKEN instead. It needs pip install "memoriter[mcp]", and with --http pip install
-    "memoriter[serve]". Next: start the client anew.
+    With --http the file contains the address and the token of the server, and only you can read it. With --scope
+    project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
+    pip install "memoriter[mcp]", and with --http pip install "memoriter[serve]". Next: restart the client.
     """
     if port is not None and not http:
         raise click.UsageError("The option --port goes with --http.")

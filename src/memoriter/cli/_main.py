@@ -3,23 +3,80 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._failure import DONE, describe_failure
-from memoriter.cli._options import GlobalOptions
-from memoriter.cli._table import LazyGroup
+from memoriter.cli._options import GlobalOptions, global_options, with_examples
+from memoriter.cli._render import DONE, describe_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 SECTIONS = {
-    "Find": ("search", "get"),
-    "Keep": ("remember", "index", "watch", "forget"),
-    "For agents": ("mcp", "serve", "token", "install", "hook", "chat"),
-    "Look after it": ("status", "doctor", "cost", "compact", "config", "eval"),
+    "Find": {"search": "_search", "get": "_notes"},
+    "Keep": {"remember": "_notes", "index": "_index", "watch": "_watch", "forget": "_notes"},
+    "For agents": {
+        "mcp": "_mcp",
+        "serve": "_serve",
+        "token": "_mcp",
+        "install": "_install",
+        "hook": "_hook",
+        "chat": "_chat",
+    },
+    "Maintenance": {
+        "status": "_status",
+        "doctor": "_doctor",
+        "cost": "_cost",
+        "compact": "_index",
+        "config": "_config",
+        "eval": "_eval",
+    },
 }
+"""The sections of the help: each command with the module of its function, which is named `NAME_command`."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports the module of a command on first use."""
+
+    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.help = with_examples(self.help)
+        self.params.extend(global_options(hidden=False))
+        self.sections = sections
+        self.modules = {name: module for commands in sections.values() for name, module in commands.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.modules, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if module := self.modules.get(cmd_name):
+            return cast("click.Command", getattr(import_module(f"memoriter.cli.{module}"), f"{cmd_name}_command"))
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
+            ctx.fail(_unknown_command_message(name, self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, names in self.sections.items():
+            commands = [(name, command) for name in names if (command := self.get_command(ctx, name))]
+            width = formatter.width - 6 - max((len(name) for name, _ in commands), default=0)
+            with formatter.section(title):
+                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
+
+
+def _unknown_command_message(name: str, names: Sequence[str]) -> str:
+    """Return the message for an unknown command, with similar names."""
+    import difflib
+
+    similar = difflib.get_close_matches(name, names, n=2)
+    return f"There is no command {name!r}." + (f" Perhaps you mean {' or '.join(similar)}." if similar else "")
 
 
 class Program(LazyGroup):
@@ -65,8 +122,9 @@ def main(context: click.Context) -> None:
         memoriter search which database did we choose
         memoriter -w ~/notes status
 
-    The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
-    time. To begin, run a search in a folder of notes, or remember something.
+    The notes are MEMORY.md and the Markdown files in memory/, in a folder that you choose. Commands build the index
+    automatically, and you can delete it at any time. To begin, run a search in a folder of notes, or remember
+    something.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())

@@ -1,4 +1,4 @@
-"""`memoriter mcp`."""
+"""`memoriter mcp`, and `memoriter token` for its clients over HTTP."""
 
 from __future__ import annotations
 
@@ -23,20 +23,29 @@ UNENCRYPTED = "Requests to this address are not encrypted, their token included:
 
 
 @click.command(cls=Command, name="mcp")
-@click.option("--http", is_flag=True, help="Serve http://HOST:PORT/mcp instead of speaking on stdin and stdout.")
-@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen, with --http.")
-@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
-@click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
+@click.option("--http", is_flag=True, help="Serve http://HOST:PORT/mcp instead of stdin and stdout.")
+@click.option(
+    "--host", metavar="ADDRESS", default=HOST, show_default=True, help="The address to listen on, with --http."
+)
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    show_default=True,
+    help="The port; 0: any free port.",
+)
+@click.option("--allow-host", metavar="NAME", multiple=True, help="Another host name of this machine; can be repeated.")
 @click.option("--token-file", metavar="FILE", help=FROM_FILE)
-def command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None) -> None:
+def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None) -> None:
     """Serve this memory to agents over MCP.
 
         memoriter mcp -w ~/notes
         memoriter mcp --http --port 8377
 
-    MCP is the Model Context Protocol; the client of an agent starts the server by itself. The agent gets the tools
-    memory_search, memory_get and memory_append; notes are resources, recall and flush are prompts. Over HTTP, ChatGPT's
-    search and fetch come on top, and each request must carry the token that memoriter token prints.
+    MCP is the Model Context Protocol. The client of an agent starts this server. The agent gets the tools
+    memory_search, memory_get and memory_append, the notes as resources, and the prompts recall and flush. Over HTTP, it
+    also gets search and fetch for ChatGPT, and each request must contain the token that memoriter token prints.
     It needs pip install "memoriter[mcp]". Next: memoriter install --help.
     """
     if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
@@ -84,3 +93,33 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
 
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
     serve_http(memory, listening, token=LiveToken(token), hosts=hosts, ready=ready)
+
+
+@click.command(cls=Command, name="token")
+@click.option("--renew", is_flag=True, help="Make a new token; servers refuse the old one at once.")
+def token_command(*, renew: bool) -> None:
+    """Print the token that clients send to a server over HTTP.
+
+        memoriter token
+        curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
+        memoriter token --renew
+
+    memoriter serve and memoriter mcp --http require it. It is in the file token of memoriter's home, which only you can
+    read, and changes only with --renew. The environment variable MEMORITER_TOKEN takes precedence. Anyone with the
+    token can read and write the notes while a server runs. After --renew, give the new token to the clients, for
+    example with memoriter install --http. Next: memoriter serve.
+    """
+    from memoriter.discovery import renewed_token, token_for
+    from memoriter.environment import read_environment
+    from memoriter.errors import UsageError
+
+    screen, env = GlobalOptions.current().screen, read_environment()
+    if renew and env.environ.get("MEMORITER_TOKEN", "").strip():
+        raise UsageError("The token comes from MEMORITER_TOKEN.", remedy="Change that variable, or unset it first.")
+    token = renewed_token(env.home) if renew else token_for(env.home, env.environ)
+    if token.notice:
+        screen.note(((token.notice, "yellow"),))
+    if screen.as_json:
+        screen.json({"token": token.value, "file": str(token.file) if token.file else None})
+    else:
+        screen.text(token.value)

@@ -1,4 +1,4 @@
-"""The global options, which every command takes before or after its name."""
+"""The global options, and the delegation of a command to a running server of the memory they select."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from memoriter.cli._render import Screen
+from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from memoriter.cli._render import Line
+    from memoriter.discovery import Call, Reply
+    from memoriter.environment import Environment
     from memoriter.memory import Memory
 
 STANDING = {"home_open", "settings_without_effect"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
 GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
+SERVER_VARIABLE = "MEMORITER_SERVER"
+"""The environment variable that turns delegation off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +119,19 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         return click.Option(names, expose_value=False, is_eager=True, callback=_store, hidden=hidden, **settings)
 
     return [
-        option("-w", "--workspace", metavar="DIR", help="The folder of notes. Default: around the current folder."),
-        option("--config", metavar="FILE", help="A JSON5 file in place of ~/.memoriter/memoriter.json5."),
-        option("--agent", metavar="ID", help="Whose memory; the default agent's if left out."),
-        option("--json", is_flag=True, help="Answer with JSON, errors too."),
-        option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),
-        option("-v", "--verbose", count=True, help="Say more, log each operation and trace a failure; -vv: each step."),
+        option(
+            "-w",
+            "--workspace",
+            metavar="DIR",
+            help="The folder of notes. Default: the one that contains the current folder.",
+        ),
+        option("--config", metavar="FILE", help="The settings, a JSON5 file; default: ~/.memoriter/memoriter.json5."),
+        option("--agent", metavar="ID", help="The agent whose memory to use; default: the default agent."),
+        option("--json", is_flag=True, help="Print JSON, also for errors."),
+        option("-q", "--quiet", is_flag=True, help="Print only the answer."),
+        option(
+            "-v", "--verbose", count=True, help="Print details, logs and the traceback of a failure; -vv: more logs."
+        ),
     ]
 
 
@@ -152,3 +164,34 @@ class CommandGroup(click.Group):
         super().__init__(*arguments, **settings)
         self.help = with_examples(self.help)
         self.params.extend(global_options(hidden=True))
+
+
+def ask_server(options: GlobalOptions, env: Environment, call: Call, *, exact: bool) -> Reply | None:
+    """Return the reply of a server that has done the work, or None if this process must do it.
+
+    Args:
+        options: the global options, which select the memory.
+        env: the environment of this process.
+        call: the work.
+        exact: whether the server must also be the same program with the same environment variables.
+
+    Raises:
+        Unanswered: a server has begun the work, and its result is unknown.
+        ConfigError: the configuration does not exist, or the variable has another value than "on" and "off".
+    """
+    from memoriter.discovery import delegate, folder_of, resolve_target
+
+    folder = folder_of(env.home)
+    if not _is_allowed(env) or not folder.is_dir():
+        return None
+    target = resolve_target(options.workspace, options.config, options.agent, env, exact=exact)
+    return delegate(target, folder, call)
+
+
+def _is_allowed(env: Environment) -> bool:
+    value = env.environ.get(SERVER_VARIABLE, "").strip()
+    if value not in {"", "on", "off"}:
+        raise ConfigError(
+            f'{SERVER_VARIABLE} is {value!r}. It can be "on" or "off".', remedy=f"Correct or unset {SERVER_VARIABLE}."
+        )
+    return value != "off"

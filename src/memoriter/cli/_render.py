@@ -1,19 +1,21 @@
-"""All output of the program: plain text into a pipe, styled text on a terminal."""
+"""All output of the program: plain text into a pipe, styled text on a terminal, errors with exit codes."""
 
 from __future__ import annotations
 
 import json
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from typing import TextIO
 
-    from memoriter.cli._failure import CommandFailure
     from memoriter.sync import Progress
     from memoriter.types import Diagnostic
 
@@ -23,6 +25,7 @@ Line = tuple[Span, ...]
 
 LOG_HANDLER = "memoriter"
 WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -225,3 +228,41 @@ def _echo(text: str, stream: TextIO, *, newline: bool = True) -> None:
         encoding = stream.encoding or "utf-8"
         text = text.encode(encoding, "replace").decode(encoding)
     click.echo(text, file=stream, nl=newline, color=True)  # otherwise click strips escape sequences from notes
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFailure:
+    """The message, remedy and exit code of a failure."""
+
+    code: str
+    message: str
+    remedy: str
+    exit_code: int
+
+
+def describe_failure(error: Exception) -> CommandFailure:
+    """Return the message and exit code of an error: 2 if the request must change, 130 for Ctrl-C, else 1."""
+    match error:
+        case click.UsageError():
+            place = error.ctx.command_path if error.ctx else "memoriter"
+            return CommandFailure("usage", sentence(error.format_message()), f"See `{place} --help`.", USAGE)
+        case click.ClickException():
+            return CommandFailure("failed", sentence(error.format_message()), "", FAILED)
+        case click.Abort(__cause__=EOFError() as cause):  # click turns every EOFError into an Abort
+            return describe_failure(cause)
+        case click.Abort():
+            return CommandFailure("interrupted", "Stopped. What was finished is kept.", "", INTERRUPTED)
+        case MemoriterError():
+            return CommandFailure(
+                error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED
+            )
+        case OSError():
+            remedy = "Look at the path, its permissions and the free space."
+            return CommandFailure("system", system_error_text(error), remedy, FAILED)
+        case _:
+            return CommandFailure(
+                "internal",
+                f"Sorry, that is a mistake in memoriter ({type(error).__name__}: {error}).",
+                "Your notes are untouched. Run it again with -v to see the trace, and report it with that.",
+                FAILED,
+            )

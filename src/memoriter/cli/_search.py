@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._days import read_day
-from memoriter.cli._delegation import ask_server
-from memoriter.cli._options import STANDING, Command, GlobalOptions, egress_line
+from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line
 from memoriter.cli._render import diagnostic_lines
-from memoriter.filters import FILTERS, ON, search_arguments
+from memoriter.filters import DAY_FORMS, FILTERS, ON, search_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from memoriter.sync import Progress
     from memoriter.types import Diagnostic, SearchResult
 
+DAYS_AGO = re.compile(r"(\d{1,5})d")
 PATH = "/command/search"
 ANSWER_SECONDS = 5.0
 """Seconds within which a server that has begun must answer; then this process searches."""
@@ -34,6 +34,43 @@ FEW = 20
 
 With more of them the process works itself, and shows its progress.
 """
+
+
+def parse_day(text: str, today: date) -> date | None:
+    """Return the day that a text names, or None if it cannot be parsed.
+
+    >>> parse_day("7d", date(2026, 2, 10))
+    datetime.date(2026, 2, 3)
+    """
+    word = text.strip().lower()
+    if word in {"today", "yesterday"}:
+        return today - timedelta(days=1 if word == "yesterday" else 0)
+    if ago := DAYS_AGO.fullmatch(word):
+        days = int(ago[1])
+        return today - timedelta(days=days) if days < today.toordinal() else None
+    try:
+        return date.fromisoformat(word) if re.fullmatch(r"\d{4}-\d\d-\d\d", word) else None
+    except ValueError:
+        return None
+
+
+def read_day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
+    """Parse a day from the command line, relative to the local day. Raises click's usage error."""
+    if value is None:
+        return None
+    day = parse_day(value, local_day())
+    if day is None:
+        raise click.BadParameter(f"{value!r} is no day. Write {DAY_FORMS}.", context, parameter)
+    return day
+
+
+def local_day() -> date:
+    """Return the current day in the local time zone."""
+    from memoriter.environment import read_environment
+
+    return datetime.fromtimestamp(read_environment().wall(), tz=UTC).astimezone().date()
+
+
 DAY: dict[str, Any] = {"callback": read_day, "metavar": "DAY"}
 
 
@@ -52,7 +89,7 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of all filters to a command."""
     options = [_filter_option(each) for each in FILTERS]
     until = [each.name for each in FILTERS].index("until")
-    options.insert(until + 1, click.option(ON, **DAY, help="Only that day."))
+    options.insert(until + 1, click.option(ON, **DAY, help="Only passages of this day."))
     for option in reversed(options):
         function = option(function)
     return function
@@ -61,15 +98,19 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command(cls=Command, name="search")
 @click.argument("query", nargs=-1, required=True)
 @click.option(
-    "-n", "--max-results", type=click.IntRange(1, 1000), metavar="N", help="At most N passages; as configured, 6."
+    "-n",
+    "--max-results",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="At most N passages. Default: the setting, 6.",
 )
-@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Leave out scores below S (0 to 1).")
+@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Omit passages with a score below S.")
 @_filter_options
-@click.option("--explain", is_flag=True, help="Say how each passage came by its score, and how long it took.")
+@click.option("--explain", is_flag=True, help="Show how each score was computed, and the time of each stage.")
 @click.option(
-    "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Answer by then, as well as it goes."
+    "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Return the best answer within this time."
 )
-def command(
+def search_command(
     *,
     query: tuple[str, ...],
     max_results: int | None,
@@ -85,8 +126,9 @@ def command(
         memoriter search "release train" --since 7d -n 3
         memoriter search ER605 --path memory/home --explain --json
 
-    Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
-    finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
+    Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search. A
+    search without results also succeeds. Quote a question that contains special characters of your shell.
+    Next: memoriter get PATH.
     """
     options = GlobalOptions.current()
     since, until = _date_range(filters["since"], filters["until"], on)

@@ -32,23 +32,30 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 
 
 @click.command(cls=Command, name="serve")
-@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen.")
-@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any.")
-@click.option("--allow-host", metavar="NAME", multiple=True, help="A further name of this machine; may be repeated.")
+@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    show_default=True,
+    help="The port; 0: any free port.",
+)
+@click.option("--allow-host", metavar="NAME", multiple=True, help="Another host name of this machine; can be repeated.")
 @click.option("--token-file", metavar="FILE", help=FROM_FILE)
-@click.option("--no-watch", is_flag=True, help="Do not follow changes of the notes; searches still find them.")
-def command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
+@click.option("--no-watch", is_flag=True, help="Do not index notes while they change; each search still does.")
+def serve_command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
     """Keep one memory open for MCP clients, hooks and searches.
 
         memoriter serve
         memoriter serve -w ~/notes --port 0 &
         curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
 
-    The hooks of coding agents and memoriter search find it by themselves and answer sooner, unless MEMORITER_SERVER is
-    "off"; MCP clients connect to /mcp, as with memoriter mcp --http; notes are indexed while they change, as with
-    memoriter watch. One server has one workspace. Each request must carry the token that memoriter token prints; hooks
-    and searches need no setting for that.
-    Ctrl-C ends it, and everything goes on without it. It needs pip install "memoriter[serve]".
+    With this server, the hooks of coding agents and memoriter search are faster. They find it without any setting,
+    unless MEMORITER_SERVER is "off". MCP clients connect to /mcp, as with memoriter mcp --http. The server serves one
+    workspace, and indexes its notes while they change, as memoriter watch does. Requests must contain the token that
+    memoriter token prints; hooks and searches authenticate themselves without it.
+    Ctrl-C stops the server; hooks and searches also work without it. It needs pip install "memoriter[serve]".
     Next: memoriter install --help.
     """
     from memoriter.environment import read_environment

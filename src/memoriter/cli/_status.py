@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.api_json import status_json
-from memoriter.cli._failure import FAILED
 from memoriter.cli._options import STANDING, Command, GlobalOptions
-from memoriter.cli._render import pluralize
+from memoriter.cli._render import FAILED, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,18 +23,18 @@ LISTED = 10
 
 
 @click.command(cls=Command, name="status")
-@click.option("--deep", is_flag=True, help="Also search for known passages, through the real search path.")
-def command(*, deep: bool) -> None:
-    """Say what is indexed, and whether all of it works.
+@click.option("--deep", is_flag=True, help="Also search for known passages.")
+def status_command(*, deep: bool) -> None:
+    """Show what is indexed, and whether everything works.
 
         memoriter status
         memoriter status --deep
         memoriter status --json | jq '.[0].health'
 
-    Without --agent or -w it tells about every agent of the configuration, so --json is a list. -v lists every path
-    that is left out. It creates and changes no file, except with --deep: that first indexes what changed, then draws
-    eight passages by lot and searches for each by its rarest words; exit code 1 if one is not found. Next: memoriter
-    doctor, if something is wrong.
+    Without --agent or -w it shows every agent of the configuration, so --json prints a list. -v lists every skipped
+    path. Without --deep, it does not change any file. --deep first updates the index, then selects eight random
+    passages and searches for each by its rarest words; the exit code is 1 if one is not found.
+    Next: memoriter doctor, if something is wrong.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     states = [_status(agent, deep=deep) for agent in _selected_agents(options)]

@@ -28,16 +28,16 @@ STYLES = {"indexed": "green", "trouble": "yellow", "missing": "yellow", "polling
 
 
 @click.command(cls=Command, name="watch")
-def command() -> None:
+def watch_command() -> None:
     """Index notes while they change, until Ctrl-C.
 
         memoriter watch
         memoriter watch --json | jq .kind
         memoriter watch -w ~/notes -q &
 
-    One line for each thing it does, with --json one object a line. While another process watches the same notes it
-    waits, and takes over when that one ends. Where the system cannot tell of changes it looks at the notes every few
-    seconds, and says so. File-system events need pip install "memoriter[watch]". Next: memoriter status.
+    It prints one line for each event, with --json one object. If another process watches the same notes, it waits, and
+    continues when that process ends. Without file-system events, it reports that and scans the notes every few seconds.
+    File-system events need pip install "memoriter[watch]". Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     stop = threading.Event()

@@ -162,7 +162,7 @@ class ModelProvider(Section):
     api_key: Annotated[str | None, Doc("Key of the service; `${NAME}` is read from the environment", secret=True)] = (
         field(default=None, repr=False)
     )
-    api: Annotated[str | None, Doc("Which interface the service speaks, such as `ollama`; unset: OpenAI's")] = None
+    api: Annotated[str | None, Doc("Which interface the service has, such as `ollama`; unset: OpenAI's")] = None
     headers: Annotated[
         Mapping[str, str], Doc("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
     ] = field(default_factory=dict[str, str], repr=False)

@@ -1,18 +1,54 @@
-"""Reports that compare ranking methods on the sets: tables, and the same as plain values."""
+"""Reports that compare ranking methods on the sets: Markdown tables, and the same as plain values."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
-
-from memoriter.evals._table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.evals._run import DatasetResult, SystemResult
 
+Cell = str | float | int | None
 _COLUMNS = ("nDCG@10", "recall@5", "recall@10", "MRR", "AUC removed", "AUC elsewhere")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a title; the first column is text."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def lines(self) -> list[str]:
+        """Return the table in Markdown, with each column padded to its width."""
+        texts = [list(self.columns), *([_format_cell(cell) for cell in row] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        head, *body = (_format_row(row, widths) for row in texts)
+        rule = "|".join(("", "-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:]), ""))
+        return [f"**{self.title}**", "", head, rule, *body, ""]
+
+
+def _format_cell(cell: Cell) -> str:
+    """Format shares with three places and no leading zero, counts unchanged, and None as a dash."""
+    match cell:
+        case None:
+            return "-"
+        case float():
+            text = f"{cell:.3f}"
+            return text.removeprefix("0") if text.startswith("0.") else text
+        case int() | str():
+            return str(cell)
+
+
+def _format_row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if column == 0 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return f"| {' | '.join((first, *others))} |"
 
 
 def system_table(result: DatasetResult) -> Table:

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoriter.mcp_server._delegated import Declined
-    from memoriter.mcp_server._serve import serve, serve_app
     from memoriter.mcp_server._server import server_of
-    from memoriter.mcp_server._transports import http_app, listen, serve_http, serve_stdio
+    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app, serve_http, serve_stdio
 
 __all__ = ["Declined", "http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdio", "server_of"]
 
@@ -19,9 +18,8 @@ def __getattr__(name: str) -> Any:
 
     late = {
         "_delegated": "Declined",
-        "_serve": "serve serve_app",
         "_server": "server_of",
-        "_transports": "http_app listen serve_http serve_stdio",
+        "_transports": "http_app listen serve serve_app serve_http serve_stdio",
     }
     for module, names in late.items():
         if name in names.split():

@@ -19,8 +19,7 @@ from mcp.types import (
 
 from memoriter.agent import RecallPassage, is_owned, quote
 from memoriter.errors import MemoriterError
-from memoriter.mcp_server._addresses import error_text
-from memoriter.mcp_server._tools import wire_text
+from memoriter.mcp_server._tools import error_text, wire_text
 from memoriter.workspace import neutral
 
 if TYPE_CHECKING:

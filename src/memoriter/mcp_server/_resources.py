@@ -1,9 +1,10 @@
-"""Notes as MCP resources: a list, a template, and today's log."""
+"""Notes as MCP resources with `memory://` URIs: a list, a template, and today's log."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
@@ -20,8 +21,7 @@ from mcp.types import (
 )
 
 from memoriter.errors import MemoriterError
-from memoriter.mcp_server._addresses import NOTES, TEMPLATE, TODAY, error_text, note_path, note_uri
-from memoriter.mcp_server._tools import wire_text
+from memoriter.mcp_server._tools import error_text, wire_text
 from memoriter.workspace import neutral
 
 if TYPE_CHECKING:
@@ -31,10 +31,24 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.types import Source
 
+NOTES = "memory://notes/"
+TODAY = "memory://today"
+TEMPLATE = f"{NOTES}{{+path}}"
 MARKDOWN = "text/markdown"
 PAGE = 200
 """Notes per page of the list."""
 TRUNCATED = "memoriter/truncated"
+
+
+def note_uri(path: str) -> str:
+    """Return the URI of a note; `path` is the path as cited."""
+    return NOTES + quote(path, safe="/", errors="surrogatepass")
+
+
+def note_path(address: str) -> str | None:
+    """Return the path of the note that a URI names, as cited, or None if it is not the URI of a note."""
+    name = unquote(address.removeprefix(NOTES), errors="surrogatepass") if address.startswith(NOTES) else ""
+    return name or None
 
 
 class Resources:

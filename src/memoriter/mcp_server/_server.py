@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import os
+import threading
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +19,14 @@ from memoriter.mcp_server._shared import SharedMemory
 from memoriter.mcp_server._tools import Tools
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from memoriter.memory import Memory
 
+END_SECONDS = 4.5
+"""Seconds after which the process exits, even if a thread hangs."""
 INSTRUCTIONS = """\
 The notes that are kept about this user and their work, across conversations. Before you answer anything that depends \
 on what was decided, said or noted before, call memory_search; cite what you use as path#lines. When you learn \
@@ -77,3 +81,39 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
     )
     server.middleware.append(warm_after_handshake)
     return server
+
+
+class Shutdown:
+    """The shutdown of a server process: a signal starts it, and it takes at most `END_SECONDS`."""
+
+    def __init__(self, begin: Callable[[], None], last: Callable[[], None]) -> None:
+        """Prepare a shutdown.
+
+        Args:
+            begin: asks all running work to stop; returns at once.
+            last: cleanup that must run even if a thread hangs, such as removing an announcement. It may be called
+                twice.
+        """
+        self._begin = begin
+        self._last = last
+        self._started = False
+
+    @property
+    def started(self) -> bool:
+        return self._started
+
+    def begin(self) -> None:
+        """Start the shutdown and its time limit; later calls do nothing."""
+        if self._started:
+            return
+        self._started = True
+        timer = threading.Timer(END_SECONDS, self.exit_now, (0,))
+        timer.daemon = True
+        timer.start()
+        self._begin()
+
+    def exit_now(self, code: int) -> None:
+        """Exit the process at once. This is safe: notes and index are consistent at any moment, even after a kill."""
+        with suppress(Exception):
+            self._last()
+        os._exit(code)

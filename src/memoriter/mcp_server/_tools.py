@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
+    from memoriter.errors import MemoriterError
     from memoriter.mcp_server._shared import SharedMemory
     from memoriter.tools import Tool
 
@@ -104,3 +105,8 @@ def to_result(answer: dict[str, Any]) -> CallToolResult:
 def wire_text(text: str) -> str:
     """Replace lone surrogates, as in names that are not UTF-8, by U+FFFD, so that every client can decode the text."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def error_text(error: MemoriterError) -> str:
+    """Return the message of an error and its remedy as one text."""
+    return f"{sentence(error.message)} {error.remedy}"

@@ -1,23 +1,27 @@
-"""The transports of the server: stdio and HTTP."""
+"""The transports of the server: stdio, HTTP, and HTTP with hooks and commands."""
 
 from __future__ import annotations
 
+import os
 import signal
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import anyio
 
 from memoriter.errors import UsageError, sentence
-from memoriter.mcp_server._server import server_of
+from memoriter.mcp_server._server import Shutdown, server_of
 from memoriter.mcp_server._shared import SharedMemory
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.types import ASGIApp
 
+    from memoriter.mcp_server._delegated import CommandWork
     from memoriter.memory import Memory
 
 PATH = "/mcp"
@@ -27,8 +31,6 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")
 def serve_stdio(memory: Memory) -> None:
     """Serve the client that started this process until it closes stdin; nothing else may write to stdout."""
     from mcp.server.stdio import stdio_server
-
-    from memoriter.mcp_server._ending import Shutdown
 
     shutdown = Shutdown(lambda: None, lambda: None)
     server = server_of(memory, shared=SharedMemory(memory, closing=shutdown.begin))
@@ -52,7 +54,7 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
             requests that a page of another site makes in a browser.
     """
     from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator
-    from memoriter.mcp_server._request_log import RequestLog
+    from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
     app = server_of(memory, connector=True).streamable_http_app(
@@ -83,8 +85,7 @@ def serve_http(
     ready: Callable[[], None],
 ) -> None:
     """Serve `/mcp` on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
-    from memoriter.mcp_server._ending import Shutdown
-    from memoriter.mcp_server._running import Server
+    from memoriter.mcp_server._http import Server
 
     shutdown = Shutdown(memory.stop, lambda: None)
     Server(http_app(memory, token=token, hosts=hosts), ready, shutdown).run_until_signal(listening)
@@ -111,3 +112,71 @@ def listen(host: str, port: int) -> socket.socket:
             f"Cannot listen on {host}:{port}: {sentence(why)}",
             remedy="Give another --port, or the --host of this machine.",
         ) from error
+
+
+def serve_app(
+    memory: Memory,
+    *,
+    token: Callable[[], str],
+    secret: str,
+    tickets: Path,
+    hosts: Sequence[str] = (),
+    commands: Mapping[str, CommandWork] = MappingProxyType({}),
+) -> ASGIApp:
+    """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}` and `/health`.
+
+    All of them require the token.
+
+    Args:
+        memory: the memory, which is closed when the application ends.
+        token: returns the token that a client must send with every request.
+        secret: the secret of the announcement, with which this server and commands authenticate each other.
+        tickets: the folder in which commands put the tickets of their work.
+        hosts: further host names of this machine that requests may use.
+        commands: the work that is done for commands of other processes, by the name of the command.
+    """
+    from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator, CommandProof
+    from memoriter.mcp_server._delegated import Delegated
+    from memoriter.mcp_server._http import RequestLog
+    from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
+
+    shared, security = SharedMemory(memory), security_settings(hosts)
+    delegated = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open)
+    server = server_of(memory, connector=True, shared=shared)
+    shared.warm()
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        session_idle_timeout=IDLE_SECONDS,
+        max_sessions=None,
+        transport_security=security,
+        custom_starlette_routes=delegated.routes,
+    )
+    limited = SessionLimits(app, PATH)
+    authenticated = AuthenticationMiddleware(limited, Authenticator(token, CommandProof(secret, os.getpid())))
+    return RequestLog(authenticated, [PATH, *delegated.paths])
+
+
+def serve(
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    ready: Callable[[], None],
+    ending: Callable[[], None],
+    last: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, then exit within five seconds, even if an embedding service hangs.
+
+    Args:
+        app: the application that answers the requests.
+        listening: a socket of `listen`.
+        ready: called once requests are answered.
+        ending: asks all running work to stop, and returns at once.
+        last: cleanup that must run before the process exits, even if a thread hangs; it may be called twice.
+    """
+    from memoriter.mcp_server._http import Server
+
+    def stop_all() -> None:
+        last()
+        ending()
+
+    Server(app, ready, Shutdown(stop_all, last)).run_until_signal(listening)

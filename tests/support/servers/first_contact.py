@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def status(code: int, value: Any = None, **headers: str) -> Fault:
-    told = {"error": {"message": f"refused with {code}"}} if value is None else value
-    return refused(Answer(code, told, {name.replace("_", "-"): text for name, text in headers.items()}))
+    settings = {"error": {"message": f"refused with {code}"}} if value is None else value
+    return refused(Answer(code, settings, {name.replace("_", "-"): text for name, text in headers.items()}))
 
 
 def body(value: Any, **headers: str) -> Fault:

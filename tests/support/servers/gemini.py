@@ -77,5 +77,5 @@ class GeminiServer(ScriptedServer):
         return Answer(429, error(429, "RESOURCE_EXHAUSTED", SPENT, quota_failure("Minute"), retry))
 
     def too_long(self) -> Answer:
-        said = "The input token count exceeds the maximum number of tokens allowed 2048."
-        return Answer(400, error(400, "INVALID_ARGUMENT", said))
+        message = "The input token count exceeds the maximum number of tokens allowed 2048."
+        return Answer(400, error(400, "INVALID_ARGUMENT", message))

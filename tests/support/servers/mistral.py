@@ -53,5 +53,5 @@ class MistralServer(ScriptedServer):
         return Answer(429, error("Rate limit exceeded", "rate_limited", "1300"), {"retry-after": "2"})
 
     def too_long(self) -> Answer:
-        said = "Too many tokens overall, split into more batches."
-        return Answer(400, error(said, "invalid_request_prompt", "3210"))
+        message = "Too many tokens overall, split into more batches."
+        return Answer(400, error(message, "invalid_request_prompt", "3210"))

@@ -52,20 +52,20 @@ class OpenAIServer(ScriptedServer):
         return Answer(200, {"object": "list", "data": entries, "model": name, "usage": usage})
 
     def wrong_key(self) -> Answer:
-        said = f"Incorrect API key provided: {KEY}. You can find your API key at https://platform.openai.com."
-        return Answer(401, error(said, "invalid_request_error", "invalid_api_key"))
+        message = f"Incorrect API key provided: {KEY}. You can find your API key at https://platform.openai.com."
+        return Answer(401, error(message, "invalid_request_error", "invalid_api_key"))
 
     def quota(self) -> Answer:
-        said = "You exceeded your current quota, please check your plan and billing details."
-        return Answer(429, error(said, "insufficient_quota", "insufficient_quota"))
+        message = "You exceeded your current quota, please check your plan and billing details."
+        return Answer(429, error(message, "insufficient_quota", "insufficient_quota"))
 
     def throttled(self) -> Answer:
-        said = "Rate limit reached for text-embedding-3-small on tokens per min (TPM). Please try again in 6ms."
-        return Answer(429, error(said, "tokens", "rate_limit_exceeded"), {"retry-after": "2"})
+        message = "Rate limit reached for text-embedding-3-small on tokens per min (TPM). Please try again in 6ms."
+        return Answer(429, error(message, "tokens", "rate_limit_exceeded"), {"retry-after": "2"})
 
     def too_long(self) -> Answer:
-        said = (
+        message = (
             "This model's maximum context length is 8192 tokens, however you requested 9001 tokens "
             "(9001 in your prompt; 0 for the completion). Please reduce your prompt; or completion length."
         )
-        return Answer(400, error(said, "invalid_request_error"))
+        return Answer(400, error(message, "invalid_request_error"))

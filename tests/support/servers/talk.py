@@ -76,16 +76,16 @@ class TalkServer(ScriptedServer):
     def answer(self, call: Call) -> Answer:
         need(self.allowed(call), 401, self.wrong(Fails(401, f"Incorrect API key provided: {KEY}", "invalid_api_key")))
         need(call.path == self.place, 404, self.wrong(Fails(404, f"Invalid URL (POST {call.path})")))
-        heard = self.read(call.json)
-        self.heard.append(heard)
+        received = self.read(call.json)
+        self.heard.append(received)
         self.reached.set()
         self.go.wait(30)
         need(self.steps, 400, self.wrong(Fails(400, "the script is at its end")))
         step = self.steps.pop(0)
-        said = step(heard) if callable(step) else step
-        if isinstance(said, Fails):
-            return Answer(said.status, self.wrong(said))
-        return Answer(200, self.written(said, call.json["model"]))
+        message = step(received) if callable(step) else step
+        if isinstance(message, Fails):
+            return Answer(message.status, self.wrong(message))
+        return Answer(200, self.written(message, call.json["model"]))
 
     place: str
 
@@ -112,16 +112,16 @@ class OpenAITalk(TalkServer):
         return not self.key or call.headers.get("authorization") == f"Bearer {self.key}"
 
     def read(self, body: dict[str, Any]) -> Heard:
-        heard = Heard(tools=[tool["function"]["name"] for tool in body.get("tools", [])])
+        received = Heard(tools=[tool["function"]["name"] for tool in body.get("tools", [])])
         for message in body["messages"]:
             text = message.get("content") or json.dumps(message.get("tool_calls", ""), ensure_ascii=False)
             if isinstance(text, list):
                 text = "".join(part.get("text", "") for part in text)
             if message["role"] in {"system", "developer"}:
-                heard.system += text
+                received.system += text
             else:
-                heard.messages.append((message["role"], text))
-        return heard
+                received.messages.append((message["role"], text))
+        return received
 
     def written(self, said: Says | Calls, model: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None}
@@ -155,12 +155,12 @@ class AnthropicTalk(TalkServer):
         return not self.key or given == self.key
 
     def read(self, body: dict[str, Any]) -> Heard:
-        heard = Heard(tools=[tool["name"] for tool in body.get("tools", [])], system=_words(body.get("system", "")))
+        received = Heard(tools=[tool["name"] for tool in body.get("tools", [])], system=_words(body.get("system", "")))
         for message in body["messages"]:
             blocks = message["content"]
             results = isinstance(blocks, list) and any(block["type"] == "tool_result" for block in blocks)
-            heard.messages.append(("tool" if results else message["role"], _words(blocks)))
-        return heard
+            received.messages.append(("tool" if results else message["role"], _words(blocks)))
+        return received
 
     def written(self, said: Says | Calls, model: str) -> dict[str, Any]:
         block: dict[str, Any] = (

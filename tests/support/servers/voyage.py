@@ -55,15 +55,15 @@ class VoyageServer(ScriptedServer):
         return Answer(429, {"detail": "You have reached the monthly usage limit set for this organization."})
 
     def throttled(self) -> Answer:
-        said = (
+        message = (
             "You have not yet added your payment method in the billing page and will have reduced rate limits of "
             "3 RPM and 10K TPM. To unlock our standard rate limits, please add a payment method in the billing page."
         )
-        return Answer(429, {"detail": said}, {"retry-after": "2"})
+        return Answer(429, {"detail": message}, {"retry-after": "2"})
 
     def too_long(self) -> Answer:
-        said = (
+        message = (
             "Request to model 'voyage-4-large' failed. The example at index 0 in your batch has too many tokens and "
             "does not fit into the model's context window of 32000 tokens."
         )
-        return Answer(400, {"detail": said})
+        return Answer(400, {"detail": message})

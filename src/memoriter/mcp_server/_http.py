@@ -1,24 +1,26 @@
-"""An HTTP server that stops at a signal, with limits for its connections."""
+"""An HTTP server that stops at a signal, with limits for its connections and a log of its requests."""
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+import anyio
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from types import FrameType
 
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memoriter.mcp_server._ending import Shutdown
+    from memoriter.mcp_server._server import Shutdown
 
 CLOSING_SECONDS = 1
 """Seconds that the shutdown waits for open responses."""
@@ -26,6 +28,8 @@ REQUEST_SECONDS = 10.0
 """Seconds within which a client must send a whole request, from its first byte to its last."""
 MOST_CONNECTIONS = 512
 """Maximum number of open connections; one client address may have half of them."""
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -154,3 +158,33 @@ class Connection(H11Protocol):
 
 def _next_to_drop(connections: list[Connection]) -> Connection:
     return min(connections, key=lambda connection: (not connection.reading, connection.opened_at))
+
+
+class RequestLog:
+    """ASGI middleware that logs each request with its status and duration."""
+
+    def __init__(self, app: ASGIApp, paths: Collection[str]) -> None:
+        """Wrap an application that serves these paths; only they are logged by name."""
+        self._app = app
+        self._paths = frozenset(paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and log it when it has been answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = anyio.current_time(), 0
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note)
+        finally:
+            method = scope["method"] if scope["method"] in METHODS else "another method"
+            path = scope["path"] if scope["path"] in self._paths else "another path"
+            milliseconds = (anyio.current_time() - started) * 1000
+            log.info("%s %s: status %d, %.1f ms", method, path, status, milliseconds)

@@ -1,4 +1,4 @@
-"""A process that searches one index with one engine, and says how long that took; told on standard input."""
+"""A process that searches one index with one engine and prints the times; it reads the request from stdin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks._resident import peak_mb
+from benchmarks._memory_process import peak_mb
 from benchmarks._timing import each
 from benchmarks._vectors import WordVectors
 from memoriter.index import Index, _keywords
@@ -28,25 +28,25 @@ Question = tuple[str, "NDArray[np.float32]"]
 
 ANYWHERE = Filters()
 CANDIDATES = 24
-"""6 results, 4 times as many candidates: the defaults of both programs."""
+"""6 results with 4 candidates each: the defaults of memoriter and OpenClaw."""
 DEPTH = 10
 _BATCH = 20_000
 _ROUNDING = 1e-6
 
 
 def main() -> None:
-    told = json.load(sys.stdin)
-    with Index.open(Path(told["index"]), clock=time.monotonic) as index:
+    request = json.load(sys.stdin)
+    with Index.open(Path(request["index"]), clock=time.monotonic) as index:
         vectors = WordVectors()
         index.use_vectors(vectors.spec)
-        index.choose_engine(told["engine"])
-        texts = [clean_query(text) for text in told["questions"]]
+        index.choose_engine(request["engine"])
+        texts = [clean_query(text) for text in request["questions"]]
         questions = list(zip(texts, vectors.embed(texts, role="query"), strict=True))
-        json.dump(_figures(index, questions, told["repeats"], whole=told["whole"]), sys.stdout)
+        json.dump(_figures(index, questions, request["repeats"], whole=request["whole"]), sys.stdout)
 
 
 def _figures(index: Index, questions: list[Question], repeats: int, *, whole: bool) -> dict[str, Any]:
-    """Milliseconds of each leg, of a whole search if asked; memory; what was found of the best."""
+    """Return the times of each retriever, with `whole` also of whole searches, and the peak memory and recall."""
     settings = SearchSettings(background=background_of(index, WordVectors.spec))
 
     def nearest(question: Question) -> None:
@@ -61,8 +61,8 @@ def _figures(index: Index, questions: list[Question], repeats: int, *, whole: bo
     def hybrid(question: Question) -> None:
         rank(index, question[0], question[1], settings, filters=ANYWHERE, now=0.0)
 
-    asked = {"vectors": nearest} | ({"fts": fts, "words": words, "hybrid": hybrid} if whole else {})
-    times = {name: asdict(each(act, questions, repeats=repeats)) for name, act in asked.items()}
+    acts = {"vectors": nearest} | ({"fts": fts, "words": words, "hybrid": hybrid} if whole else {})
+    times = {name: asdict(each(act, questions, repeats=repeats)) for name, act in acts.items()}
     peak = peak_mb()
     kept = _kept(index, questions, settings) if whole else None
     recall = _recall(index, [each[1] for each in questions])
@@ -70,11 +70,11 @@ def _figures(index: Index, questions: list[Question], repeats: int, *, whole: bo
 
 
 def _kept(index: Index, questions: list[Question], settings: SearchSettings) -> float:
-    """The share of the hits that are the same where the keyword leg looks at every chunk with any term."""
+    """Return the share of the hits that stay the same if keyword search examines every chunk with any term."""
 
     def hits() -> list[set[tuple[str, int]]]:
-        found = (rank(index, text, vector, settings, filters=ANYWHERE, now=0.0) for text, vector in questions)
-        return [{(hit.path, hit.start_line) for hit in each} for each in found]
+        results = (rank(index, text, vector, settings, filters=ANYWHERE, now=0.0) for text, vector in questions)
+        return [{(hit.path, hit.start_line) for hit in each} for each in results]
 
     bounded = hits()
     for name in ("MAX_PROPOSING", "MAX_SINGLE_LIST", "MAX_COUNTED", "MAX_RANKED"):
@@ -85,20 +85,20 @@ def _kept(index: Index, questions: list[Question], settings: SearchSettings) -> 
 
 
 def _recall(index: Index, queries: Sequence[NDArray[np.float32]]) -> float:
-    """The share of the true best that was found; a tie with the last one counts."""
-    asked = np.array(queries, dtype=np.float64)
+    """Return recall@`DEPTH` against an exact scan; a tie with the last one counts."""
+    matrix = np.array(queries, dtype=np.float64)
     ids = index.all_ids()
-    best = np.full((len(asked), 0), -1.0)
+    best = np.full((len(matrix), 0), -1.0)
     for first in range(0, len(ids), _BATCH):
         rows = index.vectors_at(ids[first : first + _BATCH])[1].astype(np.float64)
-        best = np.sort(np.hstack([best, asked @ rows.T]), axis=1)[:, -DEPTH:]
+        best = np.sort(np.hstack([best, matrix @ rows.T]), axis=1)[:, -DEPTH:]
     shares = [_share(index, query, floor) for query, floor in zip(queries, best[:, 0].tolist(), strict=True)]
     return sum(shares) / len(shares) / best.shape[1]
 
 
 def _share(index: Index, query: NDArray[np.float32], floor: float) -> int:
-    found = [chunk for chunk, _ in index.vector_search(query, limit=DEPTH, filters=ANYWHERE)]
-    return sum(cosine >= floor - _ROUNDING for cosine in index.cosines(query, found).values())
+    nearest = [chunk for chunk, _ in index.vector_search(query, limit=DEPTH, filters=ANYWHERE)]
+    return sum(cosine >= floor - _ROUNDING for cosine in index.cosines(query, nearest).values())
 
 
 if __name__ == "__main__":

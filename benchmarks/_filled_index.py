@@ -1,4 +1,4 @@
-"""An index without a workspace: notes are written, cut and indexed one after the other, so that any number fits."""
+"""An index without a workspace: notes are generated and indexed one by one, so that any number fits into memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks._corpus import CHUNKS_A_NOTE, SEED, Pen
+from benchmarks._corpus import CHUNKS_A_NOTE, SEED, NoteGenerator
 from benchmarks._vectors import WordVectors
-from benchmarks._words import vocabularies
+from benchmarks._vocabulary import vocabularies
 from memoriter.ids import content_hash
 from memoriter.index import Index
 from memoriter.sync import ChunkingSettings, analyze_file, learn_background
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
     from memoriter.index import ChunkRecord
 
 _BATCH = 2_000
-"""Chunks that get their vectors at a time."""
+"""Chunks per batch of vectors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """One index file of about `size` chunks, and questions to it."""
+class FilledIndex:
+    """One index file of about `size` chunks, and questions about it."""
 
     path: Path
     size: int
     questions: tuple[str, ...]
 
     @classmethod
-    def make(cls, path: Path, size: int, *, questions: int) -> Shelf:
-        """Fill an index; the same arguments give the same notes."""
-        pen = Pen(vocabularies(SEED), random.Random(SEED))
+    def make(cls, path: Path, size: int, *, questions: int) -> FilledIndex:
+        """Fill an index; equal arguments give equal notes."""
+        generator = NoteGenerator(vocabularies(SEED), random.Random(SEED))
         vectors = WordVectors()
         with Index.open(path, clock=time.monotonic) as index, index.lease():
             index.use_vectors(vectors.spec)
-            held, number = 0, 0
+            count, number = 0, 0
             waiting: list[ChunkRecord] = []
-            while held < size:
-                entries = _put(index, pen, number)
-                held, number, waiting = held + len(entries), number + 1, waiting + entries
-                if len(waiting) >= _BATCH or held >= size:
+            while count < size:
+                entries = _put(index, generator, number)
+                count, number, waiting = count + len(entries), number + 1, waiting + entries
+                if len(waiting) >= _BATCH or count >= size:
                     index.put_vectors([entry.key for entry in waiting], _vectors(vectors, waiting))
                     waiting = []
             learn_background(index, vectors.spec)
-        return cls(path, size, tuple(pen.question() for _ in range(questions)))
+        return cls(path, size, tuple(generator.question() for _ in range(questions)))
 
 
-def _put(index: Index, pen: Pen, number: int) -> list[ChunkRecord]:
-    note = pen.note(number, items=CHUNKS_A_NOTE)
+def _put(index: Index, generator: NoteGenerator, number: int) -> list[ChunkRecord]:
+    note = generator.note(number, items=CHUNKS_A_NOTE)
     source = Source(note.path, "memory", Path("/") / note.path, len(note.text), 0)
     entries = analyze_file(source, note.text, ChunkingSettings())
     index.put_file(source, content_hash(note.text), entries)

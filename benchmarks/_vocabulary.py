@@ -1,4 +1,4 @@
-"""Vocabularies with a natural frequency curve: a few words everywhere, most words nearly nowhere (Zipf, Mandelbrot)."""
+"""Vocabularies with natural word frequencies (Zipf, Mandelbrot): a few words are common, most are rare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXPONENT, SHIFT = 1.05, 3.0
 TOPICS = 48
 TOPIC_WORDS = 60
 TOPIC_SHARE = 0.35
-"""Of the words of a note that come from its topic, so that notes differ as real ones do."""
+"""Share of the words of a note that come from its topic, so that notes differ as real ones do."""
 
 _COMMON: dict[Language, str] = {
     "en": """ledger gateway backup release invoice meeting server budget database review customer contract router
@@ -64,7 +64,7 @@ class Vocabulary:
     topics: tuple[tuple[str, ...], ...]
 
     def draw(self, source: random.Random, topic: int) -> str:
-        """A word, somewhat more often one of the topic's."""
+        """Return a random word; words of the topic are more likely."""
         if source.random() < TOPIC_SHARE:
             own = self.topics[topic]
             return source.choices(own, cum_weights=self.weights[: len(own)])[0]
@@ -72,7 +72,7 @@ class Vocabulary:
 
 
 def vocabularies(seed: int) -> dict[Language, Vocabulary]:
-    """One vocabulary a language, the same for the same seed."""
+    """Return one vocabulary per language; a seed always gives the same."""
     return {language: _vocabulary(language, random.Random(f"{seed} {language}")) for language in _COMMON}
 
 
@@ -89,7 +89,7 @@ def _vocabulary(language: Language, source: random.Random) -> Vocabulary:
 
 
 def _made_up(language: Language, syllables: Sequence[str], source: random.Random) -> str:
-    """A rare word: a name, an identifier or a number in English, a compound elsewhere."""
+    """Return a rare word: in English a name, an identifier or a number, in other languages a compound."""
     if language != "en":
         return "".join(source.choices(syllables, k=source.choice((2, 2, 2, 3))))
     kind = source.random()

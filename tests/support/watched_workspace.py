@@ -1,4 +1,4 @@
-"""A folder of notes that is watched, and what its index holds."""
+"""A watched workspace, and the content of its index."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class WatchedWorkspace:
         config = place / "memoriter.json5"
         config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
         around = Environment({"MEMORITER_HOME": str(place)}, place, self.notes, time.time, clock)
-        self.opened.append(Memory(assemble(self.notes, config=config, around=around)))
+        self.opened.append(Memory(assemble(self.notes, config=config, env=around)))
         return self.opened[-1]
 
     def watch(self, memory: Memory) -> Watching:
@@ -80,8 +80,8 @@ class WatchedWorkspace:
             memory.close()
 
 
-def held(memory: Memory) -> dict[str, tuple[str, list[tuple[int, int, str]]]]:
-    """All that the index knows of the files: their hashes and their chunks."""
+def indexed_files(memory: Memory) -> dict[str, tuple[str, list[tuple[int, int, str]]]]:
+    """The content of the index: hashes and chunks by path."""
     index = memory._backend.index
     files = index.files()
     rows = [index.rows(index.ids_at(path)).values() for path in files]

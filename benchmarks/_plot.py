@@ -1,4 +1,4 @@
-"""Latency against size as an SVG with logarithmic axes: each engine, the keyword leg, a whole search."""
+"""A plot of latency over size as an SVG with logarithmic axes: each engine, the keyword retriever, a whole search."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 900, 480
 LEFT, RIGHT, TOP, BOTTOM = 70, 640, 84, 424
 APART = 19
-"""Between two names at the right, so that neither covers the other."""
+"""Distance between two labels at the right, so that neither covers the other."""
 _FONT = "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\""
 _INK, _QUIET, _GRID = "#1f2328", "#59636e", "#e4e8ec"
 _OWN = {
-    "peer.theirs": ("OpenClaw's statement", "#8c959f", "6 4"),
-    "search.hybrid": ("whole search, both legs", "#1f2328", ""),
-    "search.fts": ("words: keyword index", "#1a7f37", ""),
+    "peer.theirs": ("OpenClaw's vector query", "#8c959f", "6 4"),
+    "search.hybrid": ("hybrid search", "#1f2328", ""),
+    "search.fts": ("keyword retriever", "#1a7f37", ""),
 }
 _ENGINES = ("#0969da", "#bc4c00", "#8250df", "#bf3989")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that was timed at several sizes."""
+    """One curve: a measure at several sizes."""
 
     title: str
     colour: str
@@ -38,7 +38,7 @@ class Line:
 
 
 def lines_of(rows: Iterable[Row]) -> list[Line]:
-    """What the picture shows of the figures, the slowest first."""
+    """Return the curves of the plot, the slowest first."""
     points: dict[str, dict[int, float]] = {}
     for row in rows:
         if row.unit == "ms" and row.size and (row.name in _OWN or row.name.startswith("engine.")):
@@ -49,8 +49,8 @@ def lines_of(rows: Iterable[Row]) -> list[Line]:
     return sorted(lines, key=lambda line: -line.points[-1][1])
 
 
-def picture(rows: Iterable[Row], caption: str) -> str:
-    """The whole file; `caption` says where and when."""
+def plot(rows: Iterable[Row], caption: str) -> str:
+    """Return the SVG file; `caption` names the machine and the date."""
     lines = lines_of(rows)
     scale = Scale.around([point for line in lines for point in line.points])
     title = 'role="img" aria-label="Time of a search against the number of chunks"'
@@ -60,7 +60,7 @@ def picture(rows: Iterable[Row], caption: str) -> str:
         _text(LEFT - 46, 34, "Time of a search against the size of the memory", size=17, colour=_INK, weight=600),
         _text(LEFT - 46, 56, caption, size=12),
         *_axes(scale),
-        *(_drawn(line, scale) for line in lines),
+        *(_draw(line, scale) for line in lines),
         *_names(lines, scale),
         "</svg>",
     ]
@@ -69,7 +69,7 @@ def picture(rows: Iterable[Row], caption: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From sizes and milliseconds to places; whole decades at both ends of each axis."""
+    """The mapping from sizes and milliseconds to coordinates, with whole decades at both ends of each axis."""
 
     sizes: tuple[int, int]
     times: tuple[int, int]
@@ -110,7 +110,7 @@ def _time(power: int) -> str:
     return f"{10 ** (power - 3):g} s" if power >= 3 else f"{10.0**power:g} ms"
 
 
-def _drawn(line: Line, scale: Scale) -> str:
+def _draw(line: Line, scale: Scale) -> str:
     places = [(scale.x(size), scale.y(time)) for size, time in line.points]
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in places)
@@ -122,7 +122,7 @@ def _drawn(line: Line, scale: Scale) -> str:
 
 
 def _names(lines: Sequence[Line], scale: Scale) -> Iterable[str]:
-    """Each name at the end of its line: at the point where it ends early, else in a column at the right."""
+    """Yield the label of each curve: at its last point if it ends early, else in a column at the right."""
     last = max((line.points[-1][0] for line in lines), default=0)
     for line in lines:
         size, time = line.points[-1]
@@ -142,7 +142,7 @@ def _name(line: Line) -> str:
 
 
 def _spread(wanted: Sequence[float]) -> list[float]:
-    """Places in the same order, `APART` or more, none below the axis."""
+    """Return coordinates in the same order, at least `APART` apart and none below the axis."""
     places = list(wanted)
     for upper, lower in pairwise(range(len(places))):
         places[lower] = max(places[lower], places[upper] + APART)
@@ -156,6 +156,6 @@ def _spread(wanted: Sequence[float]) -> list[float]:
 def _text(
     x: float, y: float, text: str, *, size: int = 12, colour: str = _QUIET, anchor: str = "start", weight: int = 400
 ) -> str:
-    told = text.replace("&", "&amp;").replace("<", "&lt;")
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
     style = f'font-size="{size}" fill="{colour}" text-anchor="{anchor}" font-weight="{weight}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{told}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escaped}</text>'

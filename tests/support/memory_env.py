@@ -1,4 +1,4 @@
-"""A folder of notes, a home, an environment and the time of day: a memory or the program, for tests of providers."""
+"""A test environment: notes, a home, environment variables and a clock, for the library and the program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SOURCES = Path(memoriter.__file__).parents[1]
 
 @dataclass
 class Outcome:
-    """What one run of the program left behind."""
+    """The output of one run of the program."""
 
     exit_code: int
     out: str
@@ -46,7 +46,7 @@ class Outcome:
 
 @dataclass
 class MemoryEnv:
-    """Time stands still until `wait`; the program, which runs in a process of its own, has the time of the machine."""
+    """Notes and a home with a clock that moves only by `wait`; the program runs as a process with the real clock."""
 
     notes: Path
     home: Path
@@ -57,12 +57,12 @@ class MemoryEnv:
 
     @classmethod
     def at(cls, folder: Path, notes: dict[str, str] | None = None) -> MemoryEnv:
-        desk = cls(folder / "notes", folder / "home")
-        desk.home.mkdir(mode=0o700, parents=True)
-        desk.notes.mkdir()
+        env = cls(folder / "notes", folder / "home")
+        env.home.mkdir(mode=0o700, parents=True)
+        env.notes.mkdir()
         for path, text in (NOTES if notes is None else notes).items():
-            desk.write(path, text)
-        return desk
+            env.write(path, text)
+        return env
 
     def write(self, path: str, text: str) -> None:
         file = self.notes / path
@@ -85,18 +85,18 @@ class MemoryEnv:
 
     def configure(self, models: dict[str, Any] | None = None, **search: Any) -> None:
         """Write the configuration: `models.providers`, and the settings of `memorySearch`."""
-        told: dict[str, Any] = {"agents": {"defaults": {"memorySearch": search}}}
+        settings: dict[str, Any] = {"agents": {"defaults": {"memorySearch": search}}}
         if models:
-            told["models"] = {"providers": models}
+            settings["models"] = {"providers": models}
         part = self.config.with_suffix(".part")
-        part.write_text(json5.dumps(told), encoding="utf-8")
+        part.write_text(json5.dumps(settings), encoding="utf-8")
         part.replace(self.config)  # whoever reads meanwhile sees the old one or the new one, and never half of it
 
     def open(self, agent: str | None = None) -> Memory:
         """A memory as it is configured now."""
         environ = {"MEMORITER_HOME": str(self.home), **self.environ}
         around = Environment(environ, self.home, self.notes, lambda: self.seconds, lambda: self.ticks)
-        self.opened.append(Memory(assemble(self.notes, agent=agent, around=around)))
+        self.opened.append(Memory(assemble(self.notes, agent=agent, env=around)))
         return self.opened[-1]
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class MemoryEnv:
         program = f"import sys\n{before}\nfrom memoriter.cli import main\nmain(sys.argv[1:])"
         return [sys.executable, "-c", program, *words]
 
-    def surroundings(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         path = os.pathsep.join([str(SOURCES), str(Path(__file__).parent)])
         inherited = {name: os.environ[name] for name in ("PATH", "COVERAGE_PROCESS_CONFIG") if name in os.environ}
         own = {"MEMORITER_HOME": str(self.home), "HOME": str(self.home), "PYTHONPATH": path}
@@ -120,7 +120,7 @@ class MemoryEnv:
             self.command("-w", str(self.notes), *words, before=before),
             capture_output=True,
             encoding="utf-8",
-            env=self.surroundings(),
+            env=self.environment(),
             cwd=self.notes,
             timeout=60,
         )
@@ -128,7 +128,7 @@ class MemoryEnv:
 
 
 def compatible(server: Any, key: str = KEY, **more: Any) -> dict[str, Any]:
-    """Settings of `memorySearch` for a service that speaks as OpenAI does."""
+    """Settings of `memorySearch` for an OpenAI-compatible service."""
     remote = {"baseUrl": server.base_url, "apiKey": key, **more.pop("remote", {})}
     return {"provider": "openai-compatible", "model": server.model, "remote": remote, **more}
 

@@ -1,4 +1,4 @@
-"""A process that only searches, and says how much memory that took; it is told what to do on standard input."""
+"""A process that only searches, and prints its peak memory; it reads the request from stdin."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 
 
 def main() -> None:
-    told = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     from memoriter import Memory
 
-    with Memory.open(told["notes"], home=told["home"]) as memory:
-        for question in told["questions"]:
+    with Memory.open(request["notes"], home=request["home"]) as memory:
+        for question in request["questions"]:
             memory.search(question)
     json.dump({"peak_mb": peak_mb()}, sys.stdout)
 
 
 def peak_mb() -> float:
-    """The most that this program held at any moment, in MB.
+    """The most that this program count at any moment, in MB.
 
-    `getrusage` would count what the process was before it became this program, so Linux' own figure comes first.
+    On Linux, `getrusage` also counts the memory of the process before `exec`, so `/proc` comes first.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -1,17 +1,16 @@
-"""`memoriter forget`."""
+"""The commands about single notes: `memoriter get`, `remember` and `forget`."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from memoriter.api_json import forget_plan_json, forgotten_json
-from memoriter.cli._failure import DONE, FAILED
+from memoriter.api_json import appended_json, excerpt_json, forget_plan_json, forgotten_json, refusal_json
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import pluralize
-from memoriter.errors import UsageError
+from memoriter.cli._render import DONE, FAILED, USAGE, pluralize
+from memoriter.errors import PathRefused, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,14 +23,76 @@ SHOWN_LINES = 6
 """Maximum lines that are shown of a passage."""
 
 
+@click.command(cls=Command, name="get")
+@click.argument("path")
+@click.option("--from", "start", type=click.IntRange(1), metavar="N", help="The first line, counted from 1.")
+@click.option("--lines", type=click.IntRange(1), metavar="N", help="The number of lines. Default: to the end.")
+def get_command(path: str, start: int | None, lines: int | None) -> None:
+    """Print a note, or some lines of it.
+
+        memoriter get MEMORY.md
+        memoriter get memory/2026-02-10.md --from 12 --lines 20
+
+    It reads only the Markdown files of this memory, at most 100,000 characters at once. For a note that does not exist
+    yet, it prints nothing and succeeds. Next: memoriter search, memoriter remember.
+    """
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
+        try:
+            excerpt = memory.read(path, start=start, lines=lines)
+        except PathRefused as error:
+            if not screen.as_json:
+                raise
+            screen.json(refusal_json(path, error.message, error.remedy, code=error.code))
+            click.get_current_context().exit(USAGE)
+    if screen.as_json:
+        screen.json(excerpt_json(excerpt))
+        return
+    screen.text(excerpt.text)
+    if excerpt.reason is not None:
+        screen.show_diagnostics([excerpt.reason])
+    if excerpt.truncated:
+        screen.note((("There is more: go on with --from and --lines.", "yellow"),))
+
+
+@click.command(cls=Command, name="remember")
+@click.argument("text", nargs=-1, required=True)
+@click.option(
+    "--to",
+    type=click.Choice(["daily", "long-term"]),
+    default="daily",
+    show_default=True,
+    help="To memory/YYYY-MM-DD.md of today, or to MEMORY.md.",
+)
+def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
+    """Add an entry to today's note, or to the long-term memory.
+
+        memoriter remember "We chose PostgreSQL for the ledger."
+        memoriter remember --to long-term "Prefers tea to coffee."
+        git log -1 --format=%B | memoriter remember -
+
+    It only appends, and several programs can write at once. The next search finds the entry. Next: memoriter search.
+    """
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    entry = sys.stdin.read() if text == ("-",) else " ".join(text)
+    with options.open_memory() as memory:
+        remembered = memory.remember(entry, to=to)
+        entry_json = appended_json(remembered, workspace=memory.place.workspace)
+    if screen.as_json:
+        screen.json(entry_json)
+        return
+    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"))])
+    screen.show_diagnostics(remembered.reasons)
+
+
 @click.command(cls=Command, name="forget")
 @click.argument("path", required=False, metavar="[PATH[#L10-L12]]")
-@click.option("--match", metavar="TEXT", help="Every paragraph and list item that holds this text.")
+@click.option("--match", metavar="TEXT", help="Every paragraph and list item that contains this text.")
 @click.option("--session", metavar="ID", help="A transcript: the name of its file, without .jsonl.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.pass_context
-def command(
+def forget_command(
     context: click.Context,
     *,
     path: str | None,
@@ -40,14 +101,15 @@ def command(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Remove something for good, from the notes and the index.
+    """Delete text permanently, from the notes and the index.
 
         memoriter forget memory/2026-02-10.md#L10-L12
         memoriter forget --match "the code of the door" --dry-run
         memoriter forget --session 4f1c2a --yes
 
-    It shows what will go and asks. The receipt says what went, and where the text may still be: the history of git,
-    copies, services. A note that somebody changes meanwhile is left alone. Next: memoriter status.
+    It shows what it will delete, and asks for confirmation. Afterwards it lists what it deleted, and where the text may
+    still be: in the git history, copies, services. It does not change a note that another program edits meanwhile.
+    Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:

@@ -14,18 +14,18 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from desk import MemoryEnv
+    from memory_env import MemoryEnv
 
 LIMIT = 60.0
 """Seconds that any answer may take on a busy machine."""
 
 
 @contextmanager
-def served(desk: MemoryEnv, *words: str) -> Iterator[str]:
+def served(env: MemoryEnv, *words: str) -> Iterator[str]:
     """The address of a server over HTTP."""
-    command = desk.command("-w", str(desk.notes), "mcp", "--http", "--port", "0", *words)
+    command = env.command("-w", str(env.notes), "mcp", "--http", "--port", "0", *words)
     with subprocess.Popen(
-        command, env=desk.surroundings(), cwd=desk.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=env.environment(), cwd=env.notes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout
@@ -38,32 +38,32 @@ def served(desk: MemoryEnv, *words: str) -> Iterator[str]:
 
 
 @dataclass
-class Door:
-    """One way to the memory of a desk; every client that enters gets a connection of its own."""
+class McpEndpoint:
+    """A transport to the memory of an environment; every client gets its own connection."""
 
     transport: str
     connect: Callable[..., Client]
 
 
-def over_stdio(desk: MemoryEnv) -> Door:
+def over_stdio(env: MemoryEnv) -> McpEndpoint:
     """Each client starts a server of its own."""
-    words = desk.command("-w", str(desk.notes), "mcp")
+    words = env.command("-w", str(env.notes), "mcp")
 
     def start(**options: Any) -> Client:
-        server = StdioServerParameters(command=words[0], args=words[1:], env=desk.surroundings(), cwd=str(desk.notes))
+        server = StdioServerParameters(command=words[0], args=words[1:], env=env.environment(), cwd=str(env.notes))
         return Client(server, read_timeout_seconds=LIMIT, **options)
 
-    return Door("stdio", start)
+    return McpEndpoint("stdio", start)
 
 
-def over_http(address: str, desk: MemoryEnv) -> Door:
+def over_http(address: str, env: MemoryEnv) -> McpEndpoint:
     """All clients have one server."""
-    return Door("http", lambda **options: authorised(address, desk, **options))
+    return McpEndpoint("http", lambda **options: authorised(address, env, **options))
 
 
-def authorised(address: str, desk: MemoryEnv, **options: Any) -> Client:
-    """The official client, which sends the token of the desk's home with each request."""
-    return Client(_transport(address, bearer(token_of(desk))), read_timeout_seconds=LIMIT, **options)
+def authorised(address: str, env: MemoryEnv, **options: Any) -> Client:
+    """The official client, which sends the token of the environment's home with each request."""
+    return Client(_transport(address, bearer(token_of(env))), read_timeout_seconds=LIMIT, **options)
 
 
 @asynccontextmanager
@@ -75,9 +75,9 @@ async def _transport(address: str, headers: dict[str, str]) -> AsyncIterator[Any
         yield streams
 
 
-def token_of(desk: MemoryEnv) -> str:
+def token_of(env: MemoryEnv) -> str:
     """The token of the servers of a home that has one."""
-    return (desk.home / "token").read_text(encoding="ascii").strip()
+    return (env.home / "token").read_text(encoding="ascii").strip()
 
 
 def bearer(token: str) -> dict[str, str]:

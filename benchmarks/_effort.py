@@ -1,4 +1,4 @@
-"""How much work a run puts into its figures."""
+"""The numbers of repeats of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Effort:
     processes: int = 7
     syncs: int = 5
     embedded: int = 200
-    """Chunks that are given to the model."""
+    """Chunks that the model embeds."""
     small_files: int = 10_000
     """Files of the workspace of small notes, made when the largest size is at least this."""
 

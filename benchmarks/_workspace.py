@@ -1,4 +1,4 @@
-"""A workspace of one size with its index, ready to be asked; made once for all measures of a run."""
+"""A workspace of one size with its index, made once for all benchmarks of a run."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from memoriter.types import SyncReport
 
 AT_ONCE = {"sync": {"watchDebounceMs": 0}}
-"""Looking at the files is due at every search, so that a change is met by the very next one."""
+"""Every search checks the files, so that the next one finds a change."""
 WORDS_ONLY = {"provider": "none"}
 
 
 @dataclass
-class Stage:
+class BenchWorkspace:
     """One workspace below `folder`: `notes/` and `home/`."""
 
     folder: Path
     corpus: Corpus
     size: int
-    """Chunks that were asked for."""
+    """The requested number of chunks."""
 
     @classmethod
-    def make(cls, folder: Path, size: int, *, questions: int) -> Stage:
+    def make(cls, folder: Path, size: int, *, questions: int) -> BenchWorkspace:
         """Write the notes and index them, with vectors that need no model."""
         return cls.of(folder, make_corpus(size, questions), size)
 
     @classmethod
-    def of(cls, folder: Path, corpus: Corpus, size: int) -> Stage:
-        """The same, for notes that are there already."""
-        stage = cls(folder, corpus, size)
-        corpus.write(stage.notes)
-        stage.home.mkdir(parents=True)
-        with stage.open_index() as index:
-            stage.sync(index)
-        return stage
+    def of(cls, folder: Path, corpus: Corpus, size: int) -> BenchWorkspace:
+        """Write these notes and index them."""
+        workspace = cls(folder, corpus, size)
+        corpus.write(workspace.notes)
+        workspace.home.mkdir(parents=True)
+        with workspace.open_index() as index:
+            workspace.sync(index)
+        return workspace
 
     @property
     def notes(self) -> Path:
@@ -61,14 +61,14 @@ class Stage:
         return self.folder / "home"
 
     def config(self, settings: dict[str, Any]) -> Path:
-        """A configuration file with these settings of the search; without one the program has its defaults."""
+        """Write a configuration file with these search settings, and return its path."""
         file = self.folder / "settings.json5"
         file.write_text(json.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
         return file
 
     @cached_property
     def index_path(self) -> Path:
-        """Where the program itself keeps the index of these notes."""
+        """The path of the index of these notes."""
         with self.memory() as memory:
             return Path(memory.status().index)
 
@@ -78,25 +78,25 @@ class Stage:
 
     @cached_property
     def questions(self) -> list[tuple[str, NDArray[np.float32]]]:
-        """Each with its vector."""
+        """The questions with their vectors."""
         texts = [clean_query(text) for text in self.corpus.questions]
         return list(zip(texts, self.provider.embed(texts, role="query"), strict=True))
 
     def memory(self, config: Path | None = None) -> Memory:
-        """As a user opens it."""
+        """Open the memory as a user does."""
         return Memory.open(self.notes, home=self.home, config=config)
 
     def open_index(self, path: Path | None = None) -> Index:
-        """The index itself, with the vectors of the bundled model's name."""
+        """Open the index, with vectors under the name of the bundled model."""
         index = Index.open(path or self.index_path, clock=time.monotonic)
         index.use_vectors(self.provider.spec)
         return index
 
     def sync(self, index: Index, *, words_only: bool = False, force: bool = False) -> SyncReport:
-        """What `memoriter index` does, with the stand-in for the model."""
+        """Do what `memoriter index` does, with the substitute for the model."""
         run = Sync(Workspace(self.notes), index, SyncSettings(), time.perf_counter)
         return run.run(None if words_only else lambda: self.provider, Task(force=force))
 
     def settings(self, index: Index) -> SearchSettings:
-        """As the program would search this index."""
+        """Return the settings with which memoriter searches this index."""
         return SearchSettings(background=background_of(index, self.provider.spec))

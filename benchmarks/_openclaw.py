@@ -38,11 +38,11 @@ WHERE chunks.model = ? ORDER BY distance LIMIT ?
 """
 
 
-class Peer:
-    """The same chunks in the other program's tables; a context manager."""
+class OpenClawTables:
+    """OpenClaw's tables with the same chunks; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        # Its types know buffers only from Python 3.12 on.
+        # The types of apsw include buffers only from Python 3.12 on.
         self._connection = cast("Any", apsw.Connection(str(path)))
         self._connection.enable_load_extension(True)
         self._connection.load_extension(sqlite_vec.loadable_path())
@@ -57,7 +57,7 @@ class Peer:
         self._connection.close()
 
     def fill(self, rows: Sequence[StoredChunk], vectors: NDArray[np.float32]) -> None:
-        """Store every chunk with its vector, as text and as vector, as that program does."""
+        """Store every chunk with its vector, as text and as vector, as OpenClaw does."""
         self._connection.execute(
             f"CREATE VIRTUAL TABLE chunks_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[{vectors.shape[1]}])"
         )
@@ -72,6 +72,6 @@ class Peer:
                 )
 
     def nearest(self, vector: NDArray[np.float32], limit: int) -> list[tuple[object, ...]]:
-        """The passages nearest to a vector, with their distance."""
-        found = self._connection.execute(_NEAREST, (vector.tobytes(), _MODEL, limit)).fetchall()
-        return cast("list[tuple[object, ...]]", found)
+        """Return the passages nearest to a vector, with their distance."""
+        rows = self._connection.execute(_NEAREST, (vector.tobytes(), _MODEL, limit)).fetchall()
+        return cast("list[tuple[object, ...]]", rows)
