@@ -10,7 +10,7 @@ import pytest
 
 from desk import MemoryEnv, codes, paths
 from memoriter.embed.remote import _remote, _remote_settings
-from memoriter.embed.remote._probe import PROBE
+from memoriter.embed.remote._remote_model import PROBE
 from servers import KEY
 from servers.batches import BATCHES
 from servers.compatible import texts_of

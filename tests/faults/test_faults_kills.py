@@ -16,7 +16,7 @@ import pytest
 
 from desk import MemoryEnv, compatible
 from faults import answered, contents, follow, found
-from memoriter.embed.remote._probe import PROBE
+from memoriter.embed.remote._remote_model import PROBE
 from memoriter.sync import BATCH_TOKENS
 from servers.compatible import CompatibleServer
 from soak import factor

@@ -1,4 +1,7 @@
-"""Which provider serves: what a configuration says and what is there, made into one choice. Nothing is opened."""
+"""Select the provider and its key, from the configuration and from what is available, and know its price.
+
+Nothing is opened.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.embed.remote import ConfiguredKeys, choose_auto, key_for
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
-from memoriter.providers import AUTO, AUTO_ORDER, COMPATIBLE, NONE, PROCESS, SERVICES
+from memoriter.providers import AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote import RemoteSettings
+    from memoriter.embed.remote._vendor import Price
 
 _STAY = "Set memorySearch.provider to bundled to stay on this machine"
 
@@ -166,8 +169,7 @@ def _of_a_file(name: str, settings: ProviderSettings) -> Choice:
 
 
 def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
-    from memoriter.embed.remote._remote import vendor_of
-    from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network, is_loopback
+    from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, vendor_of
 
     service = settings.services.get(name, ServiceConfig())
     problem = (settings.problem if own else None) or service.problem
@@ -233,3 +235,82 @@ def _first(settings: ProviderSettings) -> str:
     """The name of the provider that is asked first."""
     name = settings.name.strip() or AUTO
     return _automatic(settings) if name == AUTO else name
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredKeys:
+    """The keys that a configuration holds, with `${NAME}` already replaced."""
+
+    remote: str | None = field(default=None, repr=False)
+    """`memorySearch.remote.apiKey`"""
+    providers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """`models.providers.<id>.apiKey` by id"""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key, never shown, and a source that can be."""
+
+    value: str = field(repr=False)
+    source: str
+    """Such as `remote.apiKey` or `environment OPENAI_API_KEY`."""
+
+
+def key_for(
+    vendor: str, *, configured: ConfiguredKeys, environ: Mapping[str, str], elsewhere: bool = False
+) -> Key | None:
+    """The key for a service: `remote.apiKey`, then `models.providers`, then the service's variables; or None.
+
+    `remote.apiKey` does not say whose key it is: it counts for every service, so that `auto` takes it for OpenAI's.
+    `elsewhere` says that another address than the vendor's own is asked. Then the variables are left out: they were set
+    for the vendor, and whoever runs that address has no business with such a key.
+    """
+    names = () if elsewhere else _variables(vendor)
+    found = [
+        (configured.remote, "remote.apiKey"),
+        (configured.providers.get(vendor), f"models.providers.{vendor}.apiKey"),
+        *((environ.get(name), f"environment {name}") for name in names),
+    ]
+    return next((Key(value.strip(), source) for value, source in found if value and value.strip()), None)
+
+
+def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> str:
+    """What `auto` means here.
+
+    `local_model`: `local.modelPath` is set and the file is there. `keys`: services that have one. `bundled`: the
+    bundled model can run. `offline`: nothing may leave this machine.
+    """
+    if local_model:
+        return "local"
+    if not offline:
+        for vendor in AUTO_ORDER:
+            if vendor in keys:
+                return vendor
+    return "bundled" if bundled else "none"
+
+
+def _variables(vendor: str) -> tuple[str, ...]:
+    return BY_NAME[vendor].key_variables if vendor in BY_NAME else ()
+
+
+def price_row(provider: str, model: str) -> Price | None:
+    """Return the known price of a model, or None. Free tiers and discounts of an account are left out."""
+    if provider not in SERVICES:
+        return None
+    from memoriter.embed.remote import vendor_of
+
+    return vendor_of(provider).prices.get(model)
+
+
+def price_of(provider: str, model: str, tokens: int, *, batch: bool = False) -> float | None:
+    """Return US dollars for so many tokens; None if the price is unknown, which is not the same as free.
+
+    The price is the vendor's own: a model of the same name at another address may cost something else.
+    """
+    if provider in FREE:
+        return 0.0
+    row = price_row(provider, model)
+    if row is None:
+        return None
+    rate = row.batch if batch and row.batch is not None else row.plain
+    return rate * tokens / 1_000_000

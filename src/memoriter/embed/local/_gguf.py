@@ -1,22 +1,23 @@
-"""The provider `local`: a GGUF file, run by llama.cpp."""
+"""The provider `local`: a GGUF file, or a model of the hub that is one, run by llama.cpp."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.embed._artefact import revision_of
+from memoriter.embed.local._download import download_model
 from memoriter.embed.local._families import family_of
 from memoriter.embed.local._gguf_header import read_gguf
+from memoriter.embed.local._hub import HUB, is_model_uri, parse_model_uri, stored_path
 from memoriter.embed.local._llama import usable_package
 from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, threads_to_use
-from memoriter.embed.local._model_file import revision_of
 from memoriter.errors import ProviderUnavailable
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memoriter.embed.local._local import LocalEngine
-    from memoriter.embed.local._readable import Form
+    from memoriter.embed.local._download import Progress
+    from memoriter.embed.local._local import Form, LocalEngine
 
 _UNKNOWN_CONTEXT = 512
 _POOLINGS = {"mean", "cls", "last"}
@@ -77,3 +78,42 @@ def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
         max_tokens=min(max_tokens, MOST_TOKENS),
         background=family.background,
     )
+
+
+def local_file(model: str, model_cache_dir: Path) -> Path | None:
+    """Return the file that `open_local` would open, or None if finding it needs the hub.
+
+    Raises:
+        ConfigError: the `hf:` address is invalid.
+    """
+    if not is_model_uri(model):
+        return Path(model)
+    hub_model = parse_model_uri(model)
+    file = stored_path(hub_model, model_cache_dir) if hub_model.file else None
+    return file if file is not None and file.is_file() else None
+
+
+def open_local(
+    model: str,
+    *,
+    cache_dir: Path,
+    model_cache_dir: Path,
+    threads: int | None = None,
+    hub: str = HUB,
+    token: str | None = None,
+    offline: bool = False,
+    progress: Progress | None = None,
+) -> LocalProvider:
+    """Return the provider `local` for a path or an `hf:` address; download a model of the hub if it is missing.
+
+    Raises:
+        ConfigError: the `hf:` address is invalid.
+        ProviderUnavailable: llama.cpp is not installed, or there is no complete model; the remedy gives the next step.
+    """
+    usable_package()  # before anything large is downloaded
+    file = (
+        download_model(model, model_cache_dir=model_cache_dir, hub=hub, token=token, offline=offline, progress=progress)
+        if is_model_uri(model)
+        else Path(model)
+    )
+    return open_gguf(file, cache_dir=cache_dir, threads=threads)
