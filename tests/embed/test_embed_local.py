@@ -6,16 +6,16 @@ import subprocess
 import sys
 import tempfile
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
 from generator import END, HIDDEN, write_generator
 from hub_server import Hub, serving
-from memoriter.embed import embed_in_batches
+from memoriter.embed import ProviderContext, ProviderSettings, choose, embed_in_batches, open_choice
 from memoriter.embed.local import _llama
-from memoriter.embed.local._gguf import open_gguf, open_local
+from memoriter.embed.local._gguf import open_gguf
 from memoriter.embed.local._llama import LlamaServer
 from memoriter.embed.local._local import LocalProvider
 from memoriter.errors import ConfigError, InputRejected, ProviderUnavailable
@@ -214,23 +214,30 @@ def test_a_text_without_a_vector_does_not_spoil_the_others(vector: list[float]) 
     assert batch.vectors[0].tolist() == pytest.approx([0, 0.6, 0, 0.8])
 
 
+def opened(model: str, folder: Path, hub: Hub | None = None) -> EmbeddingProvider:
+    """Open what the settings name, as every command does."""
+    environ = {"HF_ENDPOINT": hub.url} if hub else {}
+    settings = ProviderSettings(folder / "cache", "local", local_model=model, environ=environ)
+    env = ProviderContext(float, float, lambda _: None, float, cast("Any", None))
+    return open_choice(choose(settings), settings, env)
+
+
 @pytest.mark.slow
 def test_a_model_is_opened_by_its_path_or_its_address(model: Path, tmp_path: Path) -> None:
-    folders = {"cache_dir": tmp_path / "cache", "model_cache_dir": tmp_path / "models"}
     with serving(Hub({"notes-Q8_0.gguf": model.read_bytes()})) as hub:
-        loaded = open_local("hf:ada/notes-GGUF:Q8_0", hub=hub.url, **folders)
-    assert loaded.spec == open_local(str(model), **folders).spec
+        loaded = opened("hf:ada/notes-GGUF:Q8_0", tmp_path, hub)
+    assert loaded.spec == opened(str(model), tmp_path).spec
     assert loaded.embed(["a text"], role="document").shape == (1, HIDDEN)
     loaded.close()
     with pytest.raises(ConfigError):
-        open_local("hf:nothing", **folders)
+        opened("hf:nothing", tmp_path)
 
 
 def test_without_llama_cpp_nothing_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with serving(Hub({"notes-Q8_0.gguf": b"GGUF"})) as hub:
         with pytest.raises(ProviderUnavailable, match=r"need llama.cpp, which is not installed"):
-            open_local("hf:ada/notes-GGUF:Q8_0", cache_dir=tmp_path, model_cache_dir=tmp_path, hub=hub.url)
+            opened("hf:ada/notes-GGUF:Q8_0", tmp_path, hub)
         assert hub.requests == []
 
 

@@ -123,7 +123,8 @@ def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | Non
 
 
 def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
-    from memoriter.embed.local._gguf import gguf_spec, local_file
+    from memoriter.embed.local._gguf import gguf_spec
+    from memoriter.embed.local._hub import local_file
 
     file = local_file(settings.local_model, settings.downloads)
     return gguf_spec(file, cache_dir=settings.cache_dir) if file else None
@@ -152,18 +153,7 @@ def open_choice(
         case "bundled" | "fake":
             return open_provider(choice.kind, cache_dir=settings.cache_dir)
         case "local":
-            from memoriter.embed.local._gguf import open_local
-            from memoriter.embed.local._hub import HUB
-
-            return open_local(
-                settings.local_model,
-                cache_dir=settings.cache_dir,
-                model_cache_dir=settings.downloads,
-                hub=settings.environ.get("HF_ENDPOINT") or HUB,
-                token=settings.environ.get("HF_TOKEN"),
-                offline=settings.offline,
-                progress=outside.downloading,
-            )
+            return _open_local(settings, outside.downloading)
         case "onnx":
             from memoriter.embed.local._onnx import open_onnx
 
@@ -176,6 +166,28 @@ def open_choice(
                 provider.close()
                 raise
             return provider
+
+
+def _open_local(settings: ProviderSettings, downloading: Callable[[int, int | None], None] | None) -> EmbeddingProvider:
+    """Return the model of a GGUF file or of an `hf:` address; download it if it is missing."""
+    from memoriter.embed.local._gguf import open_gguf
+    from memoriter.embed.local._hub import HUB, is_model_uri
+    from memoriter.embed.local._llama import usable_package
+
+    usable_package()  # before anything large is downloaded
+    file = Path(settings.local_model)
+    if is_model_uri(settings.local_model):
+        from memoriter.embed.local._download import download_model
+
+        file = download_model(
+            settings.local_model,
+            model_cache_dir=settings.downloads,
+            hub=settings.environ.get("HF_ENDPOINT") or HUB,
+            token=settings.environ.get("HF_TOKEN"),
+            offline=settings.offline,
+            progress=downloading,
+        )
+    return open_gguf(file, cache_dir=settings.cache_dir)
 
 
 def batch_of(

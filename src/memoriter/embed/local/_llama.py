@@ -7,7 +7,6 @@ elsewhere on 127.0.0.1. In both cases it requires a random key.
 
 from __future__ import annotations
 
-import http.client
 import importlib.util
 import json
 import os
@@ -18,7 +17,6 @@ import sys
 import tempfile
 import threading
 import weakref
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +26,7 @@ from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUn
 from memoriter.extras import install_command
 
 if TYPE_CHECKING:
+    import http.client
     from collections.abc import Callable
 
     import numpy as np
@@ -110,7 +109,7 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
         ProviderUnavailable: the process crashed or did not end.
     """
     import subprocess
-    import tempfile
+    from importlib import metadata
 
     record = passed / metadata.version("xllamacpp")
     if record.exists() or not sys.executable or getattr(sys, "frozen", False):
@@ -212,6 +211,8 @@ class LlamaServer:
 
     def _tokens(self, text: str) -> list[int]:
         """Return the tokens of a text with start and end markers. A marker written in the text is plain text."""
+        import http.client
+
         connection = self._connection()
         try:
             if self._folder is not None:
@@ -230,6 +231,8 @@ class LlamaServer:
             connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
+        import http.client
+
         if self._folder is None:
             return http.client.HTTPConnection(self._address.removeprefix("http://"), timeout=_ANSWER_SECONDS)
         connection = http.client.HTTPConnection("localhost", timeout=_ANSWER_SECONDS)
