@@ -26,7 +26,7 @@ Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
-    """A service by a name of the user's: an entry of `models.providers`."""
+    """A service that the user has named: an entry of `models.providers`."""
 
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
@@ -34,15 +34,15 @@ class ServiceConfig:
     """`ollama`, another vendor's name, or empty for OpenAI's interface."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     problem: ConfigError | None = None
-    """Why what is written cannot be used, such as a variable that is not set; raised when somebody needs it."""
+    """The error in this entry, such as a variable that is not set; raised when the service is selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What a configuration and the environment say of providers; `${NAME}` is replaced and `~` is a folder."""
+    """The settings of all providers, with `${NAME}` and `~` already replaced."""
 
     cache_dir: Path
-    """For what can be made anew."""
+    """Folder for files that can be created again."""
     name: str = AUTO
     model: str = ""
     fallback: str = NONE
@@ -50,7 +50,7 @@ class ProviderSettings:
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     problem: ConfigError | None = None
-    """What is wrong with address, key or headers."""
+    """The error in address, key or headers; raised when the provider is selected."""
     services: Mapping[str, ServiceConfig] = field(default_factory=dict[str, ServiceConfig])
     local_model: str = ""
     """A GGUF file, an `hf:` address, or a folder with an ONNX export."""
@@ -69,41 +69,41 @@ class Choice:
     """One provider, ready to be opened."""
 
     name: str
-    """As it is called in a configuration."""
+    """The name in the configuration."""
     kind: Kind
     remote: RemoteSettings | None = None
     endpoint: str = ""
-    """Where text is sent, without anything secret; empty where it stays in this process."""
+    """The address that text is sent to, without anything secret; empty if it stays in this process."""
     leaves_machine: bool = False
     metered: bool = False
-    """Whether somebody may send a bill."""
+    """Whether use may cost money."""
     key_source: str = ""
-    """Where the key is from, as it may be shown."""
+    """The source of the key, for messages."""
     vendor: str = ""
     model: str = ""
     official_endpoint: bool = False
-    """Whether the service is the vendor's own: there its prices hold."""
+    """Whether it is the vendor's own service, for which its prices are valid."""
 
 
 def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
-    """Every name that can be configured here."""
+    """Return every provider name that these settings allow."""
     return (AUTO, NONE, *sorted({*PROCESS, *SERVICES, *COMPATIBLE, *settings.services}))
 
 
 def choose(settings: ProviderSettings) -> Choice:
-    """The provider of the settings; `auto` becomes what is there.
+    """Return the provider that the settings select. `auto` becomes the first one that is available.
 
     Raises:
-        ConfigError: there is no such provider, or what is said of it does not fit.
+        ConfigError: the provider does not exist, or its settings are invalid.
         ProviderUnavailable: it cannot be used here, such as a service where `offline` is set.
     """
     return _choice(_first(settings), settings, own=True)
 
 
 def choose_fallback(settings: ProviderSettings) -> Choice | None:
-    """What serves where the provider of the settings fails; None where nothing is named. Raises as `choose` does.
+    """Return the configured fallback provider, or None. Raises the same errors as `choose`.
 
-    `memorySearch.model` and the address in `remote` are those of the first provider, not of this one.
+    `memorySearch.model` and the address in `remote` belong to the first provider, not to the fallback.
     """
     name = settings.fallback.strip()
     if name in {"", NONE}:
@@ -125,7 +125,7 @@ def _automatic(settings: ProviderSettings) -> str:
 
 
 def _has_address(vendor: str, settings: ProviderSettings) -> bool:
-    """Whether another address than the vendor's own is to be asked."""
+    """Return whether the settings replace the vendor's own address."""
     return bool(settings.base_url or settings.services.get(vendor, ServiceConfig()).base_url)
 
 
@@ -190,7 +190,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     spoken = vendor_of(vendor)
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
     official = endpoint == spoken.base_url
-    # A key that says nothing of whose it is belongs to the provider that is asked first.
+    # A key without the name of a service belongs to the first provider.
     shared = settings.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
     key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not official)
@@ -232,7 +232,7 @@ def _vendor(name: str, service: ServiceConfig) -> str:
 
 
 def _first(settings: ProviderSettings) -> str:
-    """The name of the provider that is asked first."""
+    """Return the name of the first provider."""
     name = settings.name.strip() or AUTO
     return _automatic(settings) if name == AUTO else name
 
@@ -259,11 +259,11 @@ class Key:
 def key_for(
     vendor: str, *, configured: ConfiguredKeys, environ: Mapping[str, str], elsewhere: bool = False
 ) -> Key | None:
-    """The key for a service: `remote.apiKey`, then `models.providers`, then the service's variables; or None.
+    """Return the key for a service from `remote.apiKey`, `models.providers` or the service's variables, or None.
 
-    `remote.apiKey` does not say whose key it is: it counts for every service, so that `auto` takes it for OpenAI's.
-    `elsewhere` says that another address than the vendor's own is asked. Then the variables are left out: they were set
-    for the vendor, and whoever runs that address has no business with such a key.
+    `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI. `elsewhere` means
+    that the address is not the vendor's own. The variables are then ignored: their keys were set for the vendor, and
+    nobody else may receive them.
     """
     names = () if elsewhere else _variables(vendor)
     found = [
@@ -275,10 +275,13 @@ def key_for(
 
 
 def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> str:
-    """What `auto` means here.
+    """Return the provider that `auto` selects.
 
-    `local_model`: `local.modelPath` is set and the file is there. `keys`: services that have one. `bundled`: the
-    bundled model can run. `offline`: nothing may leave this machine.
+    Args:
+        local_model: whether `local.modelPath` is set and the file exists.
+        keys: the services that have a key.
+        bundled: whether the bundled model can run.
+        offline: whether nothing may leave this machine.
     """
     if local_model:
         return "local"
