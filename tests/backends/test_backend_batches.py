@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.embed.remote import _remote, _remote_settings
-from memoriter.embed.remote._probe import PROBE
+from memoriter.embed.remote import _remote
+from memoriter.embed.remote._remote_model import PROBE
 from memory_env import MemoryEnv, codes, paths
 from servers import KEY
 from servers.batches import BATCHES
@@ -39,7 +39,7 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     with BATCHES[request.param]() as server:
         vendor = replace(_remote.vendor_of(server.vendor), base_url=server.base_url)
         monkeypatch.setitem(_remote._VENDORS, server.vendor, vendor)
-        monkeypatch.setattr(_remote_settings, "is_local_network", lambda _: False)
+        monkeypatch.setattr("memoriter.embed.remote.is_local_network", lambda _: False)
         yield server
 
 

@@ -162,8 +162,8 @@ def test_every_surface_reports_a_provider_that_cannot_be_reached(
 def test_every_surface_reports_a_budget_that_is_spent(
     env: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_local_network", lambda _: False)
-    monkeypatch.setattr("memoriter.embed.remote._remote_settings.is_loopback", lambda _: True)
+    monkeypatch.setattr("memoriter.embed.remote.is_local_network", lambda _: False)
+    monkeypatch.setattr("memoriter.embed.remote.is_loopback", lambda _: True)
     env.configure(**compatible(server, remote={"budget": {"tokensPerDay": 1}}))
     assert agree(env) == {"over_budget"}
 

@@ -460,11 +460,11 @@ class Metered:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, server: Any) -> None:
         from dataclasses import replace
 
-        from memoriter.embed.remote import _remote, _remote_settings
+        from memoriter.embed.remote import _remote
 
         vendor = replace(_remote.vendor_of(server.vendor), base_url=server.base_url)
         monkeypatch.setitem(_remote._VENDORS, server.vendor, vendor)
-        monkeypatch.setattr(_remote_settings, "is_local_network", lambda _: False)
+        monkeypatch.setattr("memoriter.embed.remote.is_local_network", lambda _: False)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from memoriter.discovery import (
     settings_digest,
     take_ticket,
 )
-from memoriter.discovery._claims import create_ticket
+from memoriter.discovery._announcement import create_ticket
 from memoriter.environment import Environment
 from memoriter.mcp_server._auth import MOST_CHALLENGES, CommandProof
 from memory_env import MemoryEnv

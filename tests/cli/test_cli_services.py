@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.app import read_environment
-from memoriter.embed.remote import _remote_settings
 from memoriter.index import Ledger
 from memoriter.memory import Memory
 from memory_env import MemoryEnv, compatible
@@ -43,7 +42,7 @@ def env(program: Program, monkeypatch: pytest.MonkeyPatch) -> MemoryEnv:
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let servers of this machine count as far away."""
-    monkeypatch.setattr(_remote_settings, "is_loopback", lambda _: False)
+    monkeypatch.setattr("memoriter.embed.remote.is_loopback", lambda _: False)
 
 
 # where text goes
@@ -72,7 +71,7 @@ def test_the_first_time_that_notes_leave_the_machine_one_line_says_so(
 def test_before_anything_is_sent_the_line_is_there(program: Program, env: MemoryEnv, server: CompatibleServer) -> None:
     env.configure(**compatible(server))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_remote_settings, "is_loopback", lambda _: False)
+        patch.setattr("memoriter.embed.remote.is_loopback", lambda _: False)
         assert NOTE not in program("index", "--dry-run").err
         assert NOTE not in program("status").err
     assert server.calls == []

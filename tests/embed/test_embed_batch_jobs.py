@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.remote._batch_run import BatchRun, Collected, batch_vendors
-from memoriter.embed.remote._batch_state import BatchJob, BatchProgress, BatchRow, BatchRules, sort_results
+from memoriter.embed.remote.batch import BatchJob, BatchRules, BatchRun, Collected, _run, batch_vendors
+from memoriter.embed.remote.batch._gemini import GEMINI
+from memoriter.embed.remote.batch._job import BatchProgress, BatchRow, sort_results
 from memoriter.errors import BadVector, ConfigError, InputRejected, OutOfQuota
 from servers import KEY, Answer, Watch, half_written, provider_of, refused, reset
 from servers.batches import BATCHES, OpenAIBatches
@@ -236,10 +237,8 @@ def test_questions_that_come_to_nothing_are_asked_again(server: BatchServer, fau
 def test_no_more_jobs_are_under_way_than_allowed(openai: OpenAIBatches, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from memoriter.embed.remote import _batch_run
-
-    small = replace(_batch_run._APIS["openai"], most_inputs=1)
-    monkeypatch.setitem(_batch_run._APIS, "openai", small)
+    small = replace(_run._APIS["openai"], most_inputs=1)
+    monkeypatch.setitem(_run._APIS, "openai", small)
     openai.runs_after, store = 2, Store()
     most = 0
     run = started(openai, store, concurrency=2)
@@ -295,21 +294,34 @@ def test_one_vector_that_is_not_one_never_stops_the_others(openai: OpenAIBatches
     assert isinstance(failures["k-tea"], InputRejected)
 
 
-def test_results_in_a_file_are_read_line_by_line_in_their_places() -> None:
-    from memoriter.embed.remote._batch_gemini import API
-
+def test_results_in_a_file_are_read_line_by_line_by_their_keys() -> None:
     job = BatchJob("n", ("a", "b", "c", "d"), 0.0, job_id="batches/b0")
     body = b'{"done": true, "metadata": {"state": "BATCH_STATE_SUCCEEDED"}, "response": {"responsesFile": "files/out"}}'
-    assert API.progress(body, "Gemini") == BatchProgress(ended=True, outputs=("files/out",))
+    assert GEMINI.progress(body, "Gemini") == BatchProgress(ended=True, outputs=("files/out",))
     with BATCHES["gemini"]() as server:
-        request = API.results(provider_of(server).settings, job, "files/out")
+        request = GEMINI.results(provider_of(server).settings, job, "files/out")
         assert request.url == server.root + "/download/v1beta/files/out:download?alt=media"
-    lines = b'{"response": {"embedding": {"values": [1]}}}\n{broken\n{"key": "d", "error": {"code": 3}}\n'
-    assert [(row.key, row.embedding, row.status) for row in API.rows(lines, job)] == [
-        ("a", [1], 200),
-        ("b", None, 500),
+    lines = (
+        b'{"key": "b", "response": {"embedding": {"values": [1]}}}\n{broken\n'
+        b'{"response": {"embedding": {"values": [2]}}}\n{"key": "d", "error": {"code": 3}}\n'
+    )
+    assert [(row.key, row.embedding, row.status) for row in GEMINI.rows(lines, job)] == [
+        ("b", [1], 200),
         ("d", None, 400),
     ]
+
+
+def test_a_result_without_a_key_is_no_vector_of_the_text_at_its_place() -> None:
+    with BATCHES["gemini"]() as server:
+        usual = server.inlined
+
+        def keyless(item: dict[str, Any]) -> dict[str, Any]:
+            result = usual(item)
+            return {"response": result["response"]} if server.key_of(item) in {"k-tea", "k-cocoa"} else result
+
+        server.inlined = keyless
+        vectors, failures, again = gathered(started(server, Store()).run(TEXTS))
+        assert (set(vectors), failures, set(again)) == ({"k-coffee", "k-lemon"}, {}, {"k-tea", "k-cocoa"})
 
 
 def test_a_vendor_without_batches_says_who_has_them() -> None:

@@ -18,8 +18,8 @@ import pytest
 import memoriter
 from graph_script import graph_script
 from memoriter.embed import open_provider
+from memoriter.embed._artefact import load_or_create
 from memoriter.embed.bundled import _graph
-from memoriter.embed.bundled._artefact import load_or_create
 from memoriter.embed.bundled._tokens import Tokenizer
 from memoriter.embed.bundled._weightfile import open_weights
 from memoriter.errors import ProviderUnavailable

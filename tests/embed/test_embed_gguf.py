@@ -17,9 +17,9 @@ import pytest
 import memoriter
 from generator import write_generator
 from memoriter.embed import embed_in_batches, open_provider
-from memoriter.embed.local import _llama, _llama_server
+from memoriter.embed.local import _llama
 from memoriter.embed.local._gguf import gguf_spec, open_gguf
-from memoriter.embed.local._llama_server import LlamaServer
+from memoriter.embed.local._llama import LlamaServer
 from memoriter.embed.local._local import LocalProvider
 from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable
 from memoriter.ids import fingerprint
@@ -96,7 +96,7 @@ def test_a_file_that_did_not_change_is_not_read_twice_for_its_hash(
 ) -> None:
     file = written(tmp_path, bert__embedding_length=8)
     first = gguf_spec(file, cache_dir=tmp_path / "cache")
-    monkeypatch.setattr("memoriter.embed.local._model_file.sha256_of", lambda _: pytest.fail("it was known"))
+    monkeypatch.setattr("memoriter.embed._artefact.sha256_of", lambda _: pytest.fail("it was known"))
     assert gguf_spec(file, cache_dir=tmp_path / "cache") == first
 
 
@@ -200,7 +200,7 @@ def test_where_sockets_have_no_folders_a_port_of_this_machine_serves_only_those_
     ],
 )
 def test_what_llama_cpp_refuses_is_the_fault_of_one_text(said: Any, error: type[Exception]) -> None:
-    assert isinstance(_llama_server._rejection(said), error)
+    assert isinstance(_llama._rejection(said), error)
 
 
 def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.local import _gguf_header
-from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
+from memoriter.embed.local import _gguf
+from memoriter.embed.local._gguf import parse_gguf, read_gguf
 from memoriter.errors import ProviderUnavailable
 from repacked import written
 
@@ -50,9 +50,7 @@ def test_what_a_file_does_not_say_is_empty(tmp_path: Path) -> None:
 
 
 def test_blocks_have_the_sizes_that_the_format_gives_them() -> None:
-    assert {kind: gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(kind)] for kind in _gguf_header._BLOCKS} == (
-        _gguf_header._BLOCKS
-    )
+    assert {kind: gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(kind)] for kind in _gguf._BLOCKS} == (_gguf._BLOCKS)
 
 
 @given(st.data())

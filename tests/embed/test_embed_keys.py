@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from memoriter.embed.remote._keys import ConfiguredKeys, Key, choose_auto, key_for
+from memoriter.embed._choice import ConfiguredKeys, Key, choose_auto, key_for
 from memoriter.providers import AUTO_ORDER
 
 ENVIRON = {

@@ -6,19 +6,18 @@ import subprocess
 import sys
 import tempfile
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
 from generator import END, HIDDEN, write_generator
 from hub_server import Hub, serving
-from memoriter.embed import embed_in_batches
-from memoriter.embed.local import _llama, _llama_trial
+from memoriter.embed import ProviderContext, ProviderSettings, choose, embed_in_batches, open_choice
+from memoriter.embed.local import _llama
 from memoriter.embed.local._gguf import open_gguf
-from memoriter.embed.local._llama_server import LlamaServer
+from memoriter.embed.local._llama import LlamaServer
 from memoriter.embed.local._local import LocalProvider
-from memoriter.embed.local._local_model import open_local
 from memoriter.errors import ConfigError, InputRejected, ProviderUnavailable
 from memoriter.types import ModelSpec
 
@@ -169,24 +168,24 @@ def test_a_package_that_cannot_be_imported_is_a_reason(
 def test_a_model_on_which_llama_cpp_crashes_does_not_end_this_process(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = _llama_trial._TRIAL
-    monkeypatch.setattr(_llama_trial, "_TRIAL", "import os; os.abort()")
+    trial = _llama._TRIAL
+    monkeypatch.setattr(_llama, "_TRIAL", "import os; os.abort()")
     provider = open_gguf(model, cache_dir=tmp_path, threads=1)
     with pytest.raises(ProviderUnavailable, match=r"makes llama\.cpp crash"):
         provider.embed(["a"], role="query")
-    monkeypatch.setattr(_llama_trial, "_TRIAL", trial)
+    monkeypatch.setattr(_llama, "_TRIAL", trial)
     provider.embed(["a"], role="query")
     provider.close()
-    monkeypatch.setattr(_llama_trial, "_TRIAL", "import os; os.abort()  # passed once, not tried again")
+    monkeypatch.setattr(_llama, "_TRIAL", "import os; os.abort()  # passed once, not tried again")
     assert provider.embed(["a"], role="query").shape == (1, HIDDEN)
     provider.close()
 
 
 def test_a_trial_without_an_end_is_a_crash(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_llama_trial, "_TRIAL", "import time; time.sleep(60)")
-    monkeypatch.setattr(_llama_trial, "_TRIAL_SECONDS", 0.1)
+    monkeypatch.setattr(_llama, "_TRIAL", "import time; time.sleep(60)")
+    monkeypatch.setattr(_llama, "_TRIAL_SECONDS", 0.1)
     with pytest.raises(ProviderUnavailable, match="timed out"):
-        _llama_trial.try_model(str(model), pooling="last", most_tokens=63, passed=tmp_path)
+        _llama.try_model(str(model), pooling="last", most_tokens=63, passed=tmp_path)
 
 
 def test_a_processor_on_which_it_would_crash_is_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,23 +214,30 @@ def test_a_text_without_a_vector_does_not_spoil_the_others(vector: list[float]) 
     assert batch.vectors[0].tolist() == pytest.approx([0, 0.6, 0, 0.8])
 
 
+def opened(model: str, folder: Path, hub: Hub | None = None) -> EmbeddingProvider:
+    """Open what the settings name, as every command does."""
+    environ = {"HF_ENDPOINT": hub.url} if hub else {}
+    settings = ProviderSettings(folder / "cache", "local", local_model=model, environ=environ)
+    env = ProviderContext(float, float, lambda _: None, float, cast("Any", None))
+    return open_choice(choose(settings), settings, env)
+
+
 @pytest.mark.slow
 def test_a_model_is_opened_by_its_path_or_its_address(model: Path, tmp_path: Path) -> None:
-    folders = {"cache_dir": tmp_path / "cache", "model_cache_dir": tmp_path / "models"}
     with serving(Hub({"notes-Q8_0.gguf": model.read_bytes()})) as hub:
-        loaded = open_local("hf:ada/notes-GGUF:Q8_0", hub=hub.url, **folders)
-    assert loaded.spec == open_local(str(model), **folders).spec
+        loaded = opened("hf:ada/notes-GGUF:Q8_0", tmp_path, hub)
+    assert loaded.spec == opened(str(model), tmp_path).spec
     assert loaded.embed(["a text"], role="document").shape == (1, HIDDEN)
     loaded.close()
     with pytest.raises(ConfigError):
-        open_local("hf:nothing", **folders)
+        opened("hf:nothing", tmp_path)
 
 
 def test_without_llama_cpp_nothing_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with serving(Hub({"notes-Q8_0.gguf": b"GGUF"})) as hub:
         with pytest.raises(ProviderUnavailable, match=r"need llama.cpp, which is not installed"):
-            open_local("hf:ada/notes-GGUF:Q8_0", cache_dir=tmp_path, model_cache_dir=tmp_path, hub=hub.url)
+            opened("hf:ada/notes-GGUF:Q8_0", tmp_path, hub)
         assert hub.requests == []
 
 
@@ -247,7 +253,7 @@ def test_without_a_place_for_its_socket_there_is_a_reason(model: Path, monkeypat
 @pytest.mark.slow
 def test_a_model_that_is_closed_as_soon_as_it_is_open_ends(model: Path) -> None:
     code = f"""
-from memoriter.embed.local._llama_server import LlamaServer
+from memoriter.embed.local._llama import LlamaServer
 for _ in range(40):
     LlamaServer({str(model)!r}, pooling="last", most_tokens=64, threads=1).close()
 """

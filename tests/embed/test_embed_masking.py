@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from chosen_secrets import FORMS
 from memoriter.embed import SendsTexts, embed_in_batches, open_provider
-from memoriter.embed.remote._batch_run import BatchRun
-from memoriter.embed.remote._batch_state import BatchRules
+from memoriter.embed.remote.batch import BatchRules, BatchRun
 from memoriter.masking import mask, mask_outgoing
 from memory_env import MemoryEnv, codes, compatible
 from secret_samples import LookAlikes, Secrets

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from memoriter.embed.remote._prices import price_of, price_row
+from memoriter.embed import price_of, price_row
 from memoriter.embed.remote._remote import remote_names, vendor_of
 
 

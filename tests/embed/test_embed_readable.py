@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.local._readable import extrapolate_tokens, most_characters, prepare_text
+from memoriter.embed.local._local import extrapolate_tokens, most_characters, prepare_text
 
 
 @pytest.mark.parametrize(

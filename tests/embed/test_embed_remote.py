@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import memoriter
-from memoriter.embed.remote._probe import PROBE, background_of
-from memoriter.embed.remote._remote import RemoteProvider, RemoteSettings, Resolved, request_groups
+from memoriter.embed import group_by_budget
+from memoriter.embed.remote._remote import RemoteProvider, RemoteSettings, Resolved
+from memoriter.embed.remote._remote_model import PROBE, background_of
 from memoriter.errors import ProviderUnavailable
 from memoriter.ids import fingerprint
 from servers import KEY, SERVERS, GeminiServer, OllamaServer, OpenAIServer, Watch, provider_of
@@ -118,10 +119,10 @@ def test_no_more_than_two_calls_are_under_way_whatever_the_threads(openai: OpenA
 
 @pytest.mark.parametrize(
     ("sizes", "groups"),
-    [([], []), ([9], ["0-1"]), ([9, 9], ["0-1", "1-2"]), ([1, 1, 1, 1], ["0-3", "3-4"]), ([2, 3, 1], ["0-2", "2-3"])],
+    [([], []), ([9], [[0]]), ([9, 9], [[0], [1]]), ([1, 1, 1, 1], [[0, 1, 2], [3]]), ([2, 3, 1], [[0, 1], [2]])],
 )
-def test_texts_are_grouped_by_number_and_by_tokens(sizes: list[int], groups: list[str]) -> None:
-    assert [f"{group.start}-{group.stop}" for group in request_groups(sizes, 3, 5)] == groups
+def test_texts_are_grouped_by_number_and_by_tokens(sizes: list[int], groups: list[list[int]]) -> None:
+    assert group_by_budget(sizes, 5, most=3) == groups
 
 
 def test_no_key_is_said_before_anything_is_sent(openai: OpenAIServer) -> None:
@@ -140,7 +141,7 @@ def test_settings_that_are_resolved_do_not_show_what_is_secret() -> None:
 def test_the_parts_load_neither_numpy_nor_a_client_for_http_until_they_are_used() -> None:
     code = (
         "import sys, json, memoriter.embed, memoriter.embed.remote._remote as r, memoriter.embed.remote._http as http,"
-        "memoriter.embed.remote._keys, memoriter.embed.remote._prices;"
+        "memoriter.embed._choice;"
         "h = http.HttpClient(clock=float, sleep=float, random=float);"
         "p = r.RemoteProvider(r.RemoteSettings('openai', api_key='k'), h, wall=float); p.spec;"
         "heavy = {'numpy', 'httpx2', 'ssl', 'asyncio', 'email', 'html', 'concurrent.futures'};"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from faults import answered, contents, follow, found
-from memoriter.embed.remote._probe import PROBE
+from memoriter.embed.remote._remote_model import PROBE
 from memoriter.sync import BATCH_TOKENS
 from memory_env import MemoryEnv, compatible
 from servers.compatible import CompatibleServer

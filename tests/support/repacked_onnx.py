@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graph_script import graph_script
-from memoriter.embed.bundled._graph_weights import convert_weights, split_weights
+from memoriter.embed.bundled._graph import convert_weights, split_weights
 from memoriter.embed.bundled._weightfile import BLOCK, open_weights
 from memoriter.embed.bundled._weights import usable_weights
 from repacked import made_once

@@ -26,7 +26,7 @@ LIMIT = 60.0
 """Seconds that anything may take on a busy machine."""
 NOT_BY_ITSELF = """
 sys.modules["memoriter.app"] = None
-import memoriter.discovery._handover as handover
+import memoriter.discovery._channel as handover
 handover.TAKEN_SECONDS = 60.0
 """
 """Python before the program: no command can open a memory without that module, and it waits for a busy server."""

@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, unregister
-from memoriter.discovery._channel import REASONS, TICKET, Call, Reply
-from memoriter.discovery._claims import take_ticket
-from memoriter.discovery._handover import Unanswered, delegate
+from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, take_ticket, unregister
+from memoriter.discovery._channel import REASONS, TICKET, Call, Reply, Unanswered, delegate
 from memoriter.discovery._proof import (
     CHALLENGE_PATH,
     DIGEST,

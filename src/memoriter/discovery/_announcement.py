@@ -1,4 +1,8 @@
-"""The announcement file of a server: its address, its memory, and the secret that authenticates it to hooks."""
+"""The private folder of announcements and tickets.
+
+An announcement holds the address of a server, its memory, and the secret that authenticates it to hooks. A ticket is a
+file that stands for one piece of work: whoever removes it does the work.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,26 @@ import errno
 import hashlib
 import json
 import os
+import re
+import stat
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from memoriter.discovery._claims import remove_old_tickets
-from memoriter.discovery._private import is_own_folder, read_private, write_new
-from memoriter.permissions import HAS_MODES, make_private_folder
+from memoriter.permissions import HAS_MODES, OTHERS, make_private_folder, open_private
+from memoriter.plain_file import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 ENDING = ".json"
+_TICKET_ENDING = ".ticket"
+LONGEST = 1 << 16
+"""Maximum number of bytes that are read."""
+KEPT_SECONDS = 3_600
+"""Seconds after which a ticket is stale: its command was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +138,80 @@ def _is_running(pid: int) -> bool:
         return os.stat(f"/proc/{pid}").st_uid == os.geteuid()  # noqa: PTH116 - root may signal everybody's
     except OSError:
         return True  # a system without /proc
+
+
+def read_private(file: Path) -> bytes:
+    """Return the content of a file that belongs to this user and that no other user can read or write.
+
+    Raises:
+        PermissionError: another user owns the file, or other users can read or write it.
+        OSError: it is not a regular file, or it cannot be opened or read.
+    """
+    with open_plain(file) as opened:
+        if fault := privacy_fault(os.fstat(opened.fileno())):
+            raise PermissionError(f"{file} {fault}.")
+        return opened.read(LONGEST)
+
+
+def privacy_fault(status: os.stat_result) -> str:
+    """Return why a file is not private, as the predicate of a sentence, or an empty string if it is private."""
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a regular file"
+    if not HAS_MODES:
+        return ""
+    if status.st_uid != os.geteuid():
+        return "belongs to another user"
+    return "can be read or changed by other users" if status.st_mode & OTHERS else ""
+
+
+def is_own_folder(folder: Path) -> bool:
+    """Return whether a folder exists, belongs to this user, and only this user can add or remove files."""
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    return not HAS_MODES or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+
+
+def write_new(file: Path, content: bytes) -> None:
+    """Create a file that no other user can ever read. Raises OSError, also if the file exists."""
+    with open(file, "xb", opener=open_private) as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+def create_ticket(folder: Path) -> str:
+    """Create a ticket for one piece of work and return its name. Raises OSError."""
+    name = os.urandom(16).hex()
+    os.close(os.open(folder / f"{name}{_TICKET_ENDING}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return name
+
+
+def take_ticket(folder: Path, name: str) -> bool:
+    """Take a ticket, and return whether the caller must do the work.
+
+    It is False if another process has taken the ticket, or if `name` is not a ticket.
+    """
+    if not re.fullmatch("[0-9a-f]{32}", name):
+        return False
+    try:
+        (folder / f"{name}{_TICKET_ENDING}").unlink()
+    except OSError:
+        return False
+    return True
+
+
+def is_available(folder: Path, name: str) -> bool:
+    """Return whether the ticket is not taken yet."""
+    return (folder / f"{name}{_TICKET_ENDING}").exists()
+
+
+def remove_old_tickets(folder: Path, now: float) -> None:
+    """Remove stale tickets of killed commands; `now` is in seconds since 1970."""
+    with suppress(OSError):
+        for file in folder.glob(f"*{_TICKET_ENDING}"):
+            if file.stat().st_mtime < now - KEPT_SECONDS:
+                file.unlink()

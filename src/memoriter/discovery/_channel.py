@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from memoriter.discovery._announcement import unregister
+from memoriter.discovery._announcement import announced, create_ticket, is_available, take_ticket, unregister
 from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Exchange, address_of, body_digest, same
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from memoriter.discovery._announcement import Announcement
+    from memoriter.discovery._target import TargetMemory
 
 TICKET = "idempotency-key"
 """The request header with the ticket."""
@@ -30,6 +31,9 @@ LONGEST_PROOF = 4_096
 """Maximum bytes that are read before the server has proven itself."""
 NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
 """Exceptions from parsing a response that is not from a memoriter server."""
+TAKEN_SECONDS = 1.0
+"""Seconds within which a server must prove itself, and then begin the work."""
+DONE = {200, 204}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +189,49 @@ def connect(server: Announcement, folder: Path, clock: Callable[[], float], seco
         connection.close()
         return None
     return channel
+
+
+class Unanswered(Exception):
+    """A server has taken the work and did not report its result."""
+
+
+def delegate(target: TargetMemory, folder: Path, call: Call) -> Reply | None:
+    """Delegate the work of a command to a server of this memory.
+
+    Returns:
+        The reply of the server, or None if no server has done the work or will do it.
+
+    Raises:
+        Unanswered: a server has begun the work, and its result is unknown.
+        ConfigError: the configuration does not exist.
+    """
+    for server in announced(folder):
+        if not target.matches(server):
+            continue
+        channel = connect(server, folder, target.env.monotonic, TAKEN_SECONDS)
+        if channel is None:
+            continue
+        with channel:
+            try:
+                ticket = create_ticket(folder)
+            except OSError:
+                return None
+            reply = _send(channel, folder, call, ticket)
+        if reply is not None and reply.status in DONE:
+            take_ticket(folder, ticket)
+            return reply
+        if not take_ticket(folder, ticket):
+            raise Unanswered
+    return None
+
+
+def _send(channel: Channel, folder: Path, call: Call, ticket: str) -> Reply | None:
+    try:
+        channel.set_deadline(TAKEN_SECONDS)
+        channel.send(call, ticket)
+        if not channel.answers_within(TAKEN_SECONDS) and is_available(folder, ticket):
+            return None
+        channel.set_deadline(call.answer_seconds)
+        return channel.receive()
+    except (OSError, *NOT_OURS):
+        return None

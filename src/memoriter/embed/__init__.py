@@ -9,20 +9,27 @@ from memoriter.embed._choice import (
     ServiceConfig,
     choose,
     choose_fallback,
+    price_of,
+    price_row,
     provider_choices,
 )
 from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
-from memoriter.embed._open import ProviderContext, batch_of, open_choice, refusal_of, spec_at_hand
-from memoriter.embed._provider import EmbeddingProvider, SendsTexts
-from memoriter.embed._registry import open_provider, provider_names, spec_of
-from memoriter.embed._vectors import cosine, normalise
+from memoriter.embed._provider import EmbeddingProvider, SendsTexts, cosine, normalise
+from memoriter.embed._registry import (
+    ProviderContext,
+    batch_of,
+    open_choice,
+    open_provider,
+    provider_names,
+    refusal_of,
+    spec_at_hand,
+    spec_of,
+)
 from memoriter.embed.local import is_model_uri
 
 if TYPE_CHECKING:
     from memoriter.embed._batches import BatchFailure, Embedded, embed_in_batches
-    from memoriter.embed.remote._batch_run import Collected, batch_vendors
-    from memoriter.embed.remote._batch_state import BatchJob, BatchRules
-    from memoriter.embed.remote._prices import price_of, price_row
+    from memoriter.embed.remote.batch import BatchJob, BatchRules, Collected, batch_vendors
 
 __all__ = [
     "BatchFailure",
@@ -63,9 +70,7 @@ def __getattr__(name: str) -> Any:
     """Import the modules for batches and remote services at first use, since most searches need neither."""
     later = {
         "_batches": ("Embedded", "BatchFailure", "embed_in_batches"),
-        "remote._batch_run": ("Collected", "batch_vendors"),
-        "remote._batch_state": ("BatchJob", "BatchRules"),
-        "remote._prices": ("price_of", "price_row"),
+        "remote.batch": ("BatchJob", "BatchRules", "Collected", "batch_vendors"),
     }
     for module, names in later.items():
         if name in names:

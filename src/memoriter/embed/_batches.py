@@ -7,8 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memoriter.embed._limits import group_by_budget, split_within
-from memoriter.embed._provider import SendsTexts
-from memoriter.embed._vectors import normalise
+from memoriter.embed._provider import SendsTexts, normalise
 from memoriter.errors import BadVector, EmbeddingError, InputRejected, InputTooLarge
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Which provider serves: what a configuration says and what is there, made into one choice. Nothing is opened."""
+"""Select the provider and its key, from the configuration and from what is available, and know its price.
+
+Nothing is opened.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.embed.remote import ConfiguredKeys, choose_auto, key_for
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
-from memoriter.providers import AUTO, AUTO_ORDER, COMPATIBLE, NONE, PROCESS, SERVICES
+from memoriter.providers import AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote import RemoteSettings
+    from memoriter.embed.remote._vendor import Price
 
 _STAY = "Set memorySearch.provider to bundled to stay on this machine"
 
@@ -23,7 +26,7 @@ Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
-    """A service by a name of the user's: an entry of `models.providers`."""
+    """A service that the user has named: an entry of `models.providers`."""
 
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
@@ -31,15 +34,15 @@ class ServiceConfig:
     """`ollama`, another vendor's name, or empty for OpenAI's interface."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     problem: ConfigError | None = None
-    """Why what is written cannot be used, such as a variable that is not set; raised when somebody needs it."""
+    """The error in this entry, such as a variable that is not set; raised when the service is selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What a configuration and the environment say of providers; `${NAME}` is replaced and `~` is a folder."""
+    """The settings of all providers, with `${NAME}` and `~` already replaced."""
 
     cache_dir: Path
-    """For what can be made anew."""
+    """Folder for files that can be created again."""
     name: str = AUTO
     model: str = ""
     fallback: str = NONE
@@ -47,7 +50,7 @@ class ProviderSettings:
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     problem: ConfigError | None = None
-    """What is wrong with address, key or headers."""
+    """The error in address, key or headers; raised when the provider is selected."""
     services: Mapping[str, ServiceConfig] = field(default_factory=dict[str, ServiceConfig])
     local_model: str = ""
     """A GGUF file, an `hf:` address, or a folder with an ONNX export."""
@@ -66,41 +69,41 @@ class Choice:
     """One provider, ready to be opened."""
 
     name: str
-    """As it is called in a configuration."""
+    """The name in the configuration."""
     kind: Kind
     remote: RemoteSettings | None = None
     endpoint: str = ""
-    """Where text is sent, without anything secret; empty where it stays in this process."""
+    """The address that text is sent to, without anything secret; empty if it stays in this process."""
     leaves_machine: bool = False
     metered: bool = False
-    """Whether somebody may send a bill."""
+    """Whether use may cost money."""
     key_source: str = ""
-    """Where the key is from, as it may be shown."""
+    """The source of the key, for messages."""
     vendor: str = ""
     model: str = ""
     official_endpoint: bool = False
-    """Whether the service is the vendor's own: there its prices hold."""
+    """Whether it is the vendor's own service, for which its prices are valid."""
 
 
 def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
-    """Every name that can be configured here."""
+    """Return every provider name that these settings allow."""
     return (AUTO, NONE, *sorted({*PROCESS, *SERVICES, *COMPATIBLE, *settings.services}))
 
 
 def choose(settings: ProviderSettings) -> Choice:
-    """The provider of the settings; `auto` becomes what is there.
+    """Return the provider that the settings select. `auto` becomes the first one that is available.
 
     Raises:
-        ConfigError: there is no such provider, or what is said of it does not fit.
+        ConfigError: the provider does not exist, or its settings are invalid.
         ProviderUnavailable: it cannot be used here, such as a service where `offline` is set.
     """
     return _choice(_first(settings), settings, own=True)
 
 
 def choose_fallback(settings: ProviderSettings) -> Choice | None:
-    """What serves where the provider of the settings fails; None where nothing is named. Raises as `choose` does.
+    """Return the configured fallback provider, or None. Raises the same errors as `choose`.
 
-    `memorySearch.model` and the address in `remote` are those of the first provider, not of this one.
+    `memorySearch.model` and the address in `remote` belong to the first provider, not to the fallback.
     """
     name = settings.fallback.strip()
     if name in {"", NONE}:
@@ -122,7 +125,7 @@ def _automatic(settings: ProviderSettings) -> str:
 
 
 def _has_address(vendor: str, settings: ProviderSettings) -> bool:
-    """Whether another address than the vendor's own is to be asked."""
+    """Return whether the settings replace the vendor's own address."""
     return bool(settings.base_url or settings.services.get(vendor, ServiceConfig()).base_url)
 
 
@@ -166,8 +169,7 @@ def _of_a_file(name: str, settings: ProviderSettings) -> Choice:
 
 
 def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
-    from memoriter.embed.remote._remote import vendor_of
-    from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network, is_loopback
+    from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, vendor_of
 
     service = settings.services.get(name, ServiceConfig())
     problem = (settings.problem if own else None) or service.problem
@@ -188,7 +190,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     spoken = vendor_of(vendor)
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
     official = endpoint == spoken.base_url
-    # A key that says nothing of whose it is belongs to the provider that is asked first.
+    # A key without the name of a service belongs to the first provider.
     shared = settings.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
     key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not official)
@@ -230,6 +232,88 @@ def _vendor(name: str, service: ServiceConfig) -> str:
 
 
 def _first(settings: ProviderSettings) -> str:
-    """The name of the provider that is asked first."""
+    """Return the name of the first provider."""
     name = settings.name.strip() or AUTO
     return _automatic(settings) if name == AUTO else name
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredKeys:
+    """The keys that a configuration holds, with `${NAME}` already replaced."""
+
+    remote: str | None = field(default=None, repr=False)
+    """`memorySearch.remote.apiKey`"""
+    providers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """`models.providers.<id>.apiKey` by id"""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key, never shown, and a source that can be."""
+
+    value: str = field(repr=False)
+    source: str
+    """Such as `remote.apiKey` or `environment OPENAI_API_KEY`."""
+
+
+def key_for(
+    vendor: str, *, configured: ConfiguredKeys, environ: Mapping[str, str], elsewhere: bool = False
+) -> Key | None:
+    """Return the key for a service from `remote.apiKey`, `models.providers` or the service's variables, or None.
+
+    `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI. `elsewhere` means
+    that the address is not the vendor's own. The variables are then ignored: their keys were set for the vendor, and
+    nobody else may receive them.
+    """
+    names = () if elsewhere else _variables(vendor)
+    found = [
+        (configured.remote, "remote.apiKey"),
+        (configured.providers.get(vendor), f"models.providers.{vendor}.apiKey"),
+        *((environ.get(name), f"environment {name}") for name in names),
+    ]
+    return next((Key(value.strip(), source) for value, source in found if value and value.strip()), None)
+
+
+def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> str:
+    """Return the provider that `auto` selects.
+
+    Args:
+        local_model: whether `local.modelPath` is set and the file exists.
+        keys: the services that have a key.
+        bundled: whether the bundled model can run.
+        offline: whether nothing may leave this machine.
+    """
+    if local_model:
+        return "local"
+    if not offline:
+        for vendor in AUTO_ORDER:
+            if vendor in keys:
+                return vendor
+    return "bundled" if bundled else "none"
+
+
+def _variables(vendor: str) -> tuple[str, ...]:
+    return BY_NAME[vendor].key_variables if vendor in BY_NAME else ()
+
+
+def price_row(provider: str, model: str) -> Price | None:
+    """Return the known price of a model, or None. Free tiers and discounts of an account are left out."""
+    if provider not in SERVICES:
+        return None
+    from memoriter.embed.remote import vendor_of
+
+    return vendor_of(provider).prices.get(model)
+
+
+def price_of(provider: str, model: str, tokens: int, *, batch: bool = False) -> float | None:
+    """Return US dollars for so many tokens; None if the price is unknown, which is not the same as free.
+
+    The price is the vendor's own: a model of the same name at another address may cost something else.
+    """
+    if provider in FREE:
+        return 0.0
+    row = price_row(provider, model)
+    if row is None:
+        return None
+    rate = row.batch if batch and row.batch is not None else row.plain
+    return rate * tokens / 1_000_000

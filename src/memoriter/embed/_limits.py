@@ -33,15 +33,15 @@ def utf8_size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def group_by_budget(sizes: Sequence[int], budget: int) -> list[list[int]]:
+def group_by_budget(sizes: Sequence[int], budget: int, *, most: int | None = None) -> list[list[int]]:
     """Group positions in order, so that the sizes of each group sum to at most the budget.
 
-    A size above the budget gets a group of its own.
+    A size above the budget gets a group of its own. A group has at most `most` positions.
     """
     groups: list[list[int]] = []
     used = 0
     for position, size in enumerate(sizes):
-        if groups and used + size <= budget:
+        if groups and used + size <= budget and len(groups[-1]) != most:
             groups[-1].append(position)
             used += size
         else:

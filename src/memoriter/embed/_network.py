@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from ipaddress import ip_address
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
@@ -115,6 +115,23 @@ def proxy_for(url: str) -> str | None:
     proxies = getproxies()
     address = proxies.get(parts.scheme) or proxies.get("all")
     return address if not address or "://" in address else f"http://{address}"
+
+
+def redirect_target(url: str, location: str) -> str | None:
+    """Return the address that a redirect from `url` leads to, or None if it is no address of a web server."""
+    try:
+        target = urljoin(url, location)
+        parts = urlsplit(target)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        return None
+    return target if usable else None
+
+
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port of an address. Only addresses of one origin may receive a key."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 class _Transport(httpx2.BaseTransport):

@@ -1,19 +1,24 @@
-"""The table of built-in providers."""
+"""The registry of providers: the only place that knows how each kind of provider is created and opened."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.embed import _fake
 from memoriter.embed.bundled import _bundled
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, ProviderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from memoriter.embed._choice import Choice, ProviderSettings
     from memoriter.embed._provider import EmbeddingProvider
+    from memoriter.embed.remote import BreakerState, RemoteProvider, RemoteSettings, UsageRecorder
+    from memoriter.embed.remote.batch import BatchRules, BatchRun, BatchStore
+    from memoriter.errors import EmbeddingError
     from memoriter.types import ModelSpec
 
 
@@ -63,3 +68,200 @@ def _row(name: str) -> _Row:
         names = ", ".join(provider_names())
         raise ConfigError(f"There is no embedding provider {name!r}.", remedy=f"Choose one of: {names}.")
     return _PROVIDERS[name]
+
+
+class KeyValueStore(Protocol):
+    """Storage for what a remote provider must remember between processes."""
+
+    def get(self, name: str) -> str | None: ...
+    def set(self, name: str, value: str) -> None: ...
+    def swap(self, name: str, old: str, new: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderContext:
+    """The clocks, storage and callbacks that providers need."""
+
+    wall: Callable[[], float]
+    """Seconds since 1970."""
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], object]
+    random: Callable[[], float]
+    """A number in 0..1."""
+    store: KeyValueStore
+    left: Callable[[], float] | None = None
+    """Returns the seconds that the current caller will still wait."""
+    downloading: Callable[[int, int | None], None] | None = None
+    """Called with the bytes of a model received so far and the total, if known."""
+
+
+def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderContext) -> ModelSpec | None:
+    """Return the model of a choice, or None if finding out needs a request or a loaded model.
+
+    Raises:
+        EmbeddingError: the provider cannot be used; the message gives the reason.
+    """
+    match choice.kind:
+        case "none":
+            return None
+        case "bundled" | "fake":
+            return spec_of(choice.kind)
+        case "local":
+            return _local_spec(settings)
+        case "onnx":
+            from memoriter.embed.local._onnx import onnx_spec
+
+            return onnx_spec(Path(settings.local_model), cache_dir=settings.cache_dir)
+        case "remote":
+            provider = _create_remote(choice, outside, None)
+            return provider.spec if provider.settings.dimensions or provider.known else None
+
+
+def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | None:
+    """Return why no request to the service is allowed for now, or None if one is. This sends nothing."""
+    return _create_remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
+
+
+def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
+    from memoriter.embed.local._gguf import gguf_spec
+    from memoriter.embed.local._hub import local_file
+
+    file = local_file(settings.local_model, settings.downloads)
+    return gguf_spec(file, cache_dir=settings.cache_dir) if file else None
+
+
+def open_choice(
+    choice: Choice,
+    settings: ProviderSettings,
+    outside: ProviderContext,
+    account: UsageRecorder | None = None,
+    *,
+    anew: bool = False,
+) -> EmbeddingProvider:
+    """Return the provider, ready to embed.
+
+    A service with an unknown model gets one request; a model of the hub is downloaded. `anew` ignores what is stored
+    about a service's model.
+
+    Raises:
+        EmbeddingError: the provider cannot be used now; the message gives the reason, the remedy the next step.
+        ConfigError: the settings do not fit together.
+    """
+    match choice.kind:
+        case "none":
+            raise ProviderUnavailable("No embedding provider is configured.", remedy="Set memorySearch.provider.")
+        case "bundled" | "fake":
+            return open_provider(choice.kind, cache_dir=settings.cache_dir)
+        case "local":
+            return _open_local(settings, outside.downloading)
+        case "onnx":
+            from memoriter.embed.local._onnx import open_onnx
+
+            return open_onnx(Path(settings.local_model), cache_dir=settings.cache_dir)
+        case "remote":
+            provider = _create_remote(choice, outside, account, anew=anew)
+            try:
+                _store_model(provider, outside.store)
+            except BaseException:
+                provider.close()
+                raise
+            return provider
+
+
+def _open_local(settings: ProviderSettings, downloading: Callable[[int, int | None], None] | None) -> EmbeddingProvider:
+    """Return the model of a GGUF file or of an `hf:` address; download it if it is missing."""
+    from memoriter.embed.local._gguf import open_gguf
+    from memoriter.embed.local._hub import HUB, is_model_uri
+    from memoriter.embed.local._llama import usable_package
+
+    usable_package()  # before anything large is downloaded
+    file = Path(settings.local_model)
+    if is_model_uri(settings.local_model):
+        from memoriter.embed.local._download import download_model
+
+        file = download_model(
+            settings.local_model,
+            model_cache_dir=settings.downloads,
+            hub=settings.environ.get("HF_ENDPOINT") or HUB,
+            token=settings.environ.get("HF_TOKEN"),
+            offline=settings.offline,
+            progress=downloading,
+        )
+    return open_gguf(file, cache_dir=settings.cache_dir)
+
+
+def batch_of(
+    provider: EmbeddingProvider,
+    store: BatchStore,
+    outside: ProviderContext,
+    rules: BatchRules,
+    account: UsageRecorder | None = None,
+) -> BatchRun | None:
+    """Return the batch interface of an opened provider, or None if its service has none."""
+    from memoriter.embed.remote import RemoteProvider
+    from memoriter.embed.remote.batch import BatchRun, batch_vendors
+
+    if not isinstance(provider, RemoteProvider) or provider.settings.vendor not in batch_vendors():
+        return None
+    return BatchRun(
+        provider, provider.http, store, wall=outside.wall, sleep=outside.sleep, rules=rules, account=account
+    )
+
+
+def _create_remote(
+    choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, anew: bool = False
+) -> RemoteProvider:
+    from memoriter.embed.remote import HttpClient, RemoteProvider, owner_of
+
+    assert choice.remote is not None
+    http = HttpClient(
+        clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
+    )
+    settings = choice.remote if anew else _with_stored_model(choice.remote, choice.endpoint, outside.store)
+    owner = owner_of((choice.endpoint, *choice.remote.secrets))
+    breaker_store = _StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
+    return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account, left=outside.left)
+
+
+def _model_key(settings: RemoteSettings, endpoint: str) -> str:
+    return f"model:{settings.vendor}:{endpoint}:{settings.model}"
+
+
+def _with_stored_model(settings: RemoteSettings, endpoint: str, store: KeyValueStore) -> RemoteSettings:
+    """Return the settings, completed with the stored properties of the model."""
+    text = store.get(_model_key(settings, endpoint))
+    try:
+        stored: Any = json.loads(text) if text else {}
+        dimensions, (mean, deviation) = int(stored["dimensions"]), stored["background"]
+        return replace(settings, dimensions=dimensions, background=(float(mean), float(deviation)))
+    except (ValueError, TypeError, KeyError):
+        return settings
+
+
+def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
+    """Probe an unknown model and store its properties, so that the next process sends no request."""
+    if provider.settings.dimensions or provider.known:
+        return
+    spec, settings = provider.resolve(), provider.asked
+    store.set(
+        _model_key(settings, provider.spec.endpoint),
+        json.dumps({"dimensions": spec.dimensions, "background": spec.background}),
+    )
+
+
+class _StoredBreaker:
+    """Stores a circuit breaker in a `KeyValueStore`."""
+
+    def __init__(self, name: str, store: KeyValueStore) -> None:
+        self._name, self._store = name, store
+
+    def load(self) -> BreakerState:
+        from memoriter.embed.remote import BreakerState
+
+        return BreakerState.from_json(self._store.get(self._name) or "")
+
+    def save(self, breaker: BreakerState) -> None:
+        self._store.set(self._name, breaker.to_json())
+
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
+        return self._store.swap(self._name, old.to_json(), new.to_json())

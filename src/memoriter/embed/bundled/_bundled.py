@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.embed._limits import max_input_tokens
-from memoriter.embed.bundled._clean import MOST_CHARACTERS, clean
 from memoriter.embed.bundled._weights import WEIGHTS_SHA256, usable_weights
 from memoriter.errors import ProviderUnavailable, sentence
+from memoriter.ids import normalize
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ _EXACT_FROM = 500
 """Characters. No shorter text can reach the token limit, so an estimate is enough."""
 
 log = logging.getLogger(__name__)
+MOST_CHARACTERS = 8192
+"""512 tokens of at most 16 characters, the longest piece of the vocabulary: the model could not read more."""
+_RAW_CHARACTERS = 4 * MOST_CHARACTERS
+"""Characters to clean, so that a huge text costs no more than a large one."""
+# Control, zero-width and replacement characters, which the model's own normaliser drops or replaces by spaces. A NUL
+# would end the text in the C engine.
+_MARKS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x8f\x9f\u200b-\u200f\u2581\ufeff\ufffd]")
 
 
 class _Engine(Protocol):
@@ -190,3 +198,16 @@ class BundledProvider:
 def _cores() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def clean(text: str) -> str:
+    """Return the beginning of the text, up to 8,192 characters, in NFKC.
+
+    Marks, surrogates and runs of space become one space. NFKC is applied here because the C engine only replaces single
+    characters, so that decomposed text would not match composed text.
+    """
+    text = text[:_RAW_CHARACTERS]
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = normalize("NFKC", text)
+    return " ".join(_MARKS.sub(" ", text).split())[:MOST_CHARACTERS].rstrip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import platform
@@ -10,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-from memoriter.embed.bundled._artefact import write_whole
+from memoriter.embed._artefact import sha256_of, write_whole
 from memoriter.errors import ProviderUnavailable, sentence
 
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -42,12 +41,6 @@ def usable_weights(cache_dir: Path) -> Path:
         _try_engine()
     _save_checks(cache_dir, {"weights": identity, "ran": [identity, _machine()]}, stored)
     return weights
-
-
-def sha256_of(file: Path) -> str:
-    """Return the SHA-256 of a file's content, in hex."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _installed_weights() -> Path:

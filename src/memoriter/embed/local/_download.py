@@ -11,9 +11,9 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.bundled._artefact import write_whole
+from memoriter.embed._artefact import write_whole
 from memoriter.embed.bundled._weights import sha256_of
-from memoriter.embed.local._gguf_header import parse_gguf, read_gguf
+from memoriter.embed.local._gguf import parse_gguf, read_gguf
 from memoriter.embed.local._hub import HUB, HubModel, choose_file, file_url, listing_url, parse_model_uri, stored_path
 from memoriter.embed.local._stream import Interrupted, StreamedResponse, open_stream
 from memoriter.errors import ProviderUnavailable, sentence

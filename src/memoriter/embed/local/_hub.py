@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 from memoriter.errors import ConfigError, ProviderUnavailable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HUB = "https://huggingface.co"
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
@@ -117,6 +114,19 @@ def stored_path(model: HubModel, model_cache_dir: Path) -> Path:
     if model.revision != "main":
         folder = folder / f"@{model.revision.replace('/', '_')}"
     return folder.joinpath(*model.file.split("/"))
+
+
+def local_file(model: str, model_cache_dir: Path) -> Path | None:
+    """Return the file that a path or an `hf:` address names, or None if finding it needs the hub.
+
+    Raises:
+        ConfigError: the `hf:` address is invalid.
+    """
+    if not is_model_uri(model):
+        return Path(model)
+    hub_model = parse_model_uri(model)
+    file = stored_path(hub_model, model_cache_dir) if hub_model.file else None
+    return file if file is not None and file.is_file() else None
 
 
 def is_downloaded(uri: str, model_cache_dir: Path) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.embed._limits import utf8_size
-from memoriter.embed._vectors import normalise
-from memoriter.embed.local._readable import extrapolate_tokens, prepare_text
+from memoriter.embed._provider import normalise
 from memoriter.errors import BadVector, InputRejected
+from memoriter.ids import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed.local._readable import Form
     from memoriter.types import ModelSpec, Role
 
 MOST_TOKENS = 2048
@@ -28,6 +27,9 @@ Passages are shorter, and the cost grows faster than the length.
 _MOST_THREADS = 8
 _MARKS = 8
 """Maximum number of tokens that a model adds for start and end."""
+Form = Literal["NFC", "NFKC"]
+_MOST_CHARACTERS_PER_TOKEN = 16
+"""Few pieces in any vocabulary are longer."""
 
 
 class LocalEngine(Protocol):
@@ -115,3 +117,26 @@ def threads_to_use(wanted: int | None) -> int:
     """Return `wanted`, or by default the number of processors that this process may use, up to 8."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return wanted or min(cores, _MOST_THREADS)
+
+
+def prepare_text(text: str, form: Form, most_tokens: int) -> str:
+    """Return the beginning of the text, normalised and no longer than the model could read.
+
+    NUL becomes a space, lone surrogates become U+FFFD. With NFKC, runs of white space become one space, because models
+    trained on NFKC were trained on that as well.
+    """
+    text = text[: most_characters(most_tokens)].replace("\0", " ")
+    if not text.isascii():
+        text = normalize(form, text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return " ".join(text.split()) if form == "NFKC" else text
+
+
+def most_characters(most_tokens: int) -> int:
+    """Return how many characters to read, so that a huge text costs no more than a large one."""
+    return most_tokens * _MOST_CHARACTERS_PER_TOKEN
+
+
+def extrapolate_tokens(tokens: int, text: str, most_tokens: int) -> int:
+    """Estimate the tokens of the whole text from the count for its readable beginning, at the same rate."""
+    limit = most_characters(most_tokens)
+    return tokens if len(text) <= limit else max(tokens, tokens * len(text) // limit)

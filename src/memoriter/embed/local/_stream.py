@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.extras import install_command, missing_packages
@@ -88,6 +88,9 @@ def open_stream(
         Interrupted: the connection cannot be opened, or breaks.
         ProviderUnavailable: the redirects form a loop, lead to no address, or switch between https and http.
     """
+    _require_client()
+    import memoriter.embed._network as network
+
     hub_headers: dict[str, str] = {}
     request_headers = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
     for _ in range(_MOST_REDIRECTS + 1):
@@ -102,19 +105,22 @@ def open_stream(
                 )
                 return
         url, previous_url = _redirect_target(url, target), url
-        if _origin(url) != _origin(previous_url):
+        if network.origin(url) != network.origin(previous_url):
             request_headers = {name: text for name, text in request_headers.items() if name.lower() != "authorization"}
-    raise ProviderUnavailable(f"The server {_origin(url)[1]} redirects in a circle.", remedy="Try again later.")
+    raise ProviderUnavailable(f"The server {urlsplit(url).hostname} redirects in a circle.", remedy="Try again later.")
 
 
-@contextmanager
-def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Generator[httpx2.Response]:
-    """Yield the response of one server. The connection closes with the context."""
+def _require_client() -> None:
     if missing := missing_packages("remote"):
         raise ProviderUnavailable(
             f"A model cannot be downloaded: {', '.join(missing)} is not installed.",
             remedy=f"Run `{install_command('remote')}`.",
         )
+
+
+@contextmanager
+def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Generator[httpx2.Response]:
+    """Yield the response of one server. The connection closes with the context."""
     import memoriter.embed._network as network
 
     host, limits = urlsplit(url).hostname, network.ExchangeLimits()
@@ -158,12 +164,9 @@ def _read_pieces(response: httpx2.Response, wait_limit: _WaitLimit) -> Iterator[
 
 
 def _redirect_target(url: str, location: str) -> str:
-    try:
-        target = urljoin(url, location)
-        is_http = urlsplit(target).scheme in {"http", "https"} and bool(_origin(target)[1])
-    except ValueError:
-        target, is_http = "", False
-    if not is_http:
+    import memoriter.embed._network as network
+
+    if (target := network.redirect_target(url, location)) is None:
         raise ProviderUnavailable(
             f"The server {urlsplit(url).hostname} redirects to an address that is none.", remedy=_HUB
         )
@@ -173,8 +176,3 @@ def _redirect_target(url: str, location: str) -> str:
             remedy="Try again later.",
         )
     return target
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port

@@ -1,5 +1,18 @@
 """Models behind an address: one file per vendor, one HTTP client."""
 
-from memoriter.embed.remote._keys import ConfiguredKeys, Key, choose_auto, key_for
+from memoriter.embed.remote._breaker import BreakerState, owner_of
+from memoriter.embed.remote._http import HttpClient
+from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder, vendor_of
+from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network, is_loopback
 
-__all__ = ["ConfiguredKeys", "Key", "choose_auto", "key_for"]
+__all__ = [
+    "BreakerState",
+    "HttpClient",
+    "RemoteProvider",
+    "RemoteSettings",
+    "UsageRecorder",
+    "is_local_network",
+    "is_loopback",
+    "owner_of",
+    "vendor_of",
+]

@@ -1,12 +1,21 @@
-"""The state of a circuit breaker for services without quota or permission, where calls cost money in vain. Pure."""
+"""A circuit breaker for services without quota or permission, where calls cost money in vain.
+
+It checks before each call, records the outcome, and stores its state.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import threading
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from memoriter.embed.remote._wire import redact
 from memoriter.errors import EmbeddingError, OutOfQuota, Unauthorised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOUR = 3600.0
 MOST_CALLS = 3
@@ -17,6 +26,7 @@ _PAUSE = HOUR / MOST_CALLS + 1
 One second more than a third of an hour, because an hour may begin and end with a call.
 """
 _REASONS = {error.code: error for error in (OutOfQuota, Unauthorised)}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +124,102 @@ class BreakerState:
     def _recent(self, now: float) -> tuple[float, ...]:
         """Return the calls of the last hour, and of the next hour in case the clock was set back."""
         return tuple(call for call in self.calls if abs(now - call) < HOUR + 1)
+
+
+class BreakerStore(Protocol):
+    """Storage for the breaker's state between calls and processes."""
+
+    def load(self) -> BreakerState: ...
+    def save(self, breaker: BreakerState) -> None: ...
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
+        """Save `new` if the stored state is still `old`; return whether it was."""
+        ...
+
+
+class _InMemoryStore:
+    """Keeps the state for this process only."""
+
+    def __init__(self) -> None:
+        self._breaker = BreakerState()
+
+    def load(self) -> BreakerState:
+        return self._breaker
+
+    def save(self, breaker: BreakerState) -> None:
+        self._breaker = breaker
+
+    def swap(self, old: BreakerState, new: BreakerState) -> bool:
+        unchanged, self._breaker = self._breaker == old, new
+        return unchanged
+
+
+def owner_of(identity: tuple[str, ...]) -> str:
+    """Return an id for a service and a key: a hash of all parts, from which the key cannot be recovered."""
+    return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
+
+
+class CircuitBreaker:
+    """Allows or refuses calls to one service. Threads may share it."""
+
+    def __init__(
+        self,
+        identity: tuple[str, ...],
+        secrets: tuple[str, ...],
+        *,
+        wall: Callable[[], float],
+        store: BreakerStore | None = None,
+    ) -> None:
+        """Create the breaker for a service and its keys.
+
+        Args:
+            identity: service and address. Another service, address or key starts with a closed breaker.
+            secrets: removed from the messages of all errors, in case the service repeats them.
+            wall: returns seconds since 1970.
+            store: holds the state; by default this process only.
+        """
+        self._owner = owner_of((*identity, *secrets))
+        self._secrets = secrets
+        self._wall = wall
+        self._store = store or _InMemoryStore()
+        self._lock = threading.RLock()
+
+    def call(self, call: Callable[[], T]) -> T:
+        """Run `call` unless the circuit is open; when it is half-open, allow one probe at a time.
+
+        Raises:
+            EmbeddingError: the error of the call, or `OutOfQuota` or `Unauthorised` if the call is not made.
+        """
+        with self._lock:
+            breaker = self._store.load().for_owner(self._owner)
+            now = self._wall()
+            if not breaker.allows(now):
+                raise breaker.refusal(now)
+            if breaker.is_open:
+                started = breaker.after_probe_start(now)
+                if not self._store.swap(breaker, started):  # another process runs the probe
+                    raise started.refusal(now)
+                return self._run_and_record(call, probe=True)
+        return self._run_and_record(call, probe=False)
+
+    def refusal(self) -> EmbeddingError | None:
+        """Return the error if no call is allowed now, or None."""
+        breaker, now = self._store.load().for_owner(self._owner), self._wall()
+        return None if breaker.allows(now) else breaker.refusal(now)
+
+    def _run_and_record(self, call: Callable[[], T], *, probe: bool) -> T:
+        try:
+            result = call()
+        except EmbeddingError as error:
+            error.message = redact(error.message, self._secrets)
+            error.args = (error.message,)
+            self._record(error, probe=probe)
+            raise
+        self._record(None, probe=probe)
+        return result
+
+    def _record(self, outcome: EmbeddingError | None, *, probe: bool) -> None:
+        with self._lock:
+            previous = self._store.load()
+            updated = previous.for_owner(self._owner).after(outcome, self._wall(), probe=probe)
+            if updated != previous and (previous.is_open or updated.is_open):
+                self._store.save(updated)

@@ -62,12 +62,12 @@ def _address(base_url: str) -> str:
 
 
 def model_path(settings: RemoteSettings) -> str:
-    """The model as a resource: `models/<name>`."""
+    """Return the resource name of the model: `models/<name>`."""
     return "models/" + settings.model.removeprefix("models/")
 
 
 def entry(text: str, role: Role, settings: RemoteSettings) -> dict[str, object]:
-    """One EmbedContentRequest. One content a text: the parts of one content would become one vector."""
+    """Return one EmbedContentRequest. Each text is a content, because the parts of a content become one vector."""
     value: dict[str, object] = {"model": model_path(settings), "content": {"parts": [{"text": text}]}}
     row = _MODELS.get(settings.model.removeprefix("models/")) or _FIRST
     if row.tasks[0]:
@@ -78,41 +78,44 @@ def entry(text: str, role: Role, settings: RemoteSettings) -> dict[str, object]:
 
 
 def url_of(settings: RemoteSettings, method: str) -> str:
-    """The address of one of the model's methods."""
+    """Return the URL of a method of the model."""
     return f"{_address(settings.base_url)}/{model_path(settings)}:{method}"
 
 
 def headers_of(settings: RemoteSettings) -> dict[str, str]:
-    """The key goes into a header: an address ends up in logs."""
+    """Return the headers, with the key. In a URL the key would end up in logs."""
     return headers_for(settings, key_header="x-goog-api-key", prefix="")
 
 
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
-    """One request for all the texts."""
+    """Return one request for all texts."""
     body = {"requests": [entry(text, role, settings) for text in texts]}
     return json_post(url_of(settings, "batchEmbedContents"), headers_of(settings), body)
 
 
 def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
-    """Vectors (count, dimensions) in the order of the texts.
+    """Return vectors of shape (count, dimensions), in the order of the texts.
 
     Raises:
-        BadVector: they are not one for each text, or not of these dimensions.
-        TransientFailure: it is no answer.
+        BadVector: the number of vectors or of dimensions is wrong.
+        TransientFailure: the body is not a response of the API.
     """
     rows = [values_of(item) for item in listed(json_object(body, who), "embeddings", who)]
     return matrix(rows, count=count, dimensions=dimensions, who=who)
 
 
 def values_of(item: Any) -> Any:
-    """The numbers of a ContentEmbedding, or None."""
+    """Return the numbers of a ContentEmbedding, or None."""
     return cast("dict[str, Any]", item).get("values") if isinstance(item, dict) else None
 
 
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
-    """What a refusal means. "You exceeded your current quota" is said of a minute and of a day: `details` tell."""
+    """Convert an error response to an error.
+
+    The message "You exceeded your current quota" is about a minute or a day; `details` has the difference.
+    """
     refusal = ErrorResponse(who, status, headers, body, secrets)
     details = _details(body)
     waits = [match for detail in details if (match := _DURATION.fullmatch(word_of(detail.get("retryDelay"))))]

@@ -7,7 +7,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from memoriter.embed.remote._remote_settings import is_loopback
 from memoriter.embed.remote._wire import Response, redact_line
@@ -281,20 +281,13 @@ class HttpClient:
 
 
 def _redirect_target(url: str, location: str) -> str:
-    """Return the address that a redirect leads to.
+    """Return the address that a redirect leads to. Raises ProviderUnavailable if it is not a usable one."""
+    import memoriter.embed._network as network
 
-    Raises:
-        ProviderUnavailable: the target is not a usable address.
-    """
-    try:
-        target = urljoin(url, location)
-        parts = urlsplit(target)
-        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
-            return target
-    except ValueError:
-        pass
-    message = f"The service at {_host(url)} redirects to an address that is none: {redact_line(location)!r}."
-    raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS)
+    if (target := network.redirect_target(url, location)) is None:
+        message = f"The service at {_host(url)} redirects to an address that is none: {redact_line(location)!r}."
+        raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS)
+    return target
 
 
 def _convert(response: Response, convert: Callable[[Response], T], url: str) -> T:
@@ -317,7 +310,9 @@ def _redirect_request(request: Request, url: str, status: int) -> Request:
     Raises:
         ProviderUnavailable: the redirect would send the key or the notes to another host.
     """
-    same_origin = _origin(url) == _origin(request.url)
+    import memoriter.embed._network as network
+
+    same_origin = network.origin(url) == network.origin(request.url)
     match request.method:
         case "POST" if same_origin and status in _KEEPING_METHOD:
             return replace(request, url=url)
@@ -355,11 +350,6 @@ def _connection_error(url: str, error: Exception) -> EmbeddingError:
         f"The service at {_host(url)} cannot be reached: {sentence(error)}",
         remedy="Check the network and remote.baseUrl.",
     )
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _host(url: str) -> str:

@@ -45,7 +45,7 @@ def _address(base_url: str) -> str:
 
 
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
-    """One request for all the texts; queries and documents are treated alike."""
+    """Return one request for all texts; queries and documents are treated alike."""
     del role
     body: dict[str, object] = {"model": settings.model, "input": list(texts), "encoding_format": "float"}
     row = _MODELS.get(settings.model)
@@ -55,11 +55,11 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
 
 
 def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
-    """Vectors (count, dimensions) in the order of the texts.
+    """Return vectors of shape (count, dimensions), in the order of the texts.
 
     Raises:
-        BadVector: they are not one for each text, or not of these dimensions.
-        TransientFailure: it is no answer.
+        BadVector: the number of vectors or of dimensions is wrong.
+        TransientFailure: the body is not a response of the API.
     """
     rows = ordered(listed(json_object(body, who), "data", who), count, who)
     return matrix(rows, count=count, dimensions=dimensions, who=who)
@@ -68,7 +68,7 @@ def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
-    """What a refusal means."""
+    """Convert an error response to an error."""
     refusal = ErrorResponse(who, status, headers, body, secrets)
     too_much = word_of(error_object(body).get("code")) == _TOO_MUCH
     return to_exception(refusal, "too_large" if too_much else classify(status, refusal.whole))

@@ -33,18 +33,18 @@ def _address(base_url: str) -> str:
 
 
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
-    """One request for all the texts. One that is too long is refused and not silently cut: we embed its parts."""
+    """Return one request for all texts. The service rejects a text that is too long, and we embed its parts."""
     del role
     body = {"model": settings.model, "input": list(texts), "truncate": False}
     return json_post(_address(settings.base_url) + "/api/embed", headers_for(settings), body)
 
 
 def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
-    """Vectors (count, dimensions) in the order of the texts.
+    """Return vectors of shape (count, dimensions), in the order of the texts.
 
     Raises:
-        BadVector: they are not one for each text, or not of these dimensions.
-        TransientFailure: it is no answer.
+        BadVector: the number of vectors or of dimensions is wrong.
+        TransientFailure: the body is not a response of the API.
     """
     rows = listed(json_object(body, who), "embeddings", who)
     return matrix(rows, count=count, dimensions=dimensions, who=who)
@@ -53,7 +53,7 @@ def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
-    """What a refusal means; most come as `{"error": words}` with status 500 or 400."""
+    """Convert an error response to an error; most come as `{"error": words}` with status 500 or 400."""
     refusal = ErrorResponse(who, status, headers, body, secrets)
     remedy = (
         "Fetch the model with `ollama pull`, or set memorySearch.model to one that `ollama list` shows."

@@ -48,12 +48,12 @@ def _address(base_url: str) -> str:
 
 
 def is_official(settings: RemoteSettings) -> bool:
-    """Whether OpenAI itself is asked; others do not take every parameter."""
+    """Return whether the service is OpenAI's own. Others do not accept every parameter."""
     return _address(settings.base_url) == _BASE_URL
 
 
 def request_body(texts: Sequence[str], settings: RemoteSettings) -> dict[str, object]:
-    """The JSON of one request, here and in a batch."""
+    """Return the JSON of one request, for this interface and for batches."""
     official = is_official(settings)
     body: dict[str, object] = {
         "model": settings.model,
@@ -67,18 +67,18 @@ def request_body(texts: Sequence[str], settings: RemoteSettings) -> dict[str, ob
 
 
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
-    """One request for all the texts; the role is in their templates already."""
+    """Return one request for all texts; the role is in their templates already."""
     del role
     url = _address(settings.base_url) + "/embeddings"
     return json_post(url, headers_for(settings), request_body(texts, settings))
 
 
 def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
-    """Vectors (count, dimensions) in the order of the texts, from numbers or base64.
+    """Return vectors of shape (count, dimensions), in the order of the texts, from numbers or base64.
 
     Raises:
-        BadVector: they are not one for each text, or not of these dimensions.
-        TransientFailure: it is no answer, or the error that OpenRouter sends with status 200.
+        BadVector: the number of vectors or of dimensions is wrong.
+        TransientFailure: the body is not a response of the API, or is the error that OpenRouter sends with status 200.
     """
     answer = json_object(body, who)
     if "data" not in answer and (error := error_object(body)) and "message" in error:
@@ -90,7 +90,7 @@ def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
-    """What a refusal means: `error.code`, `error.type` and `error.param` first, then the status."""
+    """Convert an error response to an error: `error.code`, `error.type` and `error.param` first, then the status."""
     refusal = ErrorResponse(who, status, headers, body, secrets)
     return to_exception(refusal, _kind(refusal))
 

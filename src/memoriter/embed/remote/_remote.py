@@ -7,16 +7,15 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memoriter.embed._limits import split_within
-from memoriter.embed._vectors import normalise
+from memoriter.embed._limits import group_by_budget, split_within
+from memoriter.embed._provider import normalise
 from memoriter.embed.remote import _gemini, _mistral, _ollama, _openai, _voyage
-from memoriter.embed.remote._guard import BreakerStore, CircuitBreaker
-from memoriter.embed.remote._probe import PROBE, background_of
+from memoriter.embed.remote._breaker import BreakerStore, CircuitBreaker
+from memoriter.embed.remote._remote_model import PROBE, background_of
 from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network
-from memoriter.embed.remote._threads import in_threads
-from memoriter.embed.remote._wire import sanitize
+from memoriter.embed.remote._wire import sanitize, tokens_in
 from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.providers import BY_NAME
 from memoriter.types import ModelSpec
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-__all__ = ["BreakerStore", "RemoteProvider", "RemoteSettings", "Resolved", "UsageRecorder", "remote_names", "vendor_of"]
-
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 _VENDORS = {vendor.VENDOR.name: vendor.VENDOR for vendor in (_gemini, _mistral, _ollama, _openai, _voyage)}
 
 CONCURRENCY = 2
@@ -55,8 +54,6 @@ _SURELY_SHORT = 100
 """Tokens that every model can read: whoever finds them too many takes no text at all."""
 _NOT_EVEN_SHORT = "Check memorySearch.model and remote.baseUrl: not even a plain sentence is taken."
 _NORMALISER = "control characters to spaces; '.' for nothing"
-_USAGE = re.compile(rb'"(?:total_tokens|totalTokenCount|promptTokenCount|prompt_eval_count)"\s*:\s*(\d{1,12})')
-_USAGE_BYTES = 1000
 _PIECES = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 _WIDE = re.compile(r"[\u1100-\uffff]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
@@ -194,14 +191,13 @@ class RemoteProvider:
             return np.empty((0, self.spec.dimensions), np.float32)
         _ = self.spec
         framed = [self.apply_template(text, role) for text in texts]
-        groups = request_groups(
-            [self.count_tokens(text) for text in framed], self._model.max_inputs, self._model.max_request_tokens
-        )
+        sizes = [self.count_tokens(text) for text in framed]
+        groups = group_by_budget(sizes, self._model.max_request_tokens, most=self._model.max_inputs)
 
-        def fetched(group: range) -> NDArray[np.float32]:
+        def fetched(group: Sequence[int]) -> NDArray[np.float32]:
             if role == "document" and self._left() < _DOCUMENT_SECONDS_LEFT:
                 raise _no_time(self.who)
-            return self._fetched(framed[group.start : group.stop], role, seconds=self._seconds(role))
+            return self._fetched([framed[position] for position in group], role, seconds=self._seconds(role))
 
         if len(groups) == 1:
             return fetched(groups[0])
@@ -354,21 +350,33 @@ def _no_time(who: str) -> TransientFailure:
     return error
 
 
-def tokens_in(body: bytes) -> int | None:
-    """The tokens that a service says it counted, at the beginning or the end of its answer; None if it does not."""
-    said = _USAGE.search(body[:_USAGE_BYTES]) or _USAGE.search(body[-_USAGE_BYTES:])
-    return int(said[1]) if said else None
+def in_threads(act: Callable[[_T], _R], items: Sequence[_T], most: int) -> list[_R]:
+    """Return the result of `act` for each item, in order, with at most `most` calls at once.
 
+    Unlike those of `concurrent.futures`, the threads do not delay the end of the process, even if a service hangs.
+    After a failure no further item is started, and the first failure in order is raised.
+    """
+    results: dict[int, _R] = {}
+    errors: dict[int, BaseException] = {}
+    positions = iter(range(len(items)))
+    lock = threading.Lock()
 
-def request_groups(sizes: Sequence[int], most: int, budget: int) -> list[range]:
-    """Positions in order, in groups of at most `most` whose sizes add up to the budget; a larger one stands alone."""
-    groups: list[range] = []
-    start = used = 0
-    for position, size in enumerate(sizes):
-        if position > start and (position - start == most or used + size > budget):
-            groups.append(range(start, position))
-            start, used = position, 0
-        used += size
-    if sizes:
-        groups.append(range(start, len(sizes)))
-    return groups
+    def work() -> None:
+        while True:
+            with lock:
+                position = None if errors else next(positions, None)
+            if position is None:
+                return
+            try:
+                results[position] = act(items[position])
+            except BaseException as error:  # noqa: BLE001 - raised below, in the caller's thread
+                errors[position] = error
+
+    threads = [threading.Thread(target=work, name="memoriter-remote", daemon=True) for _ in range(most)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[min(errors)]
+    return [results[position] for position in range(len(items))]

@@ -1,4 +1,4 @@
-"""What every service's file gives: pure functions between texts and bytes."""
+"""The interface of a vendor: pure functions that build requests and parse responses, and its table of models."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class Price:
     batch: float | None
     """Through the vendor's batch interface; None if it has none for embeddings, or if memoriter does not use it."""
     page: str
-    """The vendor's page with today's price."""
+    """The vendor's page with the current price."""
     seen: str = "2026-05"
     """Year and month of the figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """A service, or a family of services that speak alike."""
+    """A service, or a family of services with the same interface."""
 
     name: str
     title: str
-    """As its makers write it; for messages."""
+    """The vendor's own spelling, for messages."""
     base_url: str
     models: Mapping[str, RemoteModel]
     unlisted_model: Callable[[RemoteSettings], RemoteModel]
-    """What to assume of a model that is not in the table."""
+    """Returns the assumed properties of a model that is not in the table."""
     build_request: Build
     """Texts, role, resolved settings. Texts are sanitized, and templates are already around them."""
     parse_response: Parse
@@ -61,30 +61,30 @@ class Vendor:
     error_of: ErrorOf
     """Status, headers (lower case), body, secrets that must not be repeated, and who answered."""
     prefixes: tuple[str, ...] = ()
-    """Left out of a model's name where the vendor itself is asked."""
+    """Prefixes that the vendor's own service does not accept in a model's name."""
     needs_key: bool = True
     own_models_only_at_home: bool = False
-    """Whether a model of the same name elsewhere may be another one: others copy OpenAI's names."""
+    """Whether the table is valid for the vendor's own address only, because other services reuse its names."""
     address: Callable[[str], str] = endpoint_of
-    """Mends the base URLs that people paste."""
+    """Corrects common mistakes in a base URL."""
 
     prices: Mapping[str, Price] = field(default_factory=dict[str, "Price"])
-    """By model; a model that is missing has no known price."""
+    """Prices by model. The price of other models is unknown."""
 
     @property
     def default_model(self) -> str:
-        """The model for which the settings name none; empty where the owner of the server chooses."""
+        """The model to use if the settings name none; empty if the vendor has no default."""
         return default_model(self.name)
 
     def called(self, endpoint: str) -> str:
-        """Who answers at an address, for messages: the vendor at home, elsewhere the host."""
+        """Return a name for messages: the vendor's title at its own address, otherwise the host."""
         return self.title if endpoint == self.base_url else urlsplit(endpoint).netloc
 
     def resolved(self, settings: RemoteSettings) -> RemoteSettings:
-        """The settings with address and model filled in.
+        """Return the settings with address and model filled in.
 
         Raises:
-            ConfigError: there is no model to ask for.
+            ConfigError: the settings name no model, and the vendor has no default.
         """
         base_url = settings.base_url or self.base_url
         model = settings.model.strip() or self.default_model
@@ -98,10 +98,10 @@ class Vendor:
         return replace(settings, base_url=base_url, model=model)
 
     def model_of(self, settings: RemoteSettings) -> RemoteModel:
-        """What is known of the model in resolved settings; `dimensions` are those wished for, where it can give them.
+        """Return the properties of the model in resolved settings, with the configured dimensions.
 
         Raises:
-            ConfigError: the model cannot give as many dimensions as the settings want.
+            ConfigError: the model does not support the configured dimensions.
         """
         row = self.models.get(settings.model)
         if row is None or (self.own_models_only_at_home and self.address(settings.base_url) != self.base_url):

@@ -65,7 +65,7 @@ def _address(base_url: str) -> str:
 
 
 def request_params(role: Role, settings: RemoteSettings) -> dict[str, object]:
-    """All of a request but its texts. A text that is too long is refused and not cut: we embed its parts."""
+    """Return a request without its texts. The service rejects a text that is too long, and we embed its parts."""
     params: dict[str, object] = {"model": settings.model, "input_type": role, "truncation": False}
     row = _MODELS.get(settings.model)
     if row and row.sizes and settings.dimensions not in {None, row.dimensions}:
@@ -74,17 +74,17 @@ def request_params(role: Role, settings: RemoteSettings) -> dict[str, object]:
 
 
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
-    """One request for all the texts."""
+    """Return one request for all texts."""
     body = {"input": list(texts), **request_params(role, settings)}
     return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
 
 
 def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
-    """Vectors (count, dimensions) in the order of the texts.
+    """Return vectors of shape (count, dimensions), in the order of the texts.
 
     Raises:
-        BadVector: they are not one for each text, or not of these dimensions.
-        TransientFailure: it is no answer.
+        BadVector: the number of vectors or of dimensions is wrong.
+        TransientFailure: the body is not a response of the API.
     """
     rows = ordered(listed(json_object(body, who), "data", who), count, who)
     return matrix(rows, count=count, dimensions=dimensions, who=who)
@@ -93,7 +93,10 @@ def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
 ) -> EmbeddingError:
-    """What a refusal means. An account without a payment method is throttled, in words that speak of billing."""
+    """Convert an error response to an error.
+
+    An account without a payment method is throttled, although the message is about billing.
+    """
     refusal = ErrorResponse(who, status, headers, body, secrets)
     kind = classify(status, refusal.whole)
     if status == 429:

@@ -32,6 +32,8 @@ _MARKUP = re.compile(r"<(script|style)\b.{0,2000}?</\1\s{0,9}>|<[^<>]*>", re.IGN
 _TITLE = re.compile(r"<title[^<>]*>(.{0,1000}?)</title", re.IGNORECASE | re.DOTALL)
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\s]+")
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_USAGE = re.compile(rb'"(?:total_tokens|totalTokenCount|promptTokenCount|prompt_eval_count)"\s*:\s*(\d{1,12})')
+_USAGE_BYTES = 1000
 _NOTHING = "."
 """Sent for a text without a character to embed, since several services refuse an empty one."""
 
@@ -197,6 +199,12 @@ def error_value_text(value: object) -> str:
 def word_of(value: Any) -> str:
     """Return a string or number of a response as text, or an empty string for anything else."""
     return str(value) if isinstance(value, str | int | float) else ""
+
+
+def tokens_in(body: bytes) -> int | None:
+    """Return the tokens that a service reports at the beginning or the end of a response, or None."""
+    match = _USAGE.search(body[:_USAGE_BYTES]) or _USAGE.search(body[-_USAGE_BYTES:])
+    return int(match[1]) if match else None
 
 
 def redact_line(text: str, *, secrets: Sequence[str] = (), most: int = MOST_SHOWN) -> str:

@@ -1,86 +1,36 @@
-"""The batch interface that each vendor implements with pure functions, and the parts that OpenAI's kind shares."""
+"""The batch interfaces of OpenAI and Voyage AI: a file of requests, `POST /batches`, a file of results within a day."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.remote._batch_state import BatchProgress, BatchRow
+from memoriter.embed.remote import _openai, _voyage
 from memoriter.embed.remote._remote_settings import headers_for
 from memoriter.embed.remote._wire import (
     JSON_TYPE,
     Request,
-    error_text,
     error_value_text,
     json_body,
     json_object,
     json_post,
     word_of,
 )
-from memoriter.errors import TransientFailure
+from memoriter.embed.remote.batch._job import BatchApi, BatchProgress, BatchRow, get_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.embed.remote._batch_state import BatchJob
     from memoriter.embed.remote._remote_settings import RemoteSettings
     from memoriter.embed.remote._vendor import Vendor
-
-    Items = Sequence[tuple[str, str]]
+    from memoriter.embed.remote.batch._job import BatchJob, Items
 
 MARK = "memoriter"
 """Our key in the metadata of a job."""
 _MOST_FILE_BYTES = 150_000_000
 _ENDED = {"completed", "failed", "expired", "cancelled", "canceled"}
-
-
-@dataclass(frozen=True, slots=True)
-class BatchApi:
-    """A vendor's batch interface. Items are pairs of key (up to 64 characters) and text, ready to send."""
-
-    vendor: Vendor
-    most_inputs: int
-    """Maximum texts of one job; below the vendor's limit, so that the results fit into memory."""
-    most_bytes: int
-    """Maximum size of the texts of one job."""
-    upload: Callable[[Items, RemoteSettings, str], Request] | None
-    """Builds the request that uploads the texts as a file with a name; None if the job itself contains the texts."""
-    create: Callable[[Items, RemoteSettings, str, str], Request]
-    """Builds the request that creates a job from its name and the uploaded file."""
-    id_field: str
-    """Field of the response that holds the job's id."""
-    poll: Callable[[RemoteSettings, str], Request]
-    progress: Callable[[bytes, str], BatchProgress]
-    """Parses a response body; the second argument names the sender (see `Vendor.called`)."""
-    results: Callable[[RemoteSettings, BatchJob, str], Request]
-    """Builds the request for one of a job's outputs."""
-    rows: Callable[[bytes, BatchJob], list[BatchRow]]
-    cancel: Callable[[RemoteSettings, str], Request]
-    find: Callable[[RemoteSettings], Request]
-    """Builds the request for the latest jobs."""
-    parse_job_id: Callable[[bytes, str, str], str | None]
-    """Returns the id of the job with a given name in the list of jobs, or None; the last argument names the sender."""
-    tidy: Callable[[RemoteSettings, BatchJob], list[Request]]
-    """Builds the requests that delete the vendor's copies of our texts."""
-
-
-def new_job_name(keys: Sequence[str], now: float) -> str:
-    """Return a name for a job. Each call with another time gives another name."""
-    return hashlib.sha256(json.dumps([now, *keys]).encode()).hexdigest()[:24]
-
-
-def parse_id(body: bytes, who: str, name: str = "id") -> str:
-    """Return the id that a service assigned to a file or a job.
-
-    Raises:
-        TransientFailure: the response has no id.
-    """
-    value = json_object(body, who).get(name)
-    if not isinstance(value, str) or not value:
-        raise TransientFailure(f"{who} answered without {name!r}: {error_text(body)!r}.")
-    return value
+_ENDPOINT = "/v1/embeddings"
 
 
 def upload_request(url: str, headers: Mapping[str, str], lines: Sequence[object], name: str) -> Request:
@@ -154,10 +104,6 @@ def file_batch_api(
     )
 
 
-def get_request(url: str, headers: Mapping[str, str]) -> Request:
-    return Request(url, headers, method="GET")
-
-
 def parse_progress(body: bytes, who: str) -> BatchProgress:
     """Parse the state of a job: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
     job = json_object(body, who)
@@ -207,3 +153,34 @@ def find_job_id(body: bytes, name: str, who: str) -> str | None:
         if _as_object(entry.get("metadata")).get(MARK) == name and entry.get("id"):
             return word_of(entry["id"]) or None
     return None
+
+
+def _openai_line(key: str, text: str, settings: RemoteSettings) -> object:
+    return {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": _openai.request_body([text], settings)}
+
+
+def _openai_job(file: str, settings: RemoteSettings) -> dict[str, object]:
+    del settings
+    return {"input_file_id": file, "endpoint": _ENDPOINT, "completion_window": "24h"}
+
+
+# developers.openai.com/api/docs/guides/batch: the limits are 50,000 texts and 200 MB per file.
+OPENAI = file_batch_api(_openai.VENDOR, most_inputs=10_000, line=_openai_line, job=_openai_job)
+
+
+def _voyage_line(key: str, text: str, settings: RemoteSettings) -> object:
+    del settings
+    return {"custom_id": key, "body": {"input": [text]}}
+
+
+def _voyage_job(file: str, settings: RemoteSettings) -> dict[str, object]:
+    return {
+        "endpoint": _ENDPOINT,
+        "completion_window": "12h",
+        "request_params": _voyage.request_params("document", settings),
+        "input_file_id": file,
+    }
+
+
+# docs.voyageai.com/docs/batch-inference: the limits are 100,000 texts and 1 GB per file.
+VOYAGE = file_batch_api(_voyage.VENDOR, most_inputs=5_000, line=_voyage_line, job=_voyage_job)

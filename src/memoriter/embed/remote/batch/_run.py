@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memoriter.embed._limits import utf8_size
-from memoriter.embed._vectors import normalise
-from memoriter.embed.remote import _batch_gemini, _batch_openai, _batch_voyage
-from memoriter.embed.remote._batch_api import new_job_name, parse_id
-from memoriter.embed.remote._batch_state import BatchJob, BatchRules, sort_results
+from memoriter.embed._provider import normalise
 from memoriter.embed.remote._wire import matrix
+from memoriter.embed.remote.batch._files import OPENAI, VOYAGE
+from memoriter.embed.remote.batch._gemini import GEMINI
+from memoriter.embed.remote.batch._job import BatchJob, BatchRules, new_job_name, parse_id, sort_results
 from memoriter.errors import (
     BadVector,
     ConfigError,
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed.remote._batch_api import BatchApi
-    from memoriter.embed.remote._batch_state import BatchRow
     from memoriter.embed.remote._http import HttpClient
     from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder
     from memoriter.embed.remote._wire import Request, Response
+    from memoriter.embed.remote.batch._job import BatchApi, BatchRow
+
 
 T = TypeVar("T")
 
-_APIS = {api.vendor.name: api for api in (_batch_gemini.API, _batch_openai.API, _batch_voyage.API)}
+_APIS = {api.vendor.name: api for api in (GEMINI, OPENAI, VOYAGE)}
 _SECONDS, _FILE_SECONDS = 120.0, 600.0
 _LONGEST_KEY = 64
 _MOST_LISTING_BYTES = 64 << 20

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.remote._batch_api import BatchApi, get_request
-from memoriter.embed.remote._batch_state import BatchProgress, BatchRow
 from memoriter.embed.remote._gemini import VENDOR, entry, headers_of, model_path, url_of, values_of
 from memoriter.embed.remote._wire import Request, error_value_text, json_object, json_post, word_of
+from memoriter.embed.remote.batch._job import BatchApi, BatchProgress, BatchRow, get_request
 
 if TYPE_CHECKING:
-    from memoriter.embed.remote._batch_api import Items
-    from memoriter.embed.remote._batch_state import BatchJob
     from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote.batch._job import BatchJob, Items
 
 _INLINE = "inline"
 """Stands for results within the operation itself."""
@@ -62,22 +60,21 @@ def _results(settings: RemoteSettings, job: BatchJob, output: str) -> Request:
 
 
 def _parse_rows(body: bytes, job: BatchJob) -> list[BatchRow]:
-    """Parse the results, in the order of the requests.
-
-    They are in the operation or one per line, with or without a key.
-    """
+    """Parse the results, which are in the operation or one per line. A result without a key belongs to no text."""
+    del job
     try:
         operation = _as_object(json.loads(body))
     except (ValueError, RecursionError):
         operation = {}
     entries = _responses(_output(operation)) if "done" in operation or "metadata" in operation else _parse_lines(body)
-    return [
-        _parse_row(_as_object(item), job, position) for position, item in enumerate(entries) if position < len(job.keys)
-    ]
+    return [_parse_row(key, item) for item in map(_as_object, entries) if (key := _key_of(item))]
 
 
-def _parse_row(item: dict[str, Any], job: BatchJob, position: int) -> BatchRow:
-    key = word_of(_as_object(item.get("metadata")).get("key") or item.get("key")) or job.keys[position]
+def _key_of(item: dict[str, Any]) -> str:
+    return word_of(_as_object(item.get("metadata")).get("key") or item.get("key"))
+
+
+def _parse_row(key: str, item: dict[str, Any]) -> BatchRow:
     values = values_of(_as_object(item.get("response")).get("embedding"))
     if values:
         return BatchRow(key, values)
@@ -107,7 +104,7 @@ def _parse_lines(body: bytes) -> list[Any]:
         try:
             entries.append(json.loads(line))
         except (ValueError, RecursionError):
-            entries.append(None)  # keep the positions of later entries
+            continue
     return entries
 
 
@@ -137,7 +134,7 @@ def _tidy(settings: RemoteSettings, job: BatchJob) -> list[Request]:
 
 
 # ai.google.dev/gemini-api/docs/batch-api: the limit for inline requests is 20 MB.
-API = BatchApi(
+GEMINI = BatchApi(
     vendor=VENDOR,
     most_inputs=1_000,
     most_bytes=12_000_000,

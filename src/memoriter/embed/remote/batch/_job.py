@@ -1,10 +1,25 @@
-"""The state of a batch job: submitted, polled, collected. Pure; time is an argument and all state can be stored."""
+"""A batch job: its state, and the interface that each vendor implements with pure functions.
+
+Time is an argument, and all state can be stored.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from memoriter.embed.remote._wire import Request, error_text, json_object
+from memoriter.errors import TransientFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._vendor import Vendor
+
+    Items = Sequence[tuple[str, str]]
 
 Stage = Literal["creating", "running", "cancelling", "ended"]
 """`creating` is stored before the request is sent, since the process may end before it receives the job's id."""
@@ -145,3 +160,54 @@ def sort_results(job: BatchJob, rows: list[BatchRow]) -> SortedResults:
     failed = tuple(row for row in own_rows if row.embedding is None and row.status in {400, 413, 422})
     done_keys = {row.key for row in (*succeeded, *failed)}
     return SortedResults(succeeded, failed, tuple(key for key in job.keys if key not in done_keys))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchApi:
+    """A vendor's batch interface. Items are pairs of key (up to 64 characters) and text, ready to send."""
+
+    vendor: Vendor
+    most_inputs: int
+    """Maximum texts of one job; below the vendor's limit, so that the results fit into memory."""
+    most_bytes: int
+    """Maximum size of the texts of one job."""
+    upload: Callable[[Items, RemoteSettings, str], Request] | None
+    """Builds the request that uploads the texts as a file with a name; None if the job itself contains the texts."""
+    create: Callable[[Items, RemoteSettings, str, str], Request]
+    """Builds the request that creates a job from its name and the uploaded file."""
+    id_field: str
+    """Field of the response that holds the job's id."""
+    poll: Callable[[RemoteSettings, str], Request]
+    progress: Callable[[bytes, str], BatchProgress]
+    """Parses a response body; the second argument names the sender (see `Vendor.called`)."""
+    results: Callable[[RemoteSettings, BatchJob, str], Request]
+    """Builds the request for one of a job's outputs."""
+    rows: Callable[[bytes, BatchJob], list[BatchRow]]
+    cancel: Callable[[RemoteSettings, str], Request]
+    find: Callable[[RemoteSettings], Request]
+    """Builds the request for the latest jobs."""
+    parse_job_id: Callable[[bytes, str, str], str | None]
+    """Returns the id of the job with a given name in the list of jobs, or None; the last argument names the sender."""
+    tidy: Callable[[RemoteSettings, BatchJob], list[Request]]
+    """Builds the requests that delete the vendor's copies of our texts."""
+
+
+def new_job_name(keys: Sequence[str], now: float) -> str:
+    """Return a name for a job. Each call with another time gives another name."""
+    return hashlib.sha256(json.dumps([now, *keys]).encode()).hexdigest()[:24]
+
+
+def parse_id(body: bytes, who: str, name: str = "id") -> str:
+    """Return the id that a service assigned to a file or a job.
+
+    Raises:
+        TransientFailure: the response has no id.
+    """
+    value = json_object(body, who).get(name)
+    if not isinstance(value, str) or not value:
+        raise TransientFailure(f"{who} answered without {name!r}: {error_text(body)!r}.")
+    return value
+
+
+def get_request(url: str, headers: Mapping[str, str]) -> Request:
+    return Request(url, headers, method="GET")
