@@ -36,9 +36,8 @@ class BackendContext:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the index is opened or its file is replaced."""
 
-    @property
-    def index(self) -> Index:
-        """The open index, always in its current generation. Opened on first use."""
+    def current_index(self) -> Index:
+        """Return the index in its current generation, for one operation. It is opened on first use."""
         with self._lock:
             if self._index is None:
                 index = self._open()
@@ -67,7 +66,7 @@ class BackendContext:
         if "memory" not in self.settings.sources:
             return NOTES_ARE_OFF
         if self._index is not None:
-            read_only = (notice for notice in self.index.notices if notice.code == "index_read_only")
+            read_only = (notice for notice in self.current_index().notices if notice.code == "index_read_only")
             return next(read_only, None)
         return self.unwritable
 
@@ -86,26 +85,25 @@ class BackendContext:
         if (spec := self.embedding.spec) is not None:
             index.use_vectors(spec)
 
-    def follow_provider(self) -> None:
+    def follow_provider(self, index: Index) -> None:
         """Switch the index to the vectors of the provider that serves now."""
         self.embedding.select_provider()
         spec = self.embedding.spec
-        if spec is not None and spec != self.index.spec:
-            self.index.use_vectors(spec)
+        if spec is not None and spec != index.spec:
+            index.use_vectors(spec)
 
-    @property
-    def serving(self) -> bool:
-        """Whether vector search would work. This is determined without loading a model."""
+    def serving(self, index: Index) -> bool:
+        """Return whether vector search would work. This is determined without loading a model."""
         usable = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
-        return self.embedding.spec is not None and usable and self.index.vectors() > 0
+        return self.embedding.spec is not None and usable and index.vectors() > 0
 
-    def with_recovery(self, act: Callable[[], _T], tries: int = 2) -> _T:
+    def with_recovery(self, act: Callable[[Index], _T], tries: int = 2) -> _T:
         """Return the result of `act`; run it again if the index was damaged or replaced meanwhile.
 
         A damaged index is set aside first, and a new one takes its place.
 
         Args:
-            act: the operation. It may run several times.
+            act: the operation. It receives the index, and may run several times.
             tries: how often it may run again because another thread replaced the damaged index.
 
         Raises:
@@ -114,7 +112,7 @@ class BackendContext:
         """
         swaps = self.index_swaps
         try:
-            return act()
+            return act(self.current_index())
         except IndexDamaged as error:
             if not self._recover(error, swaps) and tries:
                 return self.with_recovery(act, tries - 1)
@@ -127,7 +125,7 @@ class BackendContext:
                         raise
                     self._prepare(self._index)
                     self.index_swaps += 1
-        return act()
+        return act(self.current_index())
 
     def _recover(self, error: IndexDamaged, swaps: int) -> bool:
         """Set a damaged index aside and start a new one. The files hold everything that it needs.

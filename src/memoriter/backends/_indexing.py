@@ -15,13 +15,13 @@ from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from memoriter.backends._context import BackendContext
     from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import StoredChunk
+    from memoriter.index import Index, StoredChunk
     from memoriter.sync import ChangeSet, IndexJob, ScanResult, WatchRun
     from memoriter.types import CompactReport, SyncReport
 
@@ -60,6 +60,7 @@ class Indexing:
 
     def update_before_search(
         self,
+        index: Index,
         deadline: Deadline,
         progress: Callable[[Progress], None] | None,
         watch: Stopwatch,
@@ -74,20 +75,19 @@ class Indexing:
         Raises:
             IndexDamaged: the index file is damaged.
         """
-        index = self.context.index
         self._follow_index()
         if index.read_only:
-            return [*self._probe_model(deadline), *self._stale_warnings()]
+            return [*self._probe_model(index, deadline), *self._stale_warnings(index)]
         with self._lock:
             written = dict(self._written)
         paths, first = frozenset(written), not index.corpus().files
         due = requested or self.context.settings.on_search
         if not (first or paths or due):
-            return [*self._probe_model(deadline), *self._skipped, *self._stale_warnings()]
+            return [*self._probe_model(index, deadline), *self._skipped, *self._stale_warnings(index)]
         changes = (
             None
             if first or self.context.embedding.unknown
-            else self._find_changes(paths, whole=due, requested=requested)
+            else self._find_changes(index, paths, whole=due, requested=requested)
         )
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
@@ -101,7 +101,7 @@ class Indexing:
         )
         try:
             with watch.stage("index"):
-                report = self.run(task, progress)
+                report = self.run(index, task, progress)
         except IndexDamaged:
             raise
         except IndexBusy as error:
@@ -115,15 +115,13 @@ class Indexing:
         self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _find_changes(self, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
+    def _find_changes(self, index: Index, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
-        sync = self.new_sync()
+        sync = self.new_sync(index)
         if not whole and not sync.outdated:
             from memoriter.sync import IndexJob, look_for
 
-            return look_for(
-                IndexJob(paths, paths), self.context.workspace, self.context.index, young=NEVER, due=sync.due
-            ).changes
+            return look_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due).changes
         sources = (self.context.workspace.find(path) for path in paths)
         return replace(
             sync.scan(vectors=requested or self._retry_due()),
@@ -147,11 +145,11 @@ class Indexing:
                 self._last_scan = self.context.clocks.monotonic()
         return list(self._skipped)
 
-    def _stale_warnings(self) -> list[Diagnostic]:
+    def _stale_warnings(self, index: Index) -> list[Diagnostic]:
         """Return a warning if notes changed since they were indexed."""
-        return staleness(quick_scan(self.context.workspace, self.context.index.files()))
+        return staleness(quick_scan(self.context.workspace, index.files()))
 
-    def _probe_model(self, deadline: Deadline) -> list[Diagnostic]:
+    def _probe_model(self, index: Index, deadline: Deadline) -> list[Diagnostic]:
         """Open the provider if its model is not known yet, and return a diagnostic if that fails.
 
         This covers searches that do not index.
@@ -166,22 +164,22 @@ class Indexing:
         except EmbeddingError as error:
             if not embedding.fall_back(error):
                 return [Diagnostic(error.code, error.message, error.remedy)]
-        self.context.follow_provider()
+        self.context.follow_provider(index)
         return []
 
-    def run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+    def run(self, index: Index, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         """Index text, whether or not the provider works, and then vectors; use the fallback if the provider fails.
 
         Raises:
             IndexBusy: another process is indexing, or computes vectors while this task has no deadline for them.
         """
         diagnostics = list[Diagnostic]()
-        self.context.follow_provider()
+        self.context.follow_provider(index)
         if task.force:
             self.context.embedding.renew()
         if task.vectors and not self._provider_works(diagnostics):
             task = replace(task, vectors=False)
-        sync = self.new_sync(progress)
+        sync = self.new_sync(index, progress)
         return self._embed(sync, sync.read(task), task, diagnostics)
 
     def _embed(self, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]) -> SyncReport:
@@ -193,7 +191,8 @@ class Indexing:
                 task.embed_by, lambda done, total: on_progress(Progress("download", done, total or done))
             )
 
-        self.context.follow_provider()
+        index = sync.index
+        self.context.follow_provider(index)
         for _ in range(2):
             if (problem := embedding.problem) is not None:
                 diagnostics.append(problem)
@@ -206,7 +205,7 @@ class Indexing:
             try:
                 if embedding.unknown:
                     open_provider()
-                    self.context.follow_provider()
+                    self.context.follow_provider(index)
                 report = sync.embed(open_provider, report, task)
                 break
             except IndexBusy:
@@ -214,16 +213,16 @@ class Indexing:
                     raise
                 break  # the other process stores its vectors in this index; keyword search covers the rest
             except EmbeddingError as error:
-                has_vectors = not embedding.unknown and self.context.index.vectors()
+                has_vectors = not embedding.unknown and index.vectors()
                 if isinstance(error, GivenUp) and embedding.paused is None and has_vectors:
                     break  # a timeout is no evidence against the provider; `vectors_pending` reports the rest
                 if not embedding.fall_back(error):
                     diagnostics.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
                     break
-                self.context.follow_provider()
+                self.context.follow_provider(index)
         failed = [embedding.failed] if embedding.failed else []
         reasons = tuple(dict.fromkeys((*report.reasons, *failed, *diagnostics)))
-        return replace(sync.tally.totals(report), pending=self.context.index.pending(), reasons=reasons)
+        return replace(sync.tally.totals(report), pending=index.pending(), reasons=reasons)
 
     def _provider_works(self, diagnostics: list[Diagnostic]) -> bool:
         """Return whether the provider returns a vector now; append a diagnostic if it does not.
@@ -237,23 +236,26 @@ class Indexing:
             return False
         return True
 
-    def new_sync(self, progress: Callable[[Progress], None] | None = None) -> Sync:
+    def new_sync(self, index: Index, progress: Callable[[Progress], None] | None = None) -> Sync:
         """Return a `Sync` of the workspace and the index, for one run."""
         on_progress: Callable[[Progress], None] = progress or (lambda _: None)
         return Sync(
             self.context.workspace,
-            self.context.index,
+            index,
             self.context.settings.sync,
             self.context.clocks.monotonic,
             on_progress,
-            lambda provider: self.context.embedding.batches(provider, self.context.index),
+            lambda provider: self.context.embedding.batches(provider, index),
             wall=self.context.clocks.wall,
         )
 
-    def mend(self, refused: Iterable[StoredChunk], verifier: Verifier, deadline: Deadline) -> list[Diagnostic]:
+    def mend(
+        self, index: Index, refused: Sequence[StoredChunk], verifier: Verifier, deadline: Deadline
+    ) -> list[Diagnostic]:
         """Index again the notes whose passages differ from what the index holds.
 
         Args:
+            index: the open index.
             refused: the chunks that failed verification.
             verifier: separates damaged chunks from outdated ones.
             deadline: the deadline of the search.
@@ -266,34 +268,33 @@ class Indexing:
         """
         from memoriter.backends._mending import existing_sources, mend, repaired, unrepaired
 
-        rows = list(refused)
-        damaged = [row for row in rows if verifier.is_damaged(row, self.context.index)]
+        damaged = [row for row in refused if verifier.is_damaged(row, index)]
         if damaged:
-            self.context.index.check()
-        if not (sources := existing_sources(rows, self.context.workspace)):
+            index.check()
+        if not (sources := existing_sources(refused, self.context.workspace)):
             return []
         embed_by = Deadline.within(
             min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
         )
         try:
-            with self.context.index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
-                task, sync = mend(sources, self.context.index, embed_by), self.new_sync()
+            with index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
+                task, sync = mend(sources, index, embed_by), self.new_sync(index)
                 report = sync.read(task)
             report = self._embed(sync, report, task, [])
         except IndexDamaged:
             raise
         except IndexUnavailable as error:
-            return unrepaired(rows, damaged, error)
+            return unrepaired(refused, damaged, error)
         return [*repaired(damaged), *report.reasons]
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Index changes within a search's time budget and return diagnostics for what remains."""
 
-        def act() -> tuple[Diagnostic, ...]:
+        def act(index: Index) -> tuple[Diagnostic, ...]:
             deadline = Deadline.within(self.context.settings.deadline_ms, self.context.clocks.monotonic)
-            self.context.follow_provider()
+            self.context.follow_provider(index)
             watch = Stopwatch(self.context.clocks.monotonic)
-            return tuple(self.update_before_search(deadline, progress, watch, requested=True))
+            return tuple(self.update_before_search(index, deadline, progress, watch, requested=True))
 
         return self.context.with_recovery(act)
 
@@ -315,7 +316,9 @@ class Indexing:
                 return (closed,)
             if not self.context.settings.on_search:
                 self.context.with_recovery(
-                    lambda: self.new_sync().run(None, Task(changes=self._find_changes(written, whole=False)))
+                    lambda index: self.new_sync(index).run(
+                        None, Task(changes=self._find_changes(index, written, whole=False))
+                    )
                 )
         except MemoriterError as error:  # the note itself is saved, even if indexing fails
             return (Diagnostic(error.code, error.message, error.remedy),)
@@ -323,27 +326,27 @@ class Indexing:
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         """Index changes for a watcher; see `MemoryBackend.follow`."""
-        return self.context.with_recovery(lambda: self._follow(job, clock))
+        return self.context.with_recovery(lambda index: self._follow(index, job, clock))
 
-    def _follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
+    def _follow(self, index: Index, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         from memoriter.sync import WatchRun
 
-        index, started = self.context.index, self.context.clocks.monotonic()
+        started = self.context.clocks.monotonic()
         self._follow_index()
-        self.context.follow_provider()
+        self.context.follow_provider(index)
         if not self._fully_scanned:
             job = replace(job, whole=True)
-        scan, report = self._scan_job(job), None
+        scan, report = self._scan_job(index, job), None
         seconds = self.context.clocks.monotonic() - started
         deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * seconds))
-        outdated = self.new_sync().outdated
+        outdated = self.new_sync(index).outdated
         if scan.changes.needed or outdated or self.context.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
                 if index.version() != scan.changes.version:
-                    scan = self._scan_job(job)
+                    scan = self._scan_job(index, job)
                 read_by = None if outdated else deadline
                 task = Task(changes=scan.changes, read_by=read_by, embed_by=deadline, everything=False)
-                sync = self.new_sync()
+                sync = self.new_sync(index)
                 report = sync.read(task)
             report = self._embed(sync, report, task, [])
         self._fully_scanned = True
@@ -355,15 +358,13 @@ class Indexing:
         diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
         return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
-    def _scan_job(self, job: IndexJob) -> ScanResult:
+    def _scan_job(self, index: Index, job: IndexJob) -> ScanResult:
         from memoriter.sync import look_for
 
         now, quiet = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
-        return look_for(
-            job, self.context.workspace, self.context.index, young=(now - quiet, now), due=self.new_sync().due
-        )
+        return look_for(job, self.context.workspace, index, young=(now - quiet, now), due=self.new_sync(index).due)
 
-    def drop(self, paths: tuple[str, ...]) -> CompactReport:
+    def drop(self, index: Index, paths: tuple[str, ...]) -> CompactReport:
         """Index the current notes, remove `paths` from the index, and erase every trace of earlier text.
 
         Raises:
@@ -371,10 +372,9 @@ class Indexing:
         """
         from memoriter.backends._jobs import trim_jobs
 
-        index = self.context.index
         with index.lease(wait=FORGET_WAIT):
             index.remove_files(paths)
-            self.new_sync().run(None)
+            self.new_sync(index).run(None)
             trim_jobs(index)
             self._last_scan = None
             report = index.forget()

@@ -31,25 +31,24 @@ class Inspected(Protocol):
     settings: BackendSettings
     embedding: Embedding
 
-    @property
-    def index(self) -> Index: ...
     def search(self, query: Query) -> SearchResult: ...
-    def health(self, scan: Scan, plan: Plan) -> Health: ...
+    def health(self, index: Index, scan: Scan, plan: Plan) -> Health: ...
 
 
-def builtin_status(backend: Inspected, *, deep: bool) -> Status:
+def builtin_status(backend: Inspected, index: Index, *, deep: bool) -> Status:
     """Return the status of a backend.
 
     Args:
         backend: the backend.
+        index: its open index.
         deep: also search for passages that must be found, through the real search path.
     """
-    check = run_canaries(backend) if deep else CanaryReport()
-    index, spec, settings = backend.index, backend.embedding.spec, backend.settings
+    check = run_canaries(backend, index) if deep else CanaryReport()
+    spec, settings = backend.embedding.spec, backend.settings
     corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
     indexed = index.files()
     plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
-    health = check.apply_to(backend.health(scan, plan))
+    health = check.apply_to(backend.health(index, scan, plan))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
