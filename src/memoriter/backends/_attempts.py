@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoriter.codes import stored_code
+from memoriter.embed import EmbedsWithin
 from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.types import Attempt, Diagnostic
 
@@ -96,14 +97,26 @@ class Observed:
         return self.inner.spec
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
-        """Return the provider's vectors and record the outcome.
+        """Return the provider's vectors and record the outcome."""
+        return self._recorded(lambda: self.inner.embed(texts, role=role), texts, role)
+
+    def embed_within(self, texts: Sequence[str], *, role: Role, seconds: float) -> NDArray[np.float32]:
+        """Return the vectors of a service that may take `seconds` for each request, and record the outcome."""
+        inner = self.inner
+        assert isinstance(inner, EmbedsWithin), "a service can be given a time limit"
+        return self._recorded(lambda: inner.embed_within(texts, role=role, seconds=seconds), texts, role)
+
+    def _recorded(
+        self, embed: Callable[[], NDArray[np.float32]], texts: Sequence[str], role: Role
+    ) -> NDArray[np.float32]:
+        """Return the vectors and record the outcome.
 
         The refusal of one document is not recorded, because it is no sign of a failing provider.
         """
         from memoriter.errors import EmbeddingError
 
         try:
-            vectors = self.inner.embed(texts, role=role)
+            vectors = embed()
         except EmbeddingError as error:
             if role == "query" or not isinstance(error, InputRejected | InputTooLarge):
                 self._note(error)

@@ -13,13 +13,40 @@ from memoriter.index import Index, InspectedIndex
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._settings import BackendSettings, Clocks
     from memoriter.workspace import Workspace
 
 _T = TypeVar("_T")
+
+
+class WrittenNotes:
+    """Absolute paths of notes that this process wrote and that are not indexed yet. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def add(self, paths: Iterable[Path]) -> frozenset[str]:
+        """Add notes, and return all that are not indexed yet."""
+        with self._lock:
+            self._count += 1
+            self._numbers.update({str(path): self._count for path in paths})
+            return frozenset(self._numbers)
+
+    def numbers(self) -> dict[str, int]:
+        """Return the number of the last write of each note."""
+        with self._lock:
+            return dict(self._numbers)
+
+    def indexed(self, numbers: Mapping[str, int]) -> None:
+        """Remove notes that were indexed. A note that was written since, so that its number differs, stays."""
+        with self._lock:
+            self._numbers = {path: number for path, number in self._numbers.items() if numbers.get(path) != number}
 
 
 @dataclass(slots=True)

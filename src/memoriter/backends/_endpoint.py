@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._calls import GivenUp
@@ -78,23 +77,20 @@ class SharedEndpoint:
         """The reason why no requests are sent to the service now, or None."""
         return self.pauses.load().reason(self.env.wall())
 
-    def ask(self, key: Key, call: Callable[[], _T], deadline: Deadline | None, *, seconds: float = inf) -> _T:
+    def ask(self, key: Key, call: Callable[[], _T], deadline: Deadline | None) -> _T:
         """Return what the call returns.
 
         Args:
             key: the name of the call; its first part is its purpose. A running call of the same name is joined.
             call: runs in a thread of its own.
             deadline: how long to wait; None waits until the call ends.
-            seconds: how long the call itself may take.
 
         Raises:
             EmbeddingError: the call raised it; `GivenUp` if the deadline passed.
         """
         named = (key[0], self.name, *key[1:])
         try:
-            return self.calls.run(
-                named, lambda: self._recorded(key[0], call), who=self.name, deadline=deadline, seconds=seconds
-            )
+            return self.calls.run(named, lambda: self._recorded(key[0], call), who=self.name, deadline=deadline)
         except GivenUp as error:
             if key[0] != BATCH or error.waited >= BATCH_SECONDS:
                 self._pause(error, hasty=key[0] != OPEN and error.waited < FAIR_SECONDS)

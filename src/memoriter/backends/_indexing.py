@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
+from memoriter.backends._context import WrittenNotes
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.backends._staleness import quick_scan, staleness
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
@@ -40,23 +40,27 @@ FORGET_WAIT = 5.0
 """Seconds that forgetting waits for another process to finish indexing. After that, a later run cleans the index."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """What the last scans have established about the index file that is open."""
+
+    swaps: int = 0
+    """`BackendContext.index_swaps` of the file."""
+    at: float | None = None
+    """The end of the last scan that could retry missing vectors, in monotonic seconds."""
+    fully: bool = False
+    """Whether a watcher has compared all files with the index."""
+    skipped: tuple[Diagnostic, ...] = ()
+    """Diagnostics for files that the last full scan could not read."""
+
+
 @dataclass(slots=True)
 class Indexing:
     """Decides when the files are scanned, and indexes what changed."""
 
     context: BackendContext
-    _last_scan: float | None = None
-    """The end of the last scan that could retry missing vectors, in monotonic seconds."""
-    _index_swaps: int = 0
-    _written: dict[str, int] = field(default_factory=dict[str, int])
-    """Absolute paths of written notes that are not indexed yet, with the number of the write."""
-    _write_count: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held briefly while `_written` changes."""
-    _fully_scanned: bool = False
-    """Whether a watcher has compared all files with the index that is open now."""
-    _skipped: tuple[Diagnostic, ...] = ()
-    """Diagnostics for files that the last full scan could not read."""
+    _scanned: _Scanned = _Scanned()
+    _written: WrittenNotes = field(default_factory=WrittenNotes)
 
     def update_before_search(
         self,
@@ -78,12 +82,11 @@ class Indexing:
         self._follow_index()
         if index.read_only:
             return [*self._probe_model(index, deadline), *self._stale_warnings(index)]
-        with self._lock:
-            written = dict(self._written)
+        written = self._written.numbers()
         paths, first = frozenset(written), not index.corpus().files
         due = requested or self.context.settings.on_search
         if not (first or paths or due):
-            return [*self._probe_model(index, deadline), *self._skipped, *self._stale_warnings(index)]
+            return [*self._probe_model(index, deadline), *self._scanned.skipped, *self._stale_warnings(index)]
         changes = (
             None
             if first or self.context.embedding.unknown
@@ -130,20 +133,18 @@ class Indexing:
 
     def _retry_due(self) -> bool:
         """Return whether missing vectors may be requested again: at most once per debounce interval."""
-        now, last_scan = self.context.clocks.monotonic(), self._last_scan
+        now, last_scan = self.context.clocks.monotonic(), self._scanned.at
         return last_scan is None or (now - last_scan) * 1000 >= self.context.settings.debounce_ms
 
     def _finish_scan(
         self, skipped: tuple[Diagnostic, ...], written: dict[str, int], *, whole: bool
     ) -> list[Diagnostic]:
         """Record the result of a scan and return the diagnostics for files that could not be read."""
-        with self._lock:  # notes written since the scan began wait for the next one
-            self._written = {path: number for path, number in self._written.items() if written.get(path) != number}
+        self._written.indexed(written)
         if whole:
-            self._skipped = skipped
-            if self._retry_due():
-                self._last_scan = self.context.clocks.monotonic()
-        return list(self._skipped)
+            at = self.context.clocks.monotonic() if self._retry_due() else self._scanned.at
+            self._scanned = replace(self._scanned, at=at, skipped=skipped)
+        return list(self._scanned.skipped)
 
     def _stale_warnings(self, index: Index) -> list[Diagnostic]:
         """Return a warning if notes changed since they were indexed."""
@@ -306,11 +307,8 @@ class Indexing:
         Returns:
             A diagnostic if the notes cannot be indexed.
         """
-        self._last_scan = None
-        with self._lock:
-            self._write_count += 1
-            self._written.update({str(path): self._write_count for path in paths})
-            written = frozenset(self._written)
+        self._scanned = replace(self._scanned, at=None)
+        written = self._written.add(paths)
         try:
             if closed := self.context.closed:
                 return (closed,)
@@ -334,7 +332,7 @@ class Indexing:
         started = self.context.clocks.monotonic()
         self._follow_index()
         self.context.follow_provider(index)
-        if not self._fully_scanned:
+        if not self._scanned.fully:
             job = replace(job, whole=True)
         scan, report = self._scan_job(index, job), None
         seconds = self.context.clocks.monotonic() - started
@@ -349,7 +347,7 @@ class Indexing:
                 sync = self.new_sync(index)
                 report = sync.read(task)
             report = self._embed(sync, report, task, [])
-        self._fully_scanned = True
+        self._scanned = replace(self._scanned, fully=True)
         embedding = self.context.embedding
         pending = bool(report is not None and report.pending and embedding.spec is not None)
         out_of_time = deadline.passed and pending and embedding.paused is None
@@ -376,7 +374,7 @@ class Indexing:
             index.remove_files(paths)
             self.new_sync(index).run(None)
             trim_jobs(index)
-            self._last_scan = None
+            self._scanned = replace(self._scanned, at=None)
             report = index.forget()
             if index.spec is not None and index.vectors():
                 learn_background(index, index.spec)
@@ -384,5 +382,5 @@ class Indexing:
 
     def _follow_index(self) -> None:
         """Scan all files again if another index file has replaced the one they were indexed into."""
-        if self._index_swaps != self.context.index_swaps:
-            self._index_swaps, self._last_scan, self._fully_scanned = self.context.index_swaps, None, False
+        if self._scanned.swaps != self.context.index_swaps:
+            self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,12 +14,51 @@ from memoriter.types import Diagnostic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memoriter.backends._attempts import Observed
     from memoriter.embed import Choice, ProviderSettings
     from memoriter.index import Ledger
     from memoriter.types import ModelSpec
 
 UNKNOWN = "provider_unknown"
+REMEMBERED_QUERIES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """The time in which the fallback serves."""
+
+    since: float
+    """Monotonic seconds."""
+    reason: Diagnostic
+
+
+class QueryVectors:
+    """The vectors of the last queries, each with whether the fallback made it. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._vectors: OrderedDict[tuple[bool, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[bool, str]) -> NDArray[np.float32] | None:
+        with self._lock:
+            if key in self._vectors:
+                self._vectors.move_to_end(key)
+            return self._vectors.get(key)
+
+    def put(self, key: tuple[bool, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Store a vector and return it."""
+        with self._lock:
+            self._vectors[key] = vector
+            if len(self._vectors) > REMEMBERED_QUERIES:
+                self._vectors.popitem(last=False)
+        return vector
+
+    def clear(self) -> None:
+        with self._lock:
+            self._vectors.clear()
 
 
 @dataclass(slots=True)
@@ -33,6 +74,10 @@ class Slot:
     spec_checked: bool = False
     opened: Observed | None = None
     late: LateVectors = field(default_factory=LateVectors)
+
+    def disable(self, error: MemoriterError, now: float) -> None:
+        """Let no caller use the provider, from `now` on (monotonic seconds)."""
+        self.problem, self.problem_since = Diagnostic(error.code, error.message, error.remedy), now
 
 
 def choose_slot(

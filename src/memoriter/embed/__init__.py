@@ -13,7 +13,7 @@ from memoriter.embed._choice import (
 )
 from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
 from memoriter.embed._open import ProviderContext, batch_of, open_choice, refusal_of, spec_at_hand
-from memoriter.embed._provider import EmbeddingProvider, SendsTexts
+from memoriter.embed._provider import EmbeddingProvider, EmbedsWithin, SendsTexts
 from memoriter.embed._registry import open_provider, provider_names, spec_of
 from memoriter.embed._vectors import cosine, normalise
 from memoriter.embed.local import is_model_uri
@@ -32,6 +32,7 @@ __all__ = [
     "Collected",
     "Embedded",
     "EmbeddingProvider",
+    "EmbedsWithin",
     "ProviderContext",
     "ProviderSettings",
     "SendsTexts",
