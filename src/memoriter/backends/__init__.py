@@ -10,6 +10,7 @@ from memoriter.backends._settings import BackendSettings, Clocks
 
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
+    from memoriter.backends._ports import Ledger, OpenStore, Store
     from memoriter.backends._watching import Watching
 
 __all__ = [
@@ -21,18 +22,25 @@ __all__ = [
     "ForgetPlan",
     "ForgetRequest",
     "Forgotten",
+    "Ledger",
     "MemoryBackend",
+    "OpenStore",
+    "Store",
     "UsageMeter",
     "Watching",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for forgetting and watching on first use."""
+    """Load the names for forgetting, watching and typing on first use."""
     if name in {"ForgetPlan", "ForgetRequest", "Forgotten"}:
         from memoriter.backends import _forget
 
         return getattr(_forget, name)
+    if name in {"Ledger", "OpenStore", "Store"}:
+        from memoriter.backends import _ports
+
+        return getattr(_ports, name)
     if name == "Watching":
         from memoriter.backends._watching import Watching
 

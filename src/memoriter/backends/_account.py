@@ -10,7 +10,7 @@ from memoriter.embed import price_of, price_row
 from memoriter.errors import OverBudget
 
 if TYPE_CHECKING:
-    from memoriter.index import Ledger
+    from memoriter.backends._ports import Ledger
 
 _REMEDY = "Words alone are searched until midnight (UTC); or raise memorySearch.remote.budget."
 

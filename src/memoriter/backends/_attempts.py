@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.backends._ports import Ledger
     from memoriter.embed import Choice, EmbeddingProvider
     from memoriter.errors import EmbeddingError
-    from memoriter.index import Ledger
     from memoriter.types import ModelSpec, Role
 
 KEPT = frozenset({"remote", "local", "onnx"})

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
+    from memoriter.backends._ports import Store
     from memoriter.backends._settings import BackendSettings, Clocks
-    from memoriter.index import Index, StoredChunk
+    from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress, WatchRun
     from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Query, Status, SyncReport
@@ -86,7 +87,7 @@ class BuiltinBackend:
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
-    def index(self) -> Index:
+    def index(self) -> Store:
         """The index in its current generation, opened on first use. Operations receive it once, as an argument."""
         return self._context.current_index()
 
@@ -107,7 +108,7 @@ class BuiltinBackend:
         return replace(result, timings=timings) if query.explain else result
 
     def _search(
-        self, index: Index, text: str, query: Query, progress: Callable[[Progress], None] | None, watch: Stopwatch
+        self, index: Store, text: str, query: Query, progress: Callable[[Progress], None] | None, watch: Stopwatch
     ) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
@@ -138,7 +139,7 @@ class BuiltinBackend:
             reasons=empty_reasons,
         )
 
-    def _rank_verified(self, index: Index, question: _Question) -> tuple[_Ranking, list[Diagnostic]]:
+    def _rank_verified(self, index: Store, question: _Question) -> tuple[_Ranking, list[Diagnostic]]:
         """Rank until every passage matches its note, at most `RANKINGS` times; return the repairs as well."""
         repairs, rankings = list[Diagnostic](), 0
         while True:
@@ -150,7 +151,7 @@ class BuiltinBackend:
             if rankings == RANKINGS:
                 return ranking, repairs
 
-    def _rank(self, index: Index, question: _Question) -> _Ranking:
+    def _rank(self, index: Store, question: _Question) -> _Ranking:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.kinds())
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
@@ -160,7 +161,7 @@ class BuiltinBackend:
             hits = rank(timed, question.text, question.vector, settings, filters=scope.filters, now=now)
         return _Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(reader.refused.values()))
 
-    def _settings(self, index: Index, query: Query) -> SearchSettings:
+    def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search
         spec = self.embedding.spec
         if spec is not None:
@@ -177,7 +178,7 @@ class BuiltinBackend:
         return "hybrid" if self.settings.search.hybrid else "vector"
 
     def _query_vector(
-        self, index: Index, text: str, deadline: Deadline, *, hasty: bool
+        self, index: Store, text: str, deadline: Deadline, *, hasty: bool
     ) -> tuple[NDArray[np.float32] | None, Diagnostic | None]:
         """Return the query vector (dims,), and a diagnostic if the provider failed or the fallback serves.
 
@@ -218,7 +219,7 @@ class BuiltinBackend:
         task = Task(force=force or vectors, vectors=vectors, wait=PATIENCE)
         return self._context.with_recovery(lambda index: self._sync(index, task, progress))
 
-    def _sync(self, index: Index, task: Task, progress: Callable[[Progress], None] | None) -> SyncReport:
+    def _sync(self, index: Store, task: Task, progress: Callable[[Progress], None] | None) -> SyncReport:
         self.embedding.try_again()
         report = self._indexing.run(index, task, progress)
         index.purge()
@@ -253,7 +254,7 @@ class BuiltinBackend:
         """Return what `sync` would do and cost. Nothing is created or changed."""
         from memoriter.backends._status import estimate_of
 
-        def act(backend: BuiltinBackend, index: Index) -> Estimate:
+        def act(backend: BuiltinBackend, index: Store) -> Estimate:
             return estimate_of(backend._indexing.new_sync(index), backend.embedding)
 
         return self._inspect(act)
@@ -274,7 +275,7 @@ class BuiltinBackend:
 
         sessions, path = self.settings.sessions_dir, self.settings.index_path
 
-        def plan(index: Index) -> ForgetPlan:
+        def plan(index: Store) -> ForgetPlan:
             planned, providers = plan_of(request, self.workspace, index, sessions), index.providers()
             copies = residual_copies(
                 planned, root=self.workspace.root, index=path, sessions=sessions, providers=providers
@@ -305,7 +306,7 @@ class BuiltinBackend:
 
         return self._inspect(lambda backend, index: builtin_status(backend, index, deep=deep), write=deep)
 
-    def _inspect(self, act: Callable[[BuiltinBackend, Index], _T], *, write: bool = False) -> _T:
+    def _inspect(self, act: Callable[[BuiltinBackend, Store], _T], *, write: bool = False) -> _T:
         """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
         if write or self._context.is_open or self.settings.inspect:
             return self._follow_and_act(act)
@@ -315,14 +316,14 @@ class BuiltinBackend:
         finally:
             inspector._context.close_index()
 
-    def _follow_and_act(self, act: Callable[[BuiltinBackend, Index], _T]) -> _T:
-        def follow_and_act(index: Index) -> _T:
+    def _follow_and_act(self, act: Callable[[BuiltinBackend, Store], _T]) -> _T:
+        def follow_and_act(index: Store) -> _T:
             self._context.follow_provider(index)
             return act(self, index)
 
         return self._context.with_recovery(follow_and_act)
 
-    def health(self, index: Index, scan: Scan, plan: Plan) -> Health:
+    def health(self, index: Store, scan: Scan, plan: Plan) -> Health:
         """Return the health of both retrievers, without loading a model.
 
         Args:
@@ -342,7 +343,7 @@ class BuiltinBackend:
 
 
 def _diagnose_empty(
-    index: Index, text: str, vector: NDArray[np.float32] | None, ranking: _Ranking
+    index: Store, text: str, vector: NDArray[np.float32] | None, ranking: _Ranking
 ) -> tuple[Diagnostic, ...]:
     """Return why there are no hits, and what would give some."""
     from memoriter.search import diagnose_empty, search_without_limits

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._ports import Store
     from memoriter.backends._settings import BackendSettings
-    from memoriter.index import Index, StoredChunk
+    from memoriter.records import StoredChunk
     from memoriter.types import Health, Leg, SearchResult
 
 CANARIES = 8
@@ -60,7 +61,7 @@ class CanaryReport:
         return replace(health, legs=legs, reasons=tuple(dict.fromkeys((*health.reasons, *self.reasons))))
 
 
-def run_canaries(backend: Searched, index: Index) -> CanaryReport:
+def run_canaries(backend: Searched, index: Store) -> CanaryReport:
     """Search for randomly chosen passages. The choice changes only when the index does."""
     ids = sample_chunks(index)
     content = index.content()
@@ -73,7 +74,7 @@ def run_canaries(backend: Searched, index: Index) -> CanaryReport:
     return CanaryReport(canaries, tuple(dict.fromkeys((*reasons, *run.reasons, *_losses(canaries, run.wrong)))))
 
 
-def sample_chunks(index: Index) -> list[int]:
+def sample_chunks(index: Store) -> list[int]:
     """Return randomly chosen chunk ids, sorted. The state of the index is the seed."""
     ids = index.all_ids()
     generator = random.Random(f"{index.generation}:{index.content()}")  # noqa: S311 (a sample, not a secret)
@@ -106,7 +107,7 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _question(index: Index, ids: Sequence[int]) -> str:
+def _question(index: Store, ids: Sequence[int]) -> str:
     """Return a query for the first search, which updates the index."""
     row = next(iter(index.rows(ids[:1]).values()), None)
     return (_plain(row.chunk.text) if row else "")[:LONGEST_WORD] or "memory"
@@ -121,7 +122,7 @@ class _CanaryRun:
     """One check of some passages."""
 
     backend: Searched
-    index: Index
+    index: Store
     rows: list[StoredChunk]
     wrong: list[str] = field(default_factory=list[str])
     """Citations of passages whose stored vector is not the one that the model computes."""
@@ -185,7 +186,7 @@ class _CanaryRun:
         if ids and float(stored[0] @ computed) < AGREES:
             self.wrong.append(_citation(row))
             return False
-        hits = index.vector_search(computed, limit=RESULTS)
+        hits = index.vector_search(computed, limit=RESULTS, filters=Filters())
         own_cosine = index.cosines(computed, [row.id]).get(row.id, 1.0)
         # Other passages may be just as similar, and the number of results is limited.
         return row.id in dict(hits) or (len(hits) == RESULTS and hits[-1][1] >= own_cosine - TIE)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._scope import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
-from memoriter.index import Index, InspectedIndex
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._ports import Store
     from memoriter.backends._settings import BackendSettings, Clocks
     from memoriter.workspace import Workspace
 
@@ -59,11 +59,11 @@ class BackendContext:
     clocks: Clocks
     index_swaps: int = 0
     """The number of times that another index file replaced the open one."""
-    _index: Index | None = None
+    _index: Store | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the index is opened or its file is replaced."""
 
-    def current_index(self) -> Index:
+    def current_index(self) -> Store:
         """Return the index in its current generation, for one operation. It is opened on first use."""
         with self._lock:
             if self._index is None:
@@ -75,12 +75,10 @@ class BackendContext:
                 self.index_swaps += 1
             return self._index
 
-    def _open(self) -> Index:
-        settings = self.settings
-        if settings.inspect:
-            return InspectedIndex.inspect(settings.index_path, clock=self.clocks.wall)
-        self.workspace.make_root()
-        return Index.open(settings.index_path, clock=self.clocks.wall, network=settings.network)
+    def _open(self) -> Store:
+        if not self.settings.inspect:
+            self.workspace.make_root()
+        return self.settings.open_store(inspect=self.settings.inspect)
 
     @property
     def is_open(self) -> bool:
@@ -107,24 +105,23 @@ class BackendContext:
         message = f"{str(existing)!r} cannot be written, so the index does not take up what is new."
         return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
-    def _prepare(self, index: Index) -> None:
-        index.choose_engine(self.settings.engine, self.settings.extension_path)
+    def _prepare(self, index: Store) -> None:
         if (spec := self.embedding.spec) is not None:
             index.use_vectors(spec)
 
-    def follow_provider(self, index: Index) -> None:
+    def follow_provider(self, index: Store) -> None:
         """Switch the index to the vectors of the provider that serves now."""
         self.embedding.select_provider()
         spec = self.embedding.spec
         if spec is not None and spec != index.spec:
             index.use_vectors(spec)
 
-    def serving(self, index: Index) -> bool:
+    def serving(self, index: Store) -> bool:
         """Return whether vector search would work. This is determined without loading a model."""
         usable = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
         return self.embedding.spec is not None and usable and index.vectors() > 0
 
-    def with_recovery(self, act: Callable[[Index], _T], tries: int = 2) -> _T:
+    def with_recovery(self, act: Callable[[Store], _T], tries: int = 2) -> _T:
         """Return the result of `act`; run it again if the index was damaged or replaced meanwhile.
 
         A damaged index is set aside first, and a new one takes its place.

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._jobs import Batches
+    from memoriter.backends._ports import Ledger, Store
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
-    from memoriter.index import Index, Ledger
     from memoriter.types import Attempt, ModelSpec
 
     Downloading = Callable[[int, int | None], None]
@@ -351,7 +351,7 @@ class Embedding:
             return None
         return UsageMeter(self.ledger, self.budget, choice.vendor, choice.model, priced=choice.official_endpoint)
 
-    def batches(self, provider: EmbeddingProvider, index: Index) -> Batches | None:
+    def batches(self, provider: EmbeddingProvider, index: Store) -> Batches | None:
         """Return the batch interface of an open provider; None if it has none, or batches are disabled."""
         choice = self.choice
         if self.rules is None or choice is None or choice.kind != "remote":

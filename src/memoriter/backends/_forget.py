@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from memoriter.index import Index
+    from memoriter.backends._ports import Store
     from memoriter.types import CompactReport
     from memoriter.workspace import Workspace
 
@@ -89,7 +89,7 @@ class Forgotten:
     """Diagnostics for what could not be removed, and how to finish."""
 
 
-def plan_of(request: ForgetRequest, workspace: Workspace, index: Index, sessions: Path | None) -> ForgetPlan:
+def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None) -> ForgetPlan:
     """Return what a request would remove.
 
     Args:
@@ -162,7 +162,7 @@ def _transcript_files(session: str, folder: Path | None) -> Iterator[Path]:
         )
 
 
-def _existing_transcripts(index: Index, folder: Path | None) -> set[str]:
+def _existing_transcripts(index: Store, folder: Path | None) -> set[str]:
     """Return the indexed paths of transcripts whose files exist.
 
     Such text belongs to its transcript, and would be indexed again as long as the file exists.
@@ -172,7 +172,7 @@ def _existing_transcripts(index: Index, folder: Path | None) -> set[str]:
     return {path for path, file in indexed if file.kind == "sessions" and path.rpartition("/")[2] in names}
 
 
-def _session_paths(session: str | None, index: Index) -> list[str]:
+def _session_paths(session: str | None, index: Store) -> list[str]:
     """Return the indexed paths of a session."""
     if session is None:
         return []
@@ -184,7 +184,7 @@ def _session_paths(session: str | None, index: Index) -> list[str]:
 def carry_out(
     plan: ForgetPlan,
     workspace: Workspace,
-    index: Index,
+    index: Store,
     sessions: Path | None,
     purge: Callable[[tuple[str, ...]], CompactReport],
 ) -> Forgotten:

@@ -13,7 +13,7 @@ from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
     from memoriter.backends._context import BackendContext
-    from memoriter.index import Index
+    from memoriter.backends._ports import Store
     from memoriter.sync import Plan
     from memoriter.workspace import Scan
 
@@ -24,7 +24,7 @@ REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About the size of one indexing request."""
 
 
-def health_of(context: BackendContext, index: Index, reasons: list[Diagnostic], *, serving: bool) -> Health:
+def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], *, serving: bool) -> Health:
     """Return the health of both retrievers.
 
     Args:
@@ -59,14 +59,14 @@ def health_of(context: BackendContext, index: Index, reasons: list[Diagnostic], 
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
 
-def pending_of(context: BackendContext, index: Index) -> int:
+def pending_of(context: BackendContext, index: Store) -> int:
     """Return the number of chunks without a vector: all chunks while the model or its provider is unknown."""
     if context.embedding.spec is not None:
         return index.pending()
     return index.corpus().chunks if context.embedding.configured else 0
 
 
-def _no_notes(context: BackendContext, index: Index) -> Diagnostic:
+def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
     files, folder = len(index.files()), str(context.workspace.root)
     if files:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
@@ -75,13 +75,13 @@ def _no_notes(context: BackendContext, index: Index) -> Diagnostic:
     return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run `memoriter remember TEXT`.")
 
 
-def _next_request_tokens(context: BackendContext, index: Index, pending: int) -> int:
+def _next_request_tokens(context: BackendContext, index: Store, pending: int) -> int:
     """Return the approximate number of tokens of the next indexing request."""
-    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.spec else []
+    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.spec else ()
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
-def standing_health(context: BackendContext, index: Index, scan: Scan, plan: Plan) -> Health:
+def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Plan) -> Health:
     """Return the health of both retrievers, without loading a model.
 
     Args:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._context import BackendContext
+    from memoriter.backends._ports import Store
     from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import Index, StoredChunk
+    from memoriter.records import StoredChunk
     from memoriter.sync import ChangeSet, IndexJob, ScanResult, WatchRun
     from memoriter.types import CompactReport, SyncReport
 
@@ -64,7 +65,7 @@ class Indexing:
 
     def update_before_search(
         self,
-        index: Index,
+        index: Store,
         deadline: Deadline,
         progress: Callable[[Progress], None] | None,
         watch: Stopwatch,
@@ -118,7 +119,7 @@ class Indexing:
         self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _find_changes(self, index: Index, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
+    def _find_changes(self, index: Store, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
         sync = self.new_sync(index)
         if not whole and not sync.outdated:
@@ -146,11 +147,11 @@ class Indexing:
             self._scanned = replace(self._scanned, at=at, skipped=skipped)
         return list(self._scanned.skipped)
 
-    def _stale_warnings(self, index: Index) -> list[Diagnostic]:
+    def _stale_warnings(self, index: Store) -> list[Diagnostic]:
         """Return a warning if notes changed since they were indexed."""
         return staleness(quick_scan(self.context.workspace, index.files()))
 
-    def _probe_model(self, index: Index, deadline: Deadline) -> list[Diagnostic]:
+    def _probe_model(self, index: Store, deadline: Deadline) -> list[Diagnostic]:
         """Open the provider if its model is not known yet, and return a diagnostic if that fails.
 
         This covers searches that do not index.
@@ -168,7 +169,7 @@ class Indexing:
         self.context.follow_provider(index)
         return []
 
-    def run(self, index: Index, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+    def run(self, index: Store, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         """Index text, whether or not the provider works, and then vectors; use the fallback if the provider fails.
 
         Raises:
@@ -181,9 +182,11 @@ class Indexing:
         if task.vectors and not self._provider_works(diagnostics):
             task = replace(task, vectors=False)
         sync = self.new_sync(index, progress)
-        return self._embed(sync, sync.read(task), task, diagnostics)
+        return self._embed(index, sync, sync.read(task), task, diagnostics)
 
-    def _embed(self, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]) -> SyncReport:
+    def _embed(
+        self, index: Store, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]
+    ) -> SyncReport:
         """Compute missing vectors. Meanwhile, searches and other indexing runs need not wait."""
         embedding, on_progress = self.context.embedding, sync.progress
 
@@ -192,7 +195,6 @@ class Indexing:
                 task.embed_by, lambda done, total: on_progress(Progress("download", done, total or done))
             )
 
-        index = sync.index
         self.context.follow_provider(index)
         for _ in range(2):
             if (problem := embedding.problem) is not None:
@@ -237,7 +239,7 @@ class Indexing:
             return False
         return True
 
-    def new_sync(self, index: Index, progress: Callable[[Progress], None] | None = None) -> Sync:
+    def new_sync(self, index: Store, progress: Callable[[Progress], None] | None = None) -> Sync:
         """Return a `Sync` of the workspace and the index, for one run."""
         on_progress: Callable[[Progress], None] = progress or (lambda _: None)
         return Sync(
@@ -251,7 +253,7 @@ class Indexing:
         )
 
     def mend(
-        self, index: Index, refused: Sequence[StoredChunk], verifier: Verifier, deadline: Deadline
+        self, index: Store, refused: Sequence[StoredChunk], verifier: Verifier, deadline: Deadline
     ) -> list[Diagnostic]:
         """Index again the notes whose passages differ from what the index holds.
 
@@ -281,7 +283,7 @@ class Indexing:
             with index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
                 task, sync = mend(sources, index, embed_by), self.new_sync(index)
                 report = sync.read(task)
-            report = self._embed(sync, report, task, [])
+            report = self._embed(index, sync, report, task, [])
         except IndexDamaged:
             raise
         except IndexUnavailable as error:
@@ -291,7 +293,7 @@ class Indexing:
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Index changes within a search's time budget and return diagnostics for what remains."""
 
-        def act(index: Index) -> tuple[Diagnostic, ...]:
+        def act(index: Store) -> tuple[Diagnostic, ...]:
             deadline = Deadline.within(self.context.settings.deadline_ms, self.context.clocks.monotonic)
             self.context.follow_provider(index)
             watch = Stopwatch(self.context.clocks.monotonic)
@@ -326,7 +328,7 @@ class Indexing:
         """Index changes for a watcher; see `MemoryBackend.follow`."""
         return self.context.with_recovery(lambda index: self._follow(index, job, clock))
 
-    def _follow(self, index: Index, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
+    def _follow(self, index: Store, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         from memoriter.sync import WatchRun
 
         started = self.context.clocks.monotonic()
@@ -346,7 +348,7 @@ class Indexing:
                 task = Task(changes=scan.changes, read_by=read_by, embed_by=deadline, everything=False)
                 sync = self.new_sync(index)
                 report = sync.read(task)
-            report = self._embed(sync, report, task, [])
+            report = self._embed(index, sync, report, task, [])
         self._scanned = replace(self._scanned, fully=True)
         embedding = self.context.embedding
         pending = bool(report is not None and report.pending and embedding.spec is not None)
@@ -356,13 +358,13 @@ class Indexing:
         diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
         return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
-    def _scan_job(self, index: Index, job: IndexJob) -> ScanResult:
+    def _scan_job(self, index: Store, job: IndexJob) -> ScanResult:
         from memoriter.sync import look_for
 
         now, quiet = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
         return look_for(job, self.context.workspace, index, young=(now - quiet, now), due=self.new_sync(index).due)
 
-    def drop(self, index: Index, paths: tuple[str, ...]) -> CompactReport:
+    def drop(self, index: Store, paths: tuple[str, ...]) -> CompactReport:
         """Index the current notes, remove `paths` from the index, and erase every trace of earlier text.
 
         Raises:

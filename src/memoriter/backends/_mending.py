@@ -10,8 +10,9 @@ from memoriter.types import Diagnostic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memoriter.backends._ports import Store
     from memoriter.errors import IndexUnavailable
-    from memoriter.index import Index, StoredChunk
+    from memoriter.records import StoredChunk
     from memoriter.search import Deadline
     from memoriter.types import Source
     from memoriter.workspace import Workspace
@@ -28,7 +29,7 @@ def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple
     return tuple(source for entry in entries if entry is not None and (source := entry[1]) is not None)
 
 
-def mend(sources: tuple[Source, ...], index: Index, deadline: Deadline) -> Task:
+def mend(sources: tuple[Source, ...], index: Store, deadline: Deadline) -> Task:
     """Remove these files from the index and return the task that indexes them again. Expects the lease."""
     index.remove_files([source.path for source in sources])
     changes = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), indexed={}, held=True)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.index import EngineName
+    from memoriter.backends._ports import OpenStore
     from memoriter.search import SearchSettings
     from memoriter.sync import SyncSettings
     from memoriter.types import SourceKind
@@ -34,10 +34,9 @@ class BackendSettings:
     agent: str
     workspace_reason: str
     index_path: Path
+    open_store: OpenStore
     search: SearchSettings
     sync: SyncSettings
-    engine: EngineName = "auto"
-    extension_path: str | None = None
     sessions_dir: Path | None = None
     """The folder of the agent's transcripts."""
     on_search: bool = True
@@ -47,7 +46,5 @@ class BackendSettings:
     deadline_ms: int = FIRST_EMBEDDING_MS
     index_reason: str = ""
     """Why the index is at this path; empty if there is nothing to explain."""
-    network: bool | None = None
-    """Whether the index is on a network file system; None detects it."""
     inspect: bool = False
     """True: nothing is created or changed; the index is read as it is, and is empty if there is none."""

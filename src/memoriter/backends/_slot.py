@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._attempts import Observed
+    from memoriter.backends._ports import Ledger
     from memoriter.embed import Choice, ProviderSettings
-    from memoriter.index import Ledger
     from memoriter.types import ModelSpec
 
 UNKNOWN = "provider_unknown"

@@ -13,7 +13,7 @@ from memoriter.types import Diagnostic
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.index import IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.types import Source
     from memoriter.workspace import Workspace
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._ports import Store
     from memoriter.backends._settings import BackendSettings
-    from memoriter.index import Index, IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.sync import Plan, Sync
     from memoriter.types import Chunk, Health, Query, SearchResult, Source
     from memoriter.workspace import Loaded, Scan, Workspace
@@ -32,10 +33,10 @@ class Inspected(Protocol):
     embedding: Embedding
 
     def search(self, query: Query) -> SearchResult: ...
-    def health(self, index: Index, scan: Scan, plan: Plan) -> Health: ...
+    def health(self, index: Store, scan: Scan, plan: Plan) -> Health: ...
 
 
-def builtin_status(backend: Inspected, index: Index, *, deep: bool) -> Status:
+def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
     """Return the status of a backend.
 
     Args:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.index import Index, StoredChunk
+    from memoriter.backends._ports import Store
+    from memoriter.records import StoredChunk
     from memoriter.search import Reader
     from memoriter.workspace import Workspace
 
@@ -36,7 +37,7 @@ class Verifier:
     _paths: dict[str, Path] = field(default_factory=dict[str, "Path"])
     _verified: dict[int, tuple[_Stat, StoredChunk]] = field(default_factory=dict[int, "tuple[_Stat, StoredChunk]"])
 
-    def reader(self, index: Index) -> Verified:
+    def reader(self, index: Store) -> Verified:
         """Return a reader of the index that verifies every passage."""
         return Verified(index, self)
 
@@ -85,7 +86,7 @@ class Verifier:
         text = raw.content.decode("utf-8", "replace").removeprefix("\ufeff")
         return raw.file, stat, text.split("\n", last)[first - 1 : last]
 
-    def is_damaged(self, row: StoredChunk, index: Index) -> bool:
+    def is_damaged(self, row: StoredChunk, index: Store) -> bool:
         """Return whether a passage differs from what was stored; False if it is only older than its file."""
         if vector_key(row.chunk) != row.key:
             return True
@@ -119,7 +120,7 @@ def holds(lines: Sequence[str], text: str, *, whole_lines: bool = True) -> bool:
 class Verified:
     """An index that returns only passages that match their checksum and their file, and records the others."""
 
-    index: Index
+    index: Store
     verifier: Verifier
     refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
 

@@ -14,6 +14,7 @@ from memoriter.sync._task import ChangeSet, Progress, SessionRules, SyncSettings
 if TYPE_CHECKING:
     from memoriter.sync._changes import ScanResult, WatchRun, look_for, still_to_do
     from memoriter.sync._passages import at_lines
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._schedule import EVERYTHING, IndexJob, Schedule
     from memoriter.sync._sessions import due, new_chunks, skipped_in
     from memoriter.sync._watch import Watch, WatchEvent, WatchRules
@@ -40,6 +41,7 @@ __all__ = [
     "WatchEvent",
     "WatchRules",
     "WatchRun",
+    "WritableStore",
     "analyze_file",
     "at_lines",
     "background_of",
@@ -63,6 +65,7 @@ def __getattr__(name: str) -> Any:
     late = {
         "_changes": {"WatchRun", "ScanResult", "look_for", "still_to_do"},
         "_passages": {"at_lines"},
+        "_ports": {"WritableStore"},
         "_schedule": {"EVERYTHING", "IndexJob", "Schedule"},
         "_sessions": {"due", "new_chunks", "skipped_in"},
         "_watch": {"Watch", "WatchEvent", "WatchRules"},

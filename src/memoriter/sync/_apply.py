@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import Index, IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.search import Deadline
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import BatchQueue, SyncSettings
     from memoriter.types import Source
     from memoriter.workspace import Workspace
@@ -40,7 +41,7 @@ class Sync:
     """Updates one index to the files of one workspace."""
 
     workspace: Workspace
-    index: Index
+    index: WritableStore
     settings: SyncSettings
     monotonic: Callable[[], float]
     progress: Callable[[Progress], None] = lambda _: None
@@ -168,7 +169,7 @@ class Sync:
             after = rebuilt.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: Index, task: Task, watch: Stopwatch) -> SyncReport:
+    def _read_into(self, index: WritableStore, task: Task, watch: Stopwatch) -> SyncReport:
         with watch.stage("scan"):
             changes = changes_of(task, index, self.workspace, self.due)
         return read(

@@ -12,7 +12,8 @@ from memoriter.sync._task import ChangeSet
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from memoriter.index import Index, IndexedFile
+    from memoriter.records import IndexedFile
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._schedule import IndexJob
     from memoriter.types import Diagnostic, Source, SyncReport
     from memoriter.workspace import Workspace
@@ -52,7 +53,7 @@ class WatchRun:
 def look_for(
     job: IndexJob,
     workspace: Workspace,
-    index: Index,
+    index: WritableStore,
     *,
     young: tuple[float, float],
     due: Callable[[Source, IndexedFile], bool],
@@ -105,7 +106,7 @@ def _same(source: Source, indexed: IndexedFile | None) -> bool:
     return indexed is not None and same_stat(source, indexed)
 
 
-def still_to_do(changes: ChangeSet, index: Index) -> ChangeSet:
+def still_to_do(changes: ChangeSet, index: WritableStore) -> ChangeSet:
     """Return a held change set without the changes that were indexed since."""
     if changes.plan is None:
         return changes

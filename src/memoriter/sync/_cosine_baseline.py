@@ -9,14 +9,14 @@ from memoriter.ids import fingerprint
 from memoriter.search import CosineBaseline, measure
 
 if TYPE_CHECKING:
-    from memoriter.index import Index
+    from memoriter.sync._ports import WritableStore
     from memoriter.types import ModelSpec
 
 BACKGROUND_SAMPLE = 2_000
 """The number of chunks in the sample."""
 
 
-def learn_background(index: Index, spec: ModelSpec) -> CosineBaseline:
+def learn_background(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
     """Measure the cosine baseline of unrelated chunks and store it. The same notes give the same figures."""
     texts, vectors = index.sample(BACKGROUND_SAMPLE)
     background = measure(texts, vectors, spec.background)
@@ -29,7 +29,7 @@ def background_key(spec: ModelSpec) -> str:
     return f"background:{fingerprint(spec)}"
 
 
-def background_of(index: Index, spec: ModelSpec) -> CosineBaseline:
+def background_of(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
     """Return the measured baseline of the active vectors, or the model's default. Raises IndexDamaged."""
     stored = index.get_meta(background_key(spec))
     if stored is None:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import Index
     from memoriter.search import Deadline
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import BatchQueue
 
 BATCH_TOKENS = 8_000
@@ -27,7 +27,7 @@ WORTH_A_BATCH = 64
 
 
 def fill(
-    index: Index, provider: EmbeddingProvider, batches: BatchQueue | None, *, deadline: Deadline | None
+    index: WritableStore, provider: EmbeddingProvider, batches: BatchQueue | None, *, deadline: Deadline | None
 ) -> Iterator[tuple[int, int]]:
     """Compute and store missing vectors. Yield the number of new vectors and of failures after each step."""
     if batches is None:
@@ -55,7 +55,7 @@ def fill(
 
 
 def _embed_now(
-    index: Index, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
+    index: WritableStore, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
 ) -> Iterator[tuple[int, int]]:
     """Embed and store batch after batch. Yield the number of new vectors and of failures of each."""
     from memoriter.embed import embed_in_batches
@@ -67,7 +67,9 @@ def _embed_now(
         yield len(batch.positions), len(batch.failures)
 
 
-def _store(index: Index, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]) -> None:
+def _store(
+    index: WritableStore, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]
+) -> None:
     """Store vectors and failures, except those of texts that left the notes meanwhile."""
     with index.storing(wait=STORING_SECONDS):
         wanted = index.referenced((*keys, *failures))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    from memoriter.index import ChunkRecord
+    from memoriter.records import ChunkRecord
     from memoriter.sync._analyze import ChunkingSettings
     from memoriter.types import Chunk
 

@@ -19,10 +19,11 @@ from memoriter.types import Diagnostic, SyncReport
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memoriter.index import Index, IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.search import Stopwatch
     from memoriter.sync._analyze import ChunkingSettings
     from memoriter.sync._plan import Plan
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import Task
     from memoriter.types import Source
     from memoriter.workspace import Workspace
@@ -45,7 +46,9 @@ class Changes:
     """Cited paths that are read before all others, even after the deadline."""
 
 
-def changes_of(task: Task, index: Index, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]) -> Changes:
+def changes_of(
+    task: Task, index: WritableStore, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]
+) -> Changes:
     """Return the changes of the task's scan; scan again if the index was written since."""
     scanned = task.changes
     first = scanned.first if scanned else frozenset[str]()
@@ -63,7 +66,7 @@ def changes_of(task: Task, index: Index, workspace: Workspace, due: Callable[[So
 
 def read(
     changes: Changes,
-    index: Index,
+    index: WritableStore,
     workspace: Workspace,
     cutting: ChunkingSettings,
     *,
@@ -127,7 +130,7 @@ def _looks_new(source: Source, indexed: IndexedFile | None) -> bool:
 
 
 def _index_file(
-    index: Index,
+    index: WritableStore,
     workspace: Workspace,
     cutting: ChunkingSettings,
     source: Source,
@@ -167,7 +170,7 @@ def _index_file(
 
 
 def _index_transcript(
-    index: Index, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
+    index: WritableStore, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
 ) -> _Change:
     transcripts = workspace.transcripts
     if transcripts is None:
@@ -180,10 +183,10 @@ def _index_transcript(
     return _Change("changed" if indexed else "added", written, diagnostic)
 
 
-def undecoded_of(index: Index) -> tuple[Diagnostic, ...]:
+def undecoded_of(index: WritableStore) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for files that had bytes other than UTF-8 when they were indexed."""
-    indexed = index.files() if (keys := index.metas(UNDECODED)) else {}
-    return undecoded([path for key in keys if (path := key.removeprefix(UNDECODED)) in indexed])
+    marked = [key.removeprefix(UNDECODED) for key in index.metas(UNDECODED)]
+    return undecoded([path for path in marked if path in index.files()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from memoriter.types import Diagnostic, Skipped, Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from memoriter.index import ChunkRecord, Index, IndexedFile
+    from memoriter.records import ChunkRecord, IndexedFile
     from memoriter.sync._analyze import ChunkingSettings
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import SessionRules
     from memoriter.types import Chunk
     from memoriter.workspace import OpenTranscript, Transcripts, Workspace
@@ -188,7 +189,11 @@ def new_chunks(
 
 
 def index_transcript(
-    index: Index, transcripts: Transcripts, source: Source, indexed: IndexedFile | None, cutting: ChunkingSettings
+    index: WritableStore,
+    transcripts: Transcripts,
+    source: Source,
+    indexed: IndexedFile | None,
+    cutting: ChunkingSettings,
 ) -> tuple[int | None, Diagnostic | None]:
     """Index the new messages of a transcript.
 

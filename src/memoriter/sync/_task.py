@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memoriter.embed import Collected
-    from memoriter.index import IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.search import Deadline
     from memoriter.sync._plan import Plan
     from memoriter.types import Diagnostic, SyncReport
