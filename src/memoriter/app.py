@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, RemoteSection
     from memoriter.embed import BatchRules
     from memoriter.plugins import Plugins
-    from memoriter.sync import Watch, WatchEvent
     from memoriter.tools import MemoryLike
     from memoriter.types import Diagnostic
+    from memoriter.watch import Watch, WatchEvent
     from memoriter.workspace import Transcripts
 
 RECALL_CHARS = 4_000
@@ -72,7 +72,7 @@ class Assembly:
 
     def watch(self, stop: Event, told: Callable[[WatchEvent], None]) -> Watch:
         """What keeps the index true to the files until `stop` is set."""
-        from memoriter.sync import Watch, WatchRules
+        from memoriter.watch import Watch, WatchRules
 
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 from memoriter.backends._account import Budget, UsageMeter
 from memoriter.backends._builtin import BuiltinBackend
 from memoriter.backends._embedding import Embedding
-from memoriter.backends._protocol import MemoryBackend
+from memoriter.backends._protocol import MemoryBackend, WatchRun
 from memoriter.backends._settings import BackendSettings, Clocks
 
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Ledger, OpenStore, Store
-    from memoriter.backends._watching import Watching
 
 __all__ = [
     "BackendSettings",
@@ -27,12 +26,12 @@ __all__ = [
     "OpenStore",
     "Store",
     "UsageMeter",
-    "Watching",
+    "WatchRun",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for forgetting, watching and typing on first use."""
+    """Load the names for forgetting and typing on first use."""
     if name in {"ForgetPlan", "ForgetRequest", "Forgotten"}:
         from memoriter.backends import _forget
 
@@ -41,8 +40,4 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _ports
 
         return getattr(_ports, name)
-    if name == "Watching":
-        from memoriter.backends._watching import Watching
-
-        return Watching
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

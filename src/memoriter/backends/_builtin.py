@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Store
+    from memoriter.backends._protocol import WatchRun
     from memoriter.backends._settings import BackendSettings, Clocks
     from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings
-    from memoriter.sync import IndexJob, Plan, Progress, WatchRun
+    from memoriter.sync import IndexJob, Plan, Progress
     from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
 

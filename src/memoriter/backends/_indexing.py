@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import WrittenNotes
+from memoriter.backends._protocol import WatchRun
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.backends._staleness import quick_scan, staleness
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
     from memoriter.records import StoredChunk
-    from memoriter.sync import ChangeSet, IndexJob, ScanResult, WatchRun
+    from memoriter.sync import ChangeSet, IndexJob, ScanResult
     from memoriter.types import CompactReport, SyncReport
 
 LATER_EMBEDDING_MS = 2_000
@@ -329,8 +330,6 @@ class Indexing:
         return self.context.with_recovery(lambda index: self._follow(index, job, clock))
 
     def _follow(self, index: Store, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        from memoriter.sync import WatchRun
-
         started = self.context.clocks.monotonic()
         self._follow_index()
         self.context.follow_provider(index)

@@ -12,16 +12,14 @@ from memoriter.sync._skipped import LEFT_OUT, left_out
 from memoriter.sync._task import ChangeSet, Progress, SessionRules, SyncSettings, Task
 
 if TYPE_CHECKING:
-    from memoriter.sync._changes import ScanResult, WatchRun, look_for, still_to_do
+    from memoriter.sync._changes import IndexJob, ScanResult, look_for, still_to_do
     from memoriter.sync._passages import at_lines
     from memoriter.sync._ports import WritableStore
-    from memoriter.sync._schedule import EVERYTHING, IndexJob, Schedule
-    from memoriter.sync._sessions import due, new_chunks, skipped_in
-    from memoriter.sync._watch import Watch, WatchEvent, WatchRules
+    from memoriter.sync._sessions import DEBOUNCE_SECONDS, due, new_chunks, skipped_in
 
 __all__ = [
     "BATCH_TOKENS",
-    "EVERYTHING",
+    "DEBOUNCE_SECONDS",
     "LEFT_OUT",
     "STORING_SECONDS",
     "UNSURE",
@@ -32,15 +30,10 @@ __all__ = [
     "Plan",
     "Progress",
     "ScanResult",
-    "Schedule",
     "SessionRules",
     "Sync",
     "SyncSettings",
     "Task",
-    "Watch",
-    "WatchEvent",
-    "WatchRules",
-    "WatchRun",
     "WritableStore",
     "analyze_file",
     "at_lines",
@@ -61,14 +54,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for watching and transcripts on first use, because most processes need neither."""
+    """Load the names for scans and transcripts on first use, because most processes need neither."""
     late = {
-        "_changes": {"WatchRun", "ScanResult", "look_for", "still_to_do"},
+        "_changes": {"IndexJob", "ScanResult", "look_for", "still_to_do"},
         "_passages": {"at_lines"},
         "_ports": {"WritableStore"},
-        "_schedule": {"EVERYTHING", "IndexJob", "Schedule"},
-        "_sessions": {"due", "new_chunks", "skipped_in"},
-        "_watch": {"Watch", "WatchEvent", "WatchRules"},
+        "_sessions": {"DEBOUNCE_SECONDS", "due", "new_chunks", "skipped_in"},
     }
     for file, names in late.items():
         if name in names:

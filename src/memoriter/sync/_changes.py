@@ -14,9 +14,20 @@ if TYPE_CHECKING:
 
     from memoriter.records import IndexedFile
     from memoriter.sync._ports import WritableStore
-    from memoriter.sync._schedule import IndexJob
-    from memoriter.types import Diagnostic, Source, SyncReport
+    from memoriter.types import Source
     from memoriter.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class IndexJob:
+    """The files that one run covers."""
+
+    paths: frozenset[str] = frozenset()
+    """Files that may have changed. If there are none and `whole` is false, the run only retries missing vectors."""
+    settled: frozenset[str] = frozenset()
+    """Those of `paths` that were quiet for the debounce interval. If such a file is missing, it was deleted."""
+    whole: bool = False
+    """Whether the run covers all files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +39,6 @@ class ScanResult:
     """Cited paths of files that are missing or were changed a moment ago."""
     folders: Mapping[str, int] | None = field(default=None)
     """The folders to watch for events; None if not all files were scanned."""
-
-
-@dataclass(frozen=True, slots=True)
-class WatchRun:
-    """The result of one run for a watcher."""
-
-    report: SyncReport | None = None
-    """None if there was nothing to do."""
-    recheck: frozenset[str] = frozenset()
-    """Paths to check once more before their change is accepted."""
-    folders: Mapping[str, int] | None = None
-    """The folders to watch for events; None if not all files were scanned."""
-    unfinished: bool = False
-    """Whether the time was over before everything was done."""
-    waiting: bool = False
-    """Whether chunks wait for vectors that could not be computed now."""
-    seconds: float = 0.0
-    """The duration of the scan."""
-    problems: tuple[Diagnostic, ...] = ()
-    """Problems of the provider, whether or not there was anything to do."""
 
 
 def look_for(
