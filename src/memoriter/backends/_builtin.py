@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import Indexing
-from memoriter.backends._scope import scope_of
-from memoriter.backends._timed import Timed
-from memoriter.backends._verified import Verifier
+from memoriter.backends._settings import scope_of
+from memoriter.backends._verified import Timed, Verifier
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, Listed, Stopwatch, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
@@ -271,15 +270,20 @@ class BuiltinBackend:
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
         """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
+        from memoriter.backends._copies import residual_copies
         from memoriter.backends._forget import plan_of
-        from memoriter.backends._residual_copies import residual_copies
 
         sessions, path = self.settings.sessions_dir, self.settings.index_path
 
         def plan(index: Store) -> ForgetPlan:
             planned, providers = plan_of(request, self.workspace, index, sessions), index.providers()
             copies = residual_copies(
-                planned, root=self.workspace.root, index=path, sessions=sessions, providers=providers
+                planned.request.match,
+                planned.notes,
+                root=self.workspace.root,
+                index=path,
+                sessions=sessions,
+                providers=providers,
             )
             return replace(planned, unreached=tuple(copies))
 

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from memoriter.backends._scope import NOTES_ARE_OFF
+from memoriter.backends._settings import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.types import Diagnostic
 

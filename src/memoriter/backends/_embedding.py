@@ -10,12 +10,19 @@ from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from memoriter.backends._account import Budget, UsageMeter
-from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.backends._calls import Calls
-from memoriter.backends._endpoint import OPEN, PatientProvider, SharedEndpoint, within
-from memoriter.backends._pause import Pauses
-from memoriter.backends._slot import Fallback, QueryVectors, Slot, choose_slot, egress_notice
+from memoriter.backends._endpoint import (
+    OPEN,
+    Fallback,
+    PatientProvider,
+    QueryVectors,
+    SharedEndpoint,
+    Slot,
+    choose_slot,
+    egress_notice,
+    within,
+)
+from memoriter.backends._service_records import Attempts, Budget, Observed, Pauses, UsageMeter, reason_of
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import (
     EmbeddingError,

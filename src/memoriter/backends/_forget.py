@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, files_containing
+from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, wanted_of
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.types import Diagnostic
@@ -120,14 +120,7 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
     """Add the files beside the agent's sessions that hold text of the plan."""
-    return replace(plan, kept=files_containing(wanted_of(plan), sessions))
-
-
-def wanted_of(plan: ForgetPlan) -> Wanted:
-    """Return the search terms of a plan for the files that sessions keep. Those hold no text of transcripts."""
-    passages = (passage for removal in plan.notes for passage in removal.passages)
-    lines = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
-    return Wanted(plan.request.match, lines - {""})
+    return replace(plan, kept=files_containing(wanted_of(plan.request.match, plan.notes), sessions))
 
 
 def _removal_from(request: ForgetRequest, workspace: Workspace) -> Removal:
@@ -202,7 +195,7 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    if copies := cut_from_copies(wanted_of(plan), sessions):
+    if copies := cut_from_copies(wanted_of(plan.request.match, plan.notes), sessions):
         _delete(copies, problems)
     try:
         notes = _remove_from_notes(plan, workspace, problems)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import WrittenNotes
+from memoriter.backends._health import quick_scan, staleness
 from memoriter.backends._protocol import WatchRun
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
-from memoriter.backends._staleness import quick_scan, staleness
+from memoriter.backends._verified import existing_sources, mend, repaired, unrepaired
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline, Stopwatch
 from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
@@ -270,8 +271,6 @@ class Indexing:
         Raises:
             IndexDamaged: the damage is not limited to single passages.
         """
-        from memoriter.backends._mending import existing_sources, mend, repaired, unrepaired
-
         damaged = [row for row in refused if verifier.is_damaged(row, index)]
         if damaged:
             index.check()

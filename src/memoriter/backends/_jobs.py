@@ -13,8 +13,8 @@ from memoriter.sync import STORING_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from memoriter.backends._account import UsageMeter
     from memoriter.backends._ports import Store
+    from memoriter.backends._service_records import UsageMeter
     from memoriter.embed import Collected, EmbeddingProvider, ProviderContext
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from memoriter.backends._attempts import KEPT
 from memoriter.backends._canaries import CanaryReport, run_canaries
-from memoriter.backends._staleness import confirmed
+from memoriter.backends._health import confirmed
+from memoriter.backends._service_records import KEPT
 from memoriter.errors import PathRefused
 from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
 from memoriter.types import Estimate, SourceCount, Status

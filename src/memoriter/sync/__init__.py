@@ -4,18 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of
 from memoriter.sync._apply import Sync
-from memoriter.sync._cosine_baseline import background_of, learn_background
-from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
 from memoriter.sync._plan import UNSURE, Plan, make_plan, may_change_unseen
-from memoriter.sync._read import undecoded_of
-from memoriter.sync._skipped import LEFT_OUT, left_out
+from memoriter.sync._read import LEFT_OUT, left_out, undecoded_of
 from memoriter.sync._task import ChangeSet, Progress, SessionRules, SyncSettings, Task
+from memoriter.sync._vectors import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH, background_of, learn_background
 
 if TYPE_CHECKING:
     from memoriter.sync._changes import IndexJob, ScanResult, look_for, still_to_do
-    from memoriter.sync._passages import at_lines
     from memoriter.sync._ports import WritableStore
-    from memoriter.sync._sessions import DEBOUNCE_SECONDS, due, new_chunks, skipped_in
+    from memoriter.sync._sessions import DEBOUNCE_SECONDS, at_lines, due, new_chunks, skipped_in
 
 __all__ = [
     "BATCH_TOKENS",
@@ -57,9 +54,8 @@ def __getattr__(name: str) -> Any:
     """Load the names for scans and transcripts on first use, because most processes need neither."""
     late = {
         "_changes": {"IndexJob", "ScanResult", "look_for", "still_to_do"},
-        "_passages": {"at_lines"},
         "_ports": {"WritableStore"},
-        "_sessions": {"DEBOUNCE_SECONDS", "due", "new_chunks", "skipped_in"},
+        "_sessions": {"DEBOUNCE_SECONDS", "at_lines", "due", "new_chunks", "skipped_in"},
     }
     for file, names in late.items():
         if name in names:

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy
 from memoriter.search import Listed, Stopwatch
-from memoriter.sync._cosine_baseline import background_key, learn_background
-from memoriter.sync._fill import fill
-from memoriter.sync._order import OUTDATED, QUICK_CHUNKS
 from memoriter.sync._plan import make_plan
-from memoriter.sync._read import changes_of, read
-from memoriter.sync._skipped import left_out
+from memoriter.sync._read import OUTDATED, QUICK_CHUNKS, changes_of, left_out, read
 from memoriter.sync._task import ChangeSet, Progress, Tally, Task
+from memoriter.sync._vectors import background_key, fill, learn_background
 from memoriter.types import SyncReport
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Indexing the text of changed files. Each file is stored on its own, so a later failure loses no work."""
+"""Indexing the text of changed files, in order. Each file is stored on its own, so a later failure loses no work."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
 from memoriter.sync._analyze import analyze_file
-from memoriter.sync._order import newest_first, unread_reason
 from memoriter.sync._plan import UNSURE, make_plan, may_change_unseen, same_stat
-from memoriter.sync._skipped import UNDECODED, left_out, undecoded
 from memoriter.sync._task import Progress
 from memoriter.types import Diagnostic, SyncReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from memoriter.records import IndexedFile
     from memoriter.search import Stopwatch
@@ -25,8 +23,58 @@ if TYPE_CHECKING:
     from memoriter.sync._plan import Plan
     from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import Task
-    from memoriter.types import Source
+    from memoriter.types import Skipped, Source
     from memoriter.workspace import Workspace
+
+UNDECODED = "undecoded:"
+"""The prefix of index keys that mark files with bytes other than UTF-8. The path follows it."""
+LEFT_OUT = "notes_left_out"
+_FAULTS = {"special", "unreadable", "too_large", "hard_link"}
+"""Reasons that need attention. Other paths are skipped on purpose."""
+_NAMED = 3
+
+
+def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic that names the notes which cannot be read, if there are any."""
+    faulty = [skip for skip in skipped if skip.reason in _FAULTS]
+    if not faulty:
+        return ()
+    named = "; ".join(f"{skip.path} ({skip.message})" for skip in faulty[:_NAMED])
+    more = f"; and {len(faulty) - _NAMED} more" if len(faulty) > _NAMED else ""
+    count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
+    remedy = "Mend it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
+    return (Diagnostic("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
+
+
+def undecoded(paths: Collection[str]) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic that names the files with bytes other than UTF-8, if there are any."""
+    if not paths:
+        return ()
+    named = ", ".join(sorted(paths)[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+    message = f"Bytes that are not UTF-8 are read as U+FFFD in: {named}."
+    return (Diagnostic("not_utf8", message, "Save it as UTF-8, in an editor or with iconv."),)
+
+
+QUICK_CHUNKS = 2_000
+"""The most chunks that are split again within a search. A larger index stays in use as it is."""
+OUTDATED = Diagnostic(
+    "index_outdated", "The index was made with other settings and serves as it is.", "Run `memoriter index`."
+)
+
+
+def newest_first(sources: Iterable[Source], first: Collection[str]) -> tuple[Source, ...]:
+    """Return the sources whose cited path is in `first`, then the others, both from the newest change to the oldest."""
+    return tuple(sorted(sources, key=lambda source: (source.path not in first, -source.mtime_ns, source.path)))
+
+
+def unread_reason(count: int) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic for `count` changed files that are left for later; nothing if there are none."""
+    if not count:
+        return ()
+    files = "1 changed file is" if count == 1 else f"{count} changed files are"
+    return (
+        Diagnostic("files_pending", f"{files} not indexed yet; the next searches go on.", "Run `memoriter index`."),
+    )
 
 
 log = logging.getLogger(__name__)

@@ -1,17 +1,18 @@
-"""The last attempt to reach each provider, stored so that every process reports the same state."""
+"""What the ledger records about services, for every process: spending, the last attempts, and pauses."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.codes import stored_code
-from memoriter.embed import EmbedsWithin
-from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
+from memoriter.embed import EmbedsWithin, price_of, price_row
+from memoriter.errors import InputRejected, InputTooLarge, OverBudget, ProviderUnavailable, TransientFailure, sentence
 from memoriter.types import Attempt, Diagnostic
 
 if TYPE_CHECKING:
@@ -24,6 +25,62 @@ if TYPE_CHECKING:
     from memoriter.embed import Choice, EmbeddingProvider
     from memoriter.errors import EmbeddingError
     from memoriter.types import ModelSpec, Role
+
+_REMEDY = "Words alone are searched until midnight (UTC); or raise memorySearch.remote.budget."
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that may be sent to paid services in a day (UTC), by all agents together; 0 means no limit."""
+
+    tokens: int = 0
+    dollars: float = 0.0
+
+
+@dataclass(slots=True)
+class UsageMeter:
+    """The usage and the price of one model of one service."""
+
+    ledger: Ledger
+    budget: Budget
+    provider: str
+    model: str
+    priced: bool
+    """Whether the service is the vendor's own, whose prices are known."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self, tokens: int) -> None:
+        """Refuse a request that exceeds the day's budget. Raises OverBudget."""
+        spent = self.ledger.today()
+        if self.budget.tokens and spent.tokens + tokens > self.budget.tokens:
+            raise OverBudget(
+                f"The day's budget of {self.budget.tokens:,} tokens does not hold {tokens:,} more:"
+                f" {spent.tokens:,} are spent.",
+                remedy=_REMEDY,
+            )
+        price = self.price(tokens) or 0.0
+        if self.budget.dollars and spent.dollars + price > self.budget.dollars:
+            raise OverBudget(
+                f"The day's budget of ${self.budget.dollars:.2f} does not hold ${price:.4f} more:"
+                f" ${spent.dollars:.4f} are spent.",
+                remedy=_REMEDY,
+            )
+
+    def add(self, tokens: int, *, batch: bool = False) -> None:
+        """Record the tokens of a response or batch job."""
+        with self._lock:
+            self.ledger.add(self.provider, self.model, tokens, self.price(tokens, batch=batch))
+
+    @property
+    def seen(self) -> str:
+        """The year and month of the price; empty if the price is unknown."""
+        row = price_row(self.provider, self.model) if self.priced else None
+        return row.seen if row else ""
+
+    def price(self, tokens: int, *, batch: bool = False) -> float | None:
+        """Return the price in US dollars; None if it is unknown."""
+        return price_of(self.provider, self.model, tokens, batch=batch) if self.priced else None
+
 
 KEPT = frozenset({"remote", "local", "onnx"})
 """Kinds of providers whose attempts the ledger stores. The bundled model needs nothing outside this process."""
@@ -162,3 +219,77 @@ def _from_json(text: str | None) -> Attempt | None:
         return Attempt(at, Diagnostic(stored_code(code), message, remedy))
     except (ValueError, TypeError, KeyError, OverflowError, OSError):
         return None
+
+
+FIRST_SECONDS, LONGEST_SECONDS = 30.0, 600.0
+"""The first and the longest pause. Each further failure doubles the pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A time in which no requests are sent to a service, because it kept a caller waiting."""
+
+    until: float = 0.0
+    """Seconds since 1970."""
+    times: int = 0
+    """The number of consecutive failures."""
+    code: str = ""
+    message: str = ""
+    hasty: int = 0
+    """The number of consecutive failures of callers with little time."""
+
+    def after_hasty(self, error: EmbeddingError, now: float) -> Pause:
+        """Return the state after a wait too short to be evidence: a pause, unless it is the first one in a row."""
+        return self.after(error, now) if self.hasty else replace(self, hasty=1)
+
+    def after(self, error: EmbeddingError, now: float) -> Pause:
+        """Return the pause that follows one more failure."""
+        seconds = min(FIRST_SECONDS * 2 ** min(self.times, 10), LONGEST_SECONDS)
+        return Pause(now + seconds, self.times + 1, error.code, error.message)
+
+    def reason(self, now: float) -> Diagnostic | None:
+        """Return why no requests are sent to the service now, or None."""
+        left = self.until - now
+        if not 0 < left <= LONGEST_SECONDS:  # a clock that was set back ends the pause
+            return None
+        message = f"{sentence(self.message)} Words alone are searched until the service is asked again."
+        remedy = f"Check the service; it is asked again in {max(1, round(left))} s."
+        return Diagnostic(stored_code(self.code), message, remedy)
+
+    @classmethod
+    def from_json(cls, text: str) -> Pause:
+        """Return the stored pause; no pause if the text is not one."""
+        with suppress(ValueError, TypeError, KeyError):
+            stored: Any = json.loads(text)
+            texts = str(stored["code"]), str(stored["message"])
+            return cls(float(stored["until"]), int(stored["times"]), *texts, int(stored["hasty"]))
+        return cls()
+
+
+class Notes(Protocol):
+    """The storage of a pause, shared between processes."""
+
+    def get(self, name: str) -> str | None: ...
+    def set(self, name: str, value: str) -> None: ...
+
+
+class Pauses:
+    """The pause of one service, shared by all processes of one home folder."""
+
+    def __init__(self, notes: Notes, name: str) -> None:
+        """Store the pause under `name`. Nothing is read yet."""
+        self._notes = notes
+        self._name = f"pause:{name}"
+        self._last = Pause()
+
+    def load(self) -> Pause:
+        """Return the pause that any process saved last."""
+        with suppress(ProviderUnavailable):
+            self._last = Pause.from_json(self._notes.get(self._name) or "")
+        return self._last
+
+    def save(self, pause: Pause) -> None:
+        """Store a pause; for this process alone if nothing can be written."""
+        self._last = pause
+        with suppress(ProviderUnavailable):
+            self._notes.set(self._name, json.dumps(asdict(pause)) if pause != Pause() else "")
