@@ -13,7 +13,7 @@ from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.backends._verified import existing_sources, mend, repaired, unrepaired
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline, Stopwatch
-from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
+from memoriter.sync import LEFT_OUT, IndexJob, Progress, Sync, Task, learn_background, look_for
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
     from memoriter.records import StoredChunk
-    from memoriter.sync import ChangeSet, IndexJob, ScanResult
+    from memoriter.sync import ChangeSet
     from memoriter.types import CompactReport, SyncReport
 
 LATER_EMBEDDING_MS = 2_000
@@ -125,9 +125,7 @@ class Indexing:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
         sync = self.new_sync(index)
         if not whole and not sync.outdated:
-            from memoriter.sync import IndexJob, look_for
-
-            return look_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due).changes
+            return look_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due)
         sources = (self.context.workspace.find(path) for path in paths)
         return replace(
             sync.scan(vectors=requested or self._retry_due()),
@@ -338,12 +336,12 @@ class Indexing:
         seconds = self.context.clocks.monotonic() - started
         deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * seconds))
         outdated = self.new_sync(index).outdated
-        if scan.changes.needed or outdated or self.context.embedding.unknown or index.pending():
+        if scan.needed or outdated or self.context.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
-                if index.version() != scan.changes.version:
+                if index.version() != scan.version:
                     scan = self._scan_job(index, job)
                 read_by = None if outdated else deadline
-                task = Task(changes=scan.changes, read_by=read_by, embed_by=deadline, everything=False)
+                task = Task(changes=scan, read_by=read_by, embed_by=deadline, everything=False)
                 sync = self.new_sync(index)
                 report = sync.read(task)
             report = self._embed(index, sync, report, task, [])
@@ -356,9 +354,7 @@ class Indexing:
         diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
         return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
-    def _scan_job(self, index: Store, job: IndexJob) -> ScanResult:
-        from memoriter.sync import look_for
-
+    def _scan_job(self, index: Store, job: IndexJob) -> ChangeSet:
         now, quiet = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
         return look_for(job, self.context.workspace, index, young=(now - quiet, now), due=self.new_sync(index).due)
 

@@ -4,13 +4,21 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of
 from memoriter.sync._apply import Sync
-from memoriter.sync._plan import UNSURE, Plan, make_plan, may_change_unseen
+from memoriter.sync._changes import (
+    UNSURE,
+    ChangeSet,
+    IndexJob,
+    Plan,
+    look_for,
+    make_plan,
+    may_change_unseen,
+    still_to_do,
+)
 from memoriter.sync._read import LEFT_OUT, left_out, undecoded_of
-from memoriter.sync._task import ChangeSet, Progress, SessionRules, SyncSettings, Task
+from memoriter.sync._task import Progress, SessionRules, SyncSettings, Task
 from memoriter.sync._vectors import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH, background_of, learn_background
 
 if TYPE_CHECKING:
-    from memoriter.sync._changes import IndexJob, ScanResult, look_for, still_to_do
     from memoriter.sync._ports import WritableStore
     from memoriter.sync._sessions import DEBOUNCE_SECONDS, at_lines, due, new_chunks, skipped_in
 
@@ -26,7 +34,6 @@ __all__ = [
     "IndexJob",
     "Plan",
     "Progress",
-    "ScanResult",
     "SessionRules",
     "Sync",
     "SyncSettings",
@@ -51,9 +58,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for scans and transcripts on first use, because most processes need neither."""
+    """Load the names for transcripts and typing on first use, because most processes need neither."""
     late = {
-        "_changes": {"IndexJob", "ScanResult", "look_for", "still_to_do"},
         "_ports": {"WritableStore"},
         "_sessions": {"DEBOUNCE_SECONDS", "at_lines", "due", "new_chunks", "skipped_in"},
     }

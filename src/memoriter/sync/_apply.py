@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy
 from memoriter.search import Listed, Stopwatch
-from memoriter.sync._plan import make_plan
+from memoriter.sync._changes import ChangeSet, make_plan
 from memoriter.sync._read import OUTDATED, QUICK_CHUNKS, changes_of, left_out, read
-from memoriter.sync._task import ChangeSet, Progress, Tally, Task
+from memoriter.sync._task import Progress, Tally, Task
 from memoriter.sync._vectors import background_key, fill, learn_background
 from memoriter.types import SyncReport
 

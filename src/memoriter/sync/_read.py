@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
 from memoriter.sync._analyze import analyze_file
-from memoriter.sync._plan import UNSURE, make_plan, may_change_unseen, same_stat
+from memoriter.sync._changes import UNSURE, ChangeSet, make_plan, may_change_unseen, same_stat
 from memoriter.sync._task import Progress
 from memoriter.types import Diagnostic, SyncReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from memoriter.records import IndexedFile
     from memoriter.search import Stopwatch
     from memoriter.sync._analyze import ChunkingSettings
-    from memoriter.sync._plan import Plan
     from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import Task
     from memoriter.types import Skipped, Source
@@ -80,40 +79,26 @@ def unread_reason(count: int) -> tuple[Diagnostic, ...]:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The changes to index, and what the index holds of those files."""
-
-    plan: Plan
-    indexed: Mapping[str, IndexedFile]
-    skipped: tuple[Diagnostic, ...] = ()
-    """Diagnostics for files that cannot be read."""
-    patient: bool = False
-    """Whether a file that is missing when it is read stays in the index."""
-    first: frozenset[str] = frozenset()
-    """Cited paths that are read before all others, even after the deadline."""
-
-
 def changes_of(
     task: Task, index: WritableStore, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]
-) -> Changes:
-    """Return the changes of the task's scan; scan again if the index was written since."""
-    scanned = task.changes
-    first = scanned.first if scanned else frozenset[str]()
+) -> ChangeSet:
+    """Return the changes of the task's scan, with its plan; scan again if the index was written since."""
+    scanned, version = task.changes, index.version()
     if (
-        scanned
+        scanned is not None
         and scanned.plan is not None
         and scanned.indexed is not None
-        and (scanned.held or scanned.version == index.version())
+        and (scanned.held or scanned.version == version)
     ):
-        return Changes(scanned.plan, scanned.indexed, scanned.skipped, scanned.held, first)
+        return scanned
+    first = scanned.first if scanned else frozenset[str]()
     indexed, scan = index.files(), workspace.scan()
     plan = make_plan(scan.sources, indexed) if task.everything else make_plan(scan.sources, indexed, due)
-    return Changes(plan, indexed, left_out(scan.skipped), first=first)
+    return ChangeSet(version, not plan.empty, plan, indexed, first=first, skipped=left_out(scan.skipped))
 
 
 def read(
-    changes: Changes,
+    changes: ChangeSet,
     index: WritableStore,
     workspace: Workspace,
     cutting: ChunkingSettings,
@@ -126,7 +111,7 @@ def read(
     """Update keyword search to the current files.
 
     Args:
-        changes: what to index.
+        changes: what to index, with its plan.
         index: the index.
         workspace: the notes.
         cutting: the chunking settings.
@@ -138,7 +123,8 @@ def read(
     Returns:
         The report of this run.
     """
-    plan, indexed, pending_before = changes.plan, changes.indexed, index.pending()
+    assert changes.plan is not None, "`changes_of` scans where there is no plan"
+    plan, indexed, pending_before = changes.plan, changes.indexed or {}, index.pending()
     for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
@@ -149,9 +135,7 @@ def read(
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
         stored = indexed.get(source.path)
-        change = _index_file(
-            index, workspace, cutting, source, stored, watch=watch, patient=changes.patient, now=wall()
-        )
+        change = _index_file(index, workspace, cutting, source, stored, watch=watch, patient=changes.held, now=wall())
         done.append(change)
         log.debug("%s of %d bytes: %s, %d chunks", source.kind, source.size, change.kind, change.chunks)
         if has_changes:
