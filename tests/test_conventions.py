@@ -269,6 +269,8 @@ def test_the_import_contract_sees_what_it_forbids(tmp_path: Path) -> None:
         errors.write("\nimport memoriter.types\n")
     with (copy / "ids.py").open("a", encoding="utf-8") as ids:
         ids.write("\ndef late() -> None:\n    import apsw, onnxruntime, pydantic, rich, subprocess, lancedb\n")
+    with (copy / "sync" / "_changes.py").open("a", encoding="utf-8") as changes:
+        changes.write("\ndef late() -> None:\n    from memoriter.index import Index\n")
     (copy / "unplaced").mkdir()
     (copy / "unplaced" / "__init__.py").touch()
 
@@ -286,6 +288,7 @@ def test_the_import_contract_sees_what_it_forbids(tmp_path: Path) -> None:
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert "memoriter.errors -> memoriter.types" in done.stdout
+    assert "memoriter.sync._changes -> memoriter.index" in done.stdout
     assert "- memoriter.unplaced" in done.stdout
     for package in ("apsw", "onnxruntime", "pydantic", "rich", "subprocess", "lancedb"):
         assert f"memoriter.ids -> {package}" in done.stdout

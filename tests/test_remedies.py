@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from memoriter import errors
 from memoriter.backends._canaries import CANARIES
-from memoriter.backends._slot import UNKNOWN
+from memoriter.backends._endpoint import UNKNOWN
 from memoriter.cli import main
 from memoriter.codes import CODES as DIAGNOSTIC_CODES
 from memoriter.codes import SkipReason

@@ -6,10 +6,9 @@ import os
 import random
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
 from memoriter.config import (
@@ -27,7 +26,7 @@ from memoriter.config import (
 from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig
 from memoriter.environment import Environment, read_environment
 from memoriter.errors import ConfigError, WorkspaceNotFound
-from memoriter.index import Ledger, index_files, network_of
+from memoriter.index import Index, InspectedIndex, Ledger, index_files, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
@@ -38,13 +37,13 @@ if TYPE_CHECKING:
     from threading import Event
 
     from memoriter.agent import Surrounds
-    from memoriter.backends import MemoryBackend
+    from memoriter.backends import MemoryBackend, OpenStore, Store
     from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, RemoteSection
     from memoriter.embed import BatchRules
-    from memoriter.plugins import Installed, Plugins
-    from memoriter.sync import Watch, WatchEvent
+    from memoriter.plugins import Plugins
     from memoriter.tools import MemoryLike
     from memoriter.types import Diagnostic
+    from memoriter.watch import Watch, WatchEvent
     from memoriter.workspace import Transcripts
 
 RECALL_CHARS = 4_000
@@ -73,7 +72,7 @@ class Assembly:
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None]) -> Watch:
         """What keeps the index true to the files until `stop` is set."""
-        from memoriter.sync import Watch, WatchRules
+        from memoriter.watch import Watch, WatchRules
 
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
@@ -173,14 +172,14 @@ def new_session() -> str:
 
 def plugins_of(assembly: Assembly) -> Plugins:
     """The active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
-    from memoriter.plugins import load_plugins
+    from memoriter.plugins import installed_plugins, load_plugins
 
     slots, env = assembly.configuration.settings.plugins.slots, assembly.env
     return load_plugins(slots.memory, installed_plugins(), home=env.home, wall=env.wall)
 
 
 def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Surrounds:
-    """What the sessions around a memory share."""
+    """What the sessions of a memory share."""
     from memoriter.agent import HookBus, Surrounds, recall_listener
 
     env, settings = assembly.env, assembly.configuration.settings
@@ -201,33 +200,6 @@ def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Su
         reasons=tuple(plugins.reasons),
         active=settings.plugins.slots.memory != "none",
     )
-
-
-def installed_plugins() -> tuple[Installed, ...]:
-    """The plugins that installed packages offer. Nothing of them is imported."""
-    from memoriter.hookspecs import GROUP
-    from memoriter.plugins import Installed
-
-    if not any(_offers(folder or ".", GROUP.encode()) for folder in sys.path):
-        return ()  # without the 30 ms that importlib.metadata takes to load
-    from importlib.metadata import entry_points
-
-    return tuple(Installed(point.name, point.load) for point in entry_points(group=GROUP))
-
-
-def _offers(folder: str, group: bytes) -> bool:
-    """Whether a package below a folder of Python's path may offer plugins of the group; True where it is not clear."""
-    try:
-        packages = [path for path in Path(folder).iterdir() if path.suffix in {".dist-info", ".egg-info"}]
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True  # an archive
-    for package in packages:
-        with suppress(OSError):
-            if group in (package / "entry_points.txt").read_bytes():
-                return True
-    return False
 
 
 def ledger_of(env: Environment) -> Ledger:
@@ -343,13 +315,12 @@ def _own_workspace(configuration: Configuration, agent: str, env: Environment) -
 def _backend_settings(
     settings: MemorySearch, env: Environment, *, agent: str, reason: str, index: IndexPlace, inspect: bool
 ) -> BackendSettings:
-    vector = settings.store.vector
     return BackendSettings(
         agent=agent,
         workspace_reason=reason,
         index_path=index.path,
+        open_store=_store_opener(settings, env, index),
         index_reason=index.reason,
-        network=index.network,
         search=_search_settings(settings),
         sync=SyncSettings(
             chunking=_cutting(settings),
@@ -357,8 +328,6 @@ def _backend_settings(
             max_bytes=settings.cache.max_bytes,
             sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
         ),
-        engine=vector.engine if vector.enabled else "exact",
-        extension_path=str(in_home(vector.extension_path, env.user_home)) if vector.extension_path else None,
         on_search=settings.sync.on_search,
         debounce_ms=settings.sync.watch_debounce_ms,
         sources=settings.sources,
@@ -366,6 +335,27 @@ def _backend_settings(
         deadline_ms=settings.query.deadline_ms,
         inspect=inspect,
     )
+
+
+def _store_opener(settings: MemorySearch, env: Environment, place: IndexPlace) -> OpenStore:
+    """Return what opens the store of the settings, with its vector engine."""
+    vector = settings.store.vector
+    engine = vector.engine if vector.enabled else "exact"
+    extension_path = str(in_home(vector.extension_path, env.user_home)) if vector.extension_path else None
+
+    def open_sqlite(*, inspect: bool) -> Store:
+        if inspect:
+            index = InspectedIndex.inspect(place.path, clock=env.wall)
+        else:
+            index = Index.open(place.path, clock=env.wall, network=place.network)
+        index.choose_engine(engine, extension_path)
+        return index
+
+    match settings.store.driver:
+        case "sqlite":
+            return open_sqlite
+        case _:
+            assert_never(settings.store.driver)
 
 
 def _search_settings(settings: MemorySearch) -> SearchSettings:

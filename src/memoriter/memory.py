@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     from memoriter.agent import Audience, Session, Surrounds
     from memoriter.app import Assembly
-    from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend, Watching
+    from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.plugins import Plugins
-    from memoriter.sync import Progress, Watch, WatchEvent
+    from memoriter.sync import Progress
     from memoriter.tools import Tool
     from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, Source, SourceKind, Status, SyncReport
+    from memoriter.watch import Watch, WatchEvent, Watching
 
 LONGEST_ENTRY = 1_000_000
 
@@ -286,7 +287,7 @@ class Memory:
         Args:
             on_event: receives each event, in that thread.
         """
-        from memoriter.backends import Watching
+        from memoriter.watch import Watching
 
         def opened(stop: Event, hears: Callable[[WatchEvent], None]) -> tuple[Watch, MemoryBackend]:
             # A backend of its own, so that no search waits for a run of indexing.

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pluggy
 
 from memoriter.agent import Listener, MarkdownRecall
 from memoriter.errors import ConfigError, sentence
-from memoriter.hookspecs import HookSpecs, PluginContext, Tool, hookimpl
+from memoriter.hookspecs import GROUP, HookSpecs, PluginContext, Tool, hookimpl
 from memoriter.tools import tools_for
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from memoriter.agent import RecallSource
     from memoriter.codes import DiagnosticCode
@@ -185,3 +187,27 @@ def _slot_of(plugin: object) -> object:
     """Return the slot that a plugin fills, or None."""
     function = getattr(plugin, "slot", None)
     return function() if callable(function) and hasattr(function, "memoriter_impl") else None
+
+
+def installed_plugins() -> tuple[Installed, ...]:
+    """Return the plugins that installed packages offer. Nothing of them is imported."""
+    if not any(_offers(folder or ".", GROUP.encode()) for folder in sys.path):
+        return ()  # without the 30 ms that importlib.metadata takes to load
+    from importlib.metadata import entry_points
+
+    return tuple(Installed(point.name, point.load) for point in entry_points(group=GROUP))
+
+
+def _offers(folder: str, group: bytes) -> bool:
+    """Return whether a package in a folder of Python's path may offer plugins of the group; True if that is unclear."""
+    try:
+        packages = [path for path in Path(folder).iterdir() if path.suffix in {".dist-info", ".egg-info"}]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # an archive
+    for package in packages:
+        with suppress(OSError):
+            if group in (package / "entry_points.txt").read_bytes():
+                return True
+    return False

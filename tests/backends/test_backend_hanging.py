@@ -184,7 +184,7 @@ def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
     thread, _ = beside(computing.sync)
     assert server.asked.wait(LIMIT)
     generation = other.status().health.generation
-    other._backend._indexing.new_sync().read(Task(force=True))
+    other._backend._indexing.new_sync(other._backend.index).read(Task(force=True))
     assert other.status().health.generation > generation
     server.let_go.set()
     thread.join(LIMIT)

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from memoriter.app import Environment, embedding_of, ledger_of
 from memoriter.backends import Budget
-from memoriter.backends._account import UsageMeter
 from memoriter.backends._embedding import FALLBACK_SECONDS
+from memoriter.backends._service_records import UsageMeter
 from memoriter.cli import main
 from memoriter.config import load, reference
 from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, provider_choices

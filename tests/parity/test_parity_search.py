@@ -15,7 +15,7 @@ from memoriter.search._decay import (
     is_evergreen,
     path_date,
 )
-from memoriter.search._mmr import classic_tokens, jaccard, mmr_order, mmr_score
+from memoriter.search._diversity import classic_tokens, jaccard, mmr_order, mmr_score
 
 
 @pytest.mark.vectors("bm25RankToScore")

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.sync import EVERYTHING, IndexJob, Schedule
+from memoriter.sync import IndexJob
+from memoriter.watch import EVERYTHING, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

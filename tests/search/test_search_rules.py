@@ -26,7 +26,7 @@ from memoriter.search._score import (
     weigh,
 )
 from memoriter.search._snippet import snippet
-from memoriter.search._term_counts import members, needle, occurrences, term_hash
+from memoriter.search._terms import members, needle, occurrences, term_hash
 from memoriter.types import Filters
 
 words = st.text(alphabet="abcdefgh가나다数据", min_size=1, max_size=4)

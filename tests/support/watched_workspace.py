@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.backends import Watching
-    from memoriter.sync import WatchEvent
+    from memoriter.watch import WatchEvent, Watching
 
 QUIET_MS = 200
 LIMIT = 60.0

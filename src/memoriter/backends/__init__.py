@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.backends._account import Budget, UsageMeter
 from memoriter.backends._builtin import BuiltinBackend
 from memoriter.backends._embedding import Embedding
-from memoriter.backends._protocol import MemoryBackend
+from memoriter.backends._protocol import MemoryBackend, WatchRun
+from memoriter.backends._service_records import Budget, UsageMeter
 from memoriter.backends._settings import BackendSettings, Clocks
 
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.backends._watching import Watching
+    from memoriter.backends._ports import Ledger, OpenStore, Store
 
 __all__ = [
     "BackendSettings",
@@ -21,20 +21,23 @@ __all__ = [
     "ForgetPlan",
     "ForgetRequest",
     "Forgotten",
+    "Ledger",
     "MemoryBackend",
+    "OpenStore",
+    "Store",
     "UsageMeter",
-    "Watching",
+    "WatchRun",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for forgetting and watching on first use."""
+    """Load the names for forgetting and typing on first use."""
     if name in {"ForgetPlan", "ForgetRequest", "Forgotten"}:
         from memoriter.backends import _forget
 
         return getattr(_forget, name)
-    if name == "Watching":
-        from memoriter.backends._watching import Watching
+    if name in {"Ledger", "OpenStore", "Store"}:
+        from memoriter.backends import _ports
 
-        return Watching
+        return getattr(_ports, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._context import BackendContext
 from memoriter.backends._health import WARMING, health_of, standing_health
 from memoriter.backends._indexing import Indexing
-from memoriter.backends._scope import scope_of
-from memoriter.backends._timed import Timed
-from memoriter.backends._verified import Verifier
+from memoriter.backends._settings import scope_of
+from memoriter.backends._verified import Timed, Verifier
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, Listed, Stopwatch, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -29,10 +28,12 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
+    from memoriter.backends._ports import Store
+    from memoriter.backends._protocol import WatchRun
     from memoriter.backends._settings import BackendSettings, Clocks
-    from memoriter.index import Index, StoredChunk
+    from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings
-    from memoriter.sync import IndexJob, Plan, Progress, WatchRun
+    from memoriter.sync import IndexJob, Plan, Progress
     from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
 
@@ -48,6 +49,33 @@ RANKINGS = 3
 """The most rankings for one search. A ranking is repeated after passages that differ from their notes were repaired."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A query with what its ranking needs."""
+
+    text: str
+    """The cleaned query."""
+    query: Query
+    vector: NDArray[np.float32] | None
+    """(dims,), or None to search by keywords only."""
+    deadline: Deadline
+    watch: Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The hits of a question in one state of the index, and how they were ranked."""
+
+    hits: tuple[Hit, ...]
+    settings: SearchSettings
+    filters: Filters
+    now: float
+    reasons: tuple[Diagnostic, ...]
+    """Why sources that were requested were not searched."""
+    refused: tuple[StoredChunk, ...]
+    """Passages that differ from their notes."""
+
+
 class BuiltinBackend:
     """A workspace with its index, which is opened on first use. Safe to share between threads."""
 
@@ -59,14 +87,14 @@ class BuiltinBackend:
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
-    def index(self) -> Index:
-        """The open index, always in its current generation. Opened on first use."""
-        return self._context.index
+    def index(self) -> Store:
+        """The index in its current generation, opened on first use. Operations receive it once, as an argument."""
+        return self._context.current_index()
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
         text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
-        result = self._context.with_recovery(lambda: self._search(text, query, progress, watch))
+        result = self._context.with_recovery(lambda index: self._search(index, text, query, progress, watch))
         timings = watch.timings()
         log.debug("search stages: %s", Listed(timings))
         log.info(
@@ -80,68 +108,64 @@ class BuiltinBackend:
         return replace(result, timings=timings) if query.explain else result
 
     def _search(
-        self, text: str, query: Query, progress: Callable[[Progress], None] | None, watch: Stopwatch
+        self, index: Store, text: str, query: Query, progress: Callable[[Progress], None] | None, watch: Stopwatch
     ) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         with watch.stage("embed"):
             self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         with watch.stage("changes"):
-            self._context.follow_provider()
-            self.index.check_if_changed()
-            reasons = [*self._indexing.update_before_search(deadline, progress, watch), *self.index.notices]
+            self._context.follow_provider(index)
+            index.check_if_changed()
+            reasons = [*self._indexing.update_before_search(index, deadline, progress, watch), *index.notices]
         with watch.stage("embed"):
-            vector, problem = self._query_vector(text, deadline, hasty=limit < self.settings.deadline_ms)
-        scope = scope_of(query.filters, self.settings.sources, self.index.kinds())
-        reasons += scope.reasons
-        settings, filters, now = replace(self._settings(query), kinds=scope.kinds), scope.filters, self.clocks.wall()
-        hits: tuple[Hit, ...] = ()
-
-        def ranking(index: Index) -> tuple[tuple[Hit, ...], Mapping[int, StoredChunk]]:
-            reader = self._verifier.reader(index)
-            with watch.stage("rank"):
-                timed = Timed(reader.as_reader, watch)
-                return rank(timed.as_reader, text, vector, settings, filters=filters, now=now), reader.refused
-
-        for _ in range(RANKINGS):
-            index = self.index
-            hits, refused = index.at_one_state(partial(ranking, index))
-            if not refused:
-                break
-            with watch.stage("index"):
-                reasons += self._indexing.mend(refused.values(), self._verifier, deadline)
-        empty_reasons = () if hits else self._diagnose_empty(text, vector, settings, filters)
+            vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
+        ranking, repairs = self._rank_verified(index, _Question(text, query, vector, deadline, watch))
+        hits, empty_reasons = ranking.hits, () if ranking.hits else _diagnose_empty(index, text, vector, ranking)
         if not query.explain:
             hits = tuple(replace(hit, explanation=None) for hit in hits)
         provider_diagnostics = [diagnostic for diagnostic in (self.embedding.failed, problem) if diagnostic]
-        health = health_of(self._context, [*reasons, *provider_diagnostics], serving=vector is not None)
+        reasons += [*ranking.reasons, *repairs, *provider_diagnostics]
         return SearchResult(
             hits=hits,
             outcome=outcome_of(hits),
             provider=self.embedding.provider_name,
             model=self.embedding.spec.model if self.embedding.spec else "",
             mode=self._mode(vector),
-            health=health,
+            health=health_of(self._context, index, reasons, serving=vector is not None),
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if deadline.passed else None,
             reasons=empty_reasons,
         )
 
-    def _diagnose_empty(
-        self, text: str, vector: NDArray[np.float32] | None, settings: SearchSettings, filters: Filters
-    ) -> tuple[Diagnostic, ...]:
-        """Return why there are no hits, and what would give some."""
-        from memoriter.search import diagnose_empty, search_without_limits
+    def _rank_verified(self, index: Store, question: _Question) -> tuple[_Ranking, list[Diagnostic]]:
+        """Rank until every passage matches its note, at most `RANKINGS` times; return the repairs as well."""
+        repairs, rankings = list[Diagnostic](), 0
+        while True:
+            ranking, rankings = index.at_one_state(partial(self._rank, index, question)), rankings + 1
+            if not ranking.refused:
+                return ranking, repairs
+            with question.watch.stage("index"):
+                repairs += self._indexing.mend(index, ranking.refused, self._verifier, question.deadline)
+            if rankings == RANKINGS:
+                return ranking, repairs
 
-        now = self.clocks.wall()
-        return diagnose_empty(search_without_limits(self.index, text, vector, settings, filters=filters, now=now))
+    def _rank(self, index: Store, question: _Question) -> _Ranking:
+        """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
+        scope = scope_of(question.query.filters, self.settings.sources, index.kinds())
+        settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
+        reader = self._verifier.reader(index)
+        with question.watch.stage("rank"):
+            timed = Timed(reader.as_reader, question.watch).as_reader
+            hits = rank(timed, question.text, question.vector, settings, filters=scope.filters, now=now)
+        return _Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(reader.refused.values()))
 
-    def _settings(self, query: Query) -> SearchSettings:
+    def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search
         spec = self.embedding.spec
         if spec is not None:
-            settings = replace(settings, background=background_of(self.index, spec))
+            settings = replace(settings, background=background_of(index, spec))
         if query.max_results is not None:
             settings = replace(settings, max_results=query.max_results)
         if query.min_score is not None:
@@ -154,18 +178,19 @@ class BuiltinBackend:
         return "hybrid" if self.settings.search.hybrid else "vector"
 
     def _query_vector(
-        self, text: str, deadline: Deadline, *, hasty: bool
+        self, index: Store, text: str, deadline: Deadline, *, hasty: bool
     ) -> tuple[NDArray[np.float32] | None, Diagnostic | None]:
         """Return the query vector (dims,), and a diagnostic if the provider failed or the fallback serves.
 
         Args:
+            index: the open index.
             text: the cleaned query.
             deadline: the deadline of the search.
             hasty: there is less time than usual, so a late response does not count against the provider.
         """
         if self.embedding.warming:
             return None, WARMING
-        while self.embedding.spec is not None and self.index.vectors():
+        while self.embedding.spec is not None and index.vectors():
             if deadline.passed:
                 return None, Diagnostic("deadline", "There was no time left to search by meaning.", "Ask again.")
             try:
@@ -175,7 +200,7 @@ class BuiltinBackend:
                 if late or not self.embedding.fall_back(error):
                     return None, Diagnostic(error.code, error.message, error.remedy)
             # The index must hold the vectors of the model that embeds the query.
-            self._context.follow_provider()
+            self._context.follow_provider(index)
         return None, self.embedding.problem or self.embedding.failed or self.embedding.paused
 
     def sync(
@@ -191,20 +216,19 @@ class BuiltinBackend:
         Raises:
             IndexBusy: another process is indexing.
         """
+        task = Task(force=force or vectors, vectors=vectors, wait=PATIENCE)
+        return self._context.with_recovery(lambda index: self._sync(index, task, progress))
 
-        def act() -> SyncReport:
-            self.embedding.try_again()
-            report = self._indexing.run(Task(force=force or vectors, vectors=vectors, wait=PATIENCE), progress)
-            self.index.purge()
-            if self.index.forgetting:
-                with suppress(IndexBusy):
-                    self._indexing.drop(())
-            return report
-
-        report = self._context.with_recovery(act)
-        health = health_of(self._context, [*report.reasons, *self.index.notices], serving=self._context.serving)
-        reasons = tuple(dict.fromkeys((*report.reasons, *self.index.notices)))
-        return replace(report, reasons=reasons, pending=health.pending, health=health)
+    def _sync(self, index: Store, task: Task, progress: Callable[[Progress], None] | None) -> SyncReport:
+        self.embedding.try_again()
+        report = self._indexing.run(index, task, progress)
+        index.purge()
+        if index.forgetting:
+            with suppress(IndexBusy):
+                self._indexing.drop(index, ())
+        reasons = [*report.reasons, *index.notices]
+        health = health_of(self._context, index, list(reasons), serving=self._context.serving(index))
+        return replace(report, reasons=tuple(dict.fromkeys(reasons)), pending=health.pending, health=health)
 
     def warm(self) -> None:
         """Start loading the model in a thread of its own; until it is loaded, only keyword search answers."""
@@ -220,7 +244,7 @@ class BuiltinBackend:
 
     def watch_lease(self) -> AbstractContextManager[None]:
         """Return the lease of the one watcher. Raises IndexBusy."""
-        return self.index.watch_lease()
+        return self._context.current_index().watch_lease()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         """Index changes for a watcher; see `MemoryBackend.follow`."""
@@ -230,8 +254,8 @@ class BuiltinBackend:
         """Return what `sync` would do and cost. Nothing is created or changed."""
         from memoriter.backends._status import estimate_of
 
-        def act(backend: BuiltinBackend) -> Estimate:
-            return estimate_of(backend._indexing.new_sync(), backend.embedding)
+        def act(backend: BuiltinBackend, index: Store) -> Estimate:
+            return estimate_of(backend._indexing.new_sync(index), backend.embedding)
 
         return self._inspect(act)
 
@@ -240,30 +264,39 @@ class BuiltinBackend:
         started, limits = self.clocks.monotonic(), self.settings.sync
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
         report = self._context.with_recovery(
-            lambda: self.index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
+            lambda index: index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
         )
         return replace(report, seconds=self.clocks.monotonic() - started)
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
         """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
+        from memoriter.backends._copies import residual_copies
         from memoriter.backends._forget import plan_of
-        from memoriter.backends._residual_copies import residual_copies
 
-        sessions, index = self.settings.sessions_dir, self.settings.index_path
-        plan = self._context.with_recovery(lambda: plan_of(request, self.workspace, self.index, sessions))
-        copies = residual_copies(
-            plan, root=self.workspace.root, index=index, sessions=sessions, providers=self.index.providers()
-        )
-        return replace(plan, unreached=tuple(copies))
+        sessions, path = self.settings.sessions_dir, self.settings.index_path
+
+        def plan(index: Store) -> ForgetPlan:
+            planned, providers = plan_of(request, self.workspace, index, sessions), index.providers()
+            copies = residual_copies(
+                planned.request.match,
+                planned.notes,
+                root=self.workspace.root,
+                index=path,
+                sessions=sessions,
+                providers=providers,
+            )
+            return replace(planned, unreached=tuple(copies))
+
+        return self._context.with_recovery(plan)
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
         """Remove a plan's text from notes, transcripts and the index. Raises WriteConflict, WriteError."""
         from memoriter.backends._forget import carry_out
 
         def drop(paths: tuple[str, ...]) -> CompactReport:
-            return self._context.with_recovery(lambda: self._indexing.drop(paths))
+            return self._context.with_recovery(lambda index: self._indexing.drop(index, paths))
 
-        return carry_out(plan, self.workspace, self.index, self.settings.sessions_dir, drop)
+        return carry_out(plan, self.workspace, self._context.current_index(), self.settings.sessions_dir, drop)
 
     def egress_notice(self) -> str | None:
         """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
@@ -276,32 +309,34 @@ class BuiltinBackend:
         """
         from memoriter.backends._status import builtin_status
 
-        return self._inspect(lambda backend: builtin_status(backend, deep=deep), write=deep)
+        return self._inspect(lambda backend, index: builtin_status(backend, index, deep=deep), write=deep)
 
-    def _inspect(self, act: Callable[[BuiltinBackend], _T], *, write: bool = False) -> _T:
+    def _inspect(self, act: Callable[[BuiltinBackend, Store], _T], *, write: bool = False) -> _T:
         """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
-
-        def follow_and_act(backend: BuiltinBackend) -> _T:
-            backend._context.follow_provider()
-            return act(backend)
-
         if write or self._context.is_open or self.settings.inspect:
-            return self._context.with_recovery(lambda: follow_and_act(self))
+            return self._follow_and_act(act)
         inspector = BuiltinBackend(self.workspace, replace(self.settings, inspect=True), self.embedding, self.clocks)
-        context = inspector._context
         try:
-            return context.with_recovery(lambda: follow_and_act(inspector))
+            return inspector._follow_and_act(act)
         finally:
-            context.close_index()
+            inspector._context.close_index()
 
-    def health(self, scan: Scan, plan: Plan) -> Health:
+    def _follow_and_act(self, act: Callable[[BuiltinBackend, Store], _T]) -> _T:
+        def follow_and_act(index: Store) -> _T:
+            self._context.follow_provider(index)
+            return act(self, index)
+
+        return self._context.with_recovery(follow_and_act)
+
+    def health(self, index: Store, scan: Scan, plan: Plan) -> Health:
         """Return the health of both retrievers, without loading a model.
 
         Args:
+            index: the open index.
             scan: the files that exist.
             plan: the changes among them that are not indexed yet.
         """
-        return standing_health(self._context, scan, plan)
+        return standing_health(self._context, index, scan, plan)
 
     def stop(self) -> None:
         """End all waiting for services. Callers that wait get a result without vectors."""
@@ -310,3 +345,13 @@ class BuiltinBackend:
     def close(self) -> None:
         """Close files and models."""
         self._context.close()
+
+
+def _diagnose_empty(
+    index: Store, text: str, vector: NDArray[np.float32] | None, ranking: _Ranking
+) -> tuple[Diagnostic, ...]:
+    """Return why there are no hits, and what would give some."""
+    from memoriter.search import diagnose_empty, search_without_limits
+
+    settings, filters, now = ranking.settings, ranking.filters, ranking.now
+    return diagnose_empty(search_without_limits(index, text, vector, settings, filters=filters, now=now))

@@ -48,13 +48,10 @@ class Calls:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[Hashable, _Call[Any]] = {}
-        self._thread_state = threading.local()
         self._when_idle: list[Callable[[], None]] = []
         self._aborted = False
 
-    def run(
-        self, key: Hashable, call: Callable[[], _T], *, who: str, deadline: Deadline | None = None, seconds: float = inf
-    ) -> _T:
+    def run(self, key: Hashable, call: Callable[[], _T], *, who: str, deadline: Deadline | None = None) -> _T:
         """Return what the call returns, or raise what it raises.
 
         Args:
@@ -62,7 +59,6 @@ class Calls:
             call: runs in a thread of its own, to its end, even if no caller waits for it any more.
             who: the name of the service, for the message.
             deadline: how long to wait; None waits until the call ends.
-            seconds: how long the call itself may take, see `seconds_left`.
 
         Raises:
             GivenUp: the deadline passed, or `abort` was called.
@@ -71,7 +67,7 @@ class Calls:
             running = self._running.get(key)
             if running is None and not self._aborted:
                 running = self._running[key] = _Call()
-                arguments = (key, running, call, seconds)
+                arguments = (key, running, call)
                 threading.Thread(target=self._work, args=arguments, name="memoriter-call", daemon=True).start()
         limit = "" if deadline is None or deadline.left == inf else f" within {deadline.left:.1f} s"
         if running is None or not self._ended(running, deadline):
@@ -102,10 +98,6 @@ class Calls:
                 return
         act()
 
-    def seconds_left(self) -> float:
-        """Return how many seconds the call of this thread may still take; infinite in any other thread."""
-        return getattr(self._thread_state, "seconds", inf)
-
     @property
     def aborted(self) -> bool:
         """Whether `abort` was called."""
@@ -119,8 +111,7 @@ class Calls:
         for call in waiting:
             call.done.set()
 
-    def _work(self, key: Hashable, running: _Call[_T], call: Callable[[], _T], seconds: float) -> None:
-        self._thread_state.seconds = seconds
+    def _work(self, key: Hashable, running: _Call[_T], call: Callable[[], _T]) -> None:
         try:
             running.result = call()
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting threads

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._ports import Store
     from memoriter.backends._settings import BackendSettings
-    from memoriter.index import Index, StoredChunk
+    from memoriter.records import StoredChunk
     from memoriter.types import Health, Leg, SearchResult
 
 CANARIES = 8
@@ -42,8 +43,6 @@ class Searched(Protocol):
     settings: BackendSettings
     embedding: Embedding
 
-    @property
-    def index(self) -> Index: ...
     def search(self, query: Query) -> SearchResult: ...
 
 
@@ -62,20 +61,20 @@ class CanaryReport:
         return replace(health, legs=legs, reasons=tuple(dict.fromkeys((*health.reasons, *self.reasons))))
 
 
-def run_canaries(backend: Searched) -> CanaryReport:
+def run_canaries(backend: Searched, index: Store) -> CanaryReport:
     """Search for randomly chosen passages. The choice changes only when the index does."""
-    ids = sample_chunks(backend.index)
-    content = backend.index.content()
-    reasons = list(backend.search(Query(_question(backend, ids))).health.reasons)
-    if backend.index.content() != content:  # the search has indexed new text
-        ids = sample_chunks(backend.index)
-    rows = backend.index.rows(ids)
-    run = _CanaryRun(backend, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
+    ids = sample_chunks(index)
+    content = index.content()
+    reasons = list(backend.search(Query(_question(index, ids))).health.reasons)
+    if index.content() != content:  # the search has indexed new text
+        ids = sample_chunks(index)
+    rows = index.rows(ids)
+    run = _CanaryRun(backend, index, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
     canaries = tuple(run.canary(row) for row in run.rows)
     return CanaryReport(canaries, tuple(dict.fromkeys((*reasons, *run.reasons, *_losses(canaries, run.wrong)))))
 
 
-def sample_chunks(index: Index) -> list[int]:
+def sample_chunks(index: Store) -> list[int]:
     """Return randomly chosen chunk ids, sorted. The state of the index is the seed."""
     ids = index.all_ids()
     generator = random.Random(f"{index.generation}:{index.content()}")  # noqa: S311 (a sample, not a secret)
@@ -108,9 +107,9 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _question(backend: Searched, ids: Sequence[int]) -> str:
+def _question(index: Store, ids: Sequence[int]) -> str:
     """Return a query for the first search, which updates the index."""
-    row = next(iter(backend.index.rows(ids[:1]).values()), None)
+    row = next(iter(index.rows(ids[:1]).values()), None)
     return (_plain(row.chunk.text) if row else "")[:LONGEST_WORD] or "memory"
 
 
@@ -123,6 +122,7 @@ class _CanaryRun:
     """One check of some passages."""
 
     backend: Searched
+    index: Store
     rows: list[StoredChunk]
     wrong: list[str] = field(default_factory=list[str])
     """Citations of passages whose stored vector is not the one that the model computes."""
@@ -146,7 +146,7 @@ class _CanaryRun:
         text = row.chunk.text
         terms = {word: self.terms_of(word) for word in dict.fromkeys(_words(text))}
         all_terms = {term for word_terms in terms.values() for term in word_terms}
-        return rarest_words(text, terms, self.backend.index.document_frequency(all_terms))
+        return rarest_words(text, terms, self.index.document_frequency(all_terms))
 
     def terms_of(self, word: str) -> Sequence[str]:
         classic = self.backend.settings.sync.chunking.words == "classic"
@@ -171,7 +171,7 @@ class _CanaryRun:
     def by_words(self, row: StoredChunk, question: str) -> bool:
         settings = replace(self.backend.settings.search, max_results=NEAR, min_score=-inf)
         filters = Filters(path=row.path)
-        hits = rank(self.backend.index, clean_query(question), None, settings, filters=filters, now=0.0)
+        hits = rank(self.index, clean_query(question), None, settings, filters=filters, now=0.0)
         return any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in hits)
 
     def by_meaning(self, row: StoredChunk) -> bool:
@@ -179,14 +179,14 @@ class _CanaryRun:
 
         A passage that has no vector yet is not lost.
         """
-        computed, index = self.computed_vectors().get(row.id), self.backend.index
+        computed, index = self.computed_vectors().get(row.id), self.index
         ids, stored = index.vectors_at([row.id])
         if computed is None or (not ids and index.pending()):
             return True
         if ids and float(stored[0] @ computed) < AGREES:
             self.wrong.append(_citation(row))
             return False
-        hits = index.vector_search(computed, limit=RESULTS)
+        hits = index.vector_search(computed, limit=RESULTS, filters=Filters())
         own_cosine = index.cosines(computed, [row.id]).get(row.id, 1.0)
         # Other passages may be just as similar, and the number of results is limited.
         return row.id in dict(hits) or (len(hits) == RESULTS and hits[-1][1] >= own_cosine - TIE)
@@ -194,7 +194,7 @@ class _CanaryRun:
     def computed_vectors(self) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the model computes for the passages now; empty if it is not in use."""
         if self._computed is None:
-            self._computed = self._embed() if self.backend.embedding.spec and self.backend.index.vectors() else {}
+            self._computed = self._embed() if self.backend.embedding.spec and self.index.vectors() else {}
         return self._computed
 
     def _embed(self) -> dict[int, NDArray[np.float32]]:

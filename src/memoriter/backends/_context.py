@@ -7,19 +7,46 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from memoriter.backends._scope import NOTES_ARE_OFF
+from memoriter.backends._settings import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
-from memoriter.index import Index, InspectedIndex
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._ports import Store
     from memoriter.backends._settings import BackendSettings, Clocks
     from memoriter.workspace import Workspace
 
 _T = TypeVar("_T")
+
+
+class WrittenNotes:
+    """Absolute paths of notes that this process wrote and that are not indexed yet. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def add(self, paths: Iterable[Path]) -> frozenset[str]:
+        """Add notes, and return all that are not indexed yet."""
+        with self._lock:
+            self._count += 1
+            self._numbers.update({str(path): self._count for path in paths})
+            return frozenset(self._numbers)
+
+    def numbers(self) -> dict[str, int]:
+        """Return the number of the last write of each note."""
+        with self._lock:
+            return dict(self._numbers)
+
+    def indexed(self, numbers: Mapping[str, int]) -> None:
+        """Remove notes that were indexed. A note that was written since, so that its number differs, stays."""
+        with self._lock:
+            self._numbers = {path: number for path, number in self._numbers.items() if numbers.get(path) != number}
 
 
 @dataclass(slots=True)
@@ -32,13 +59,12 @@ class BackendContext:
     clocks: Clocks
     index_swaps: int = 0
     """The number of times that another index file replaced the open one."""
-    _index: Index | None = None
+    _index: Store | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the index is opened or its file is replaced."""
 
-    @property
-    def index(self) -> Index:
-        """The open index, always in its current generation. Opened on first use."""
+    def current_index(self) -> Store:
+        """Return the index in its current generation, for one operation. It is opened on first use."""
         with self._lock:
             if self._index is None:
                 index = self._open()
@@ -49,12 +75,10 @@ class BackendContext:
                 self.index_swaps += 1
             return self._index
 
-    def _open(self) -> Index:
-        settings = self.settings
-        if settings.inspect:
-            return InspectedIndex.inspect(settings.index_path, clock=self.clocks.wall)
-        self.workspace.make_root()
-        return Index.open(settings.index_path, clock=self.clocks.wall, network=settings.network)
+    def _open(self) -> Store:
+        if not self.settings.inspect:
+            self.workspace.make_root()
+        return self.settings.open_store(inspect=self.settings.inspect)
 
     @property
     def is_open(self) -> bool:
@@ -67,7 +91,7 @@ class BackendContext:
         if "memory" not in self.settings.sources:
             return NOTES_ARE_OFF
         if self._index is not None:
-            read_only = (notice for notice in self.index.notices if notice.code == "index_read_only")
+            read_only = (notice for notice in self.current_index().notices if notice.code == "index_read_only")
             return next(read_only, None)
         return self.unwritable
 
@@ -81,31 +105,29 @@ class BackendContext:
         message = f"{str(existing)!r} cannot be written, so the index does not take up what is new."
         return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
-    def _prepare(self, index: Index) -> None:
-        index.choose_engine(self.settings.engine, self.settings.extension_path)
+    def _prepare(self, index: Store) -> None:
         if (spec := self.embedding.spec) is not None:
             index.use_vectors(spec)
 
-    def follow_provider(self) -> None:
+    def follow_provider(self, index: Store) -> None:
         """Switch the index to the vectors of the provider that serves now."""
         self.embedding.select_provider()
         spec = self.embedding.spec
-        if spec is not None and spec != self.index.spec:
-            self.index.use_vectors(spec)
+        if spec is not None and spec != index.spec:
+            index.use_vectors(spec)
 
-    @property
-    def serving(self) -> bool:
-        """Whether vector search would work. This is determined without loading a model."""
+    def serving(self, index: Store) -> bool:
+        """Return whether vector search would work. This is determined without loading a model."""
         usable = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
-        return self.embedding.spec is not None and usable and self.index.vectors() > 0
+        return self.embedding.spec is not None and usable and index.vectors() > 0
 
-    def with_recovery(self, act: Callable[[], _T], tries: int = 2) -> _T:
+    def with_recovery(self, act: Callable[[Store], _T], tries: int = 2) -> _T:
         """Return the result of `act`; run it again if the index was damaged or replaced meanwhile.
 
         A damaged index is set aside first, and a new one takes its place.
 
         Args:
-            act: the operation. It may run several times.
+            act: the operation. It receives the index, and may run several times.
             tries: how often it may run again because another thread replaced the damaged index.
 
         Raises:
@@ -114,7 +136,7 @@ class BackendContext:
         """
         swaps = self.index_swaps
         try:
-            return act()
+            return act(self.current_index())
         except IndexDamaged as error:
             if not self._recover(error, swaps) and tries:
                 return self.with_recovery(act, tries - 1)
@@ -127,7 +149,7 @@ class BackendContext:
                         raise
                     self._prepare(self._index)
                     self.index_swaps += 1
-        return act()
+        return act(self.current_index())
 
     def _recover(self, error: IndexDamaged, swaps: int) -> bool:
         """Set a damaged index aside and start a new one. The files hold everything that it needs.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,12 +10,19 @@ from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from memoriter.backends._account import Budget, UsageMeter
-from memoriter.backends._attempts import Attempts, Observed, reason_of
 from memoriter.backends._calls import Calls
-from memoriter.backends._endpoint import OPEN, PatientProvider, SharedEndpoint, within
-from memoriter.backends._pause import Pauses
-from memoriter.backends._slot import Slot, choose_slot, egress_notice
+from memoriter.backends._endpoint import (
+    OPEN,
+    Fallback,
+    PatientProvider,
+    QueryVectors,
+    SharedEndpoint,
+    Slot,
+    choose_slot,
+    egress_notice,
+    within,
+)
+from memoriter.backends._service_records import Attempts, Budget, Observed, Pauses, UsageMeter, reason_of
 from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
 from memoriter.errors import (
     EmbeddingError,
@@ -36,15 +42,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._jobs import Batches
+    from memoriter.backends._ports import Ledger, Store
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
-    from memoriter.index import Index, Ledger
     from memoriter.types import Attempt, ModelSpec
 
     Downloading = Callable[[int, int | None], None]
 
 QUERY_SECONDS = 5.0
 """The longest time that a search waits for its query vector; at most half of the search's own time."""
-REMEMBERED_QUERIES = 256
 FALLBACK_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
@@ -61,14 +66,12 @@ class Embedding:
     budget: Budget = field(default_factory=Budget)
     rules: BatchRules | None = None
     """How to use batch interfaces; None disables them."""
-    failed: Diagnostic | None = None
-    """Why the fallback serves now; None while the first provider serves."""
     calls: Calls = field(default_factory=Calls)
     """Calls to services. `abort` ends all waiting."""
     _slots: dict[bool, Slot] = field(default_factory=dict[bool, Slot])
     _loading: Thread | None = None
-    _on_fallback: bool = False
-    _fallback_since: float = 0.0
+    _fallback: Fallback | None = None
+    """None while the first provider serves."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
     """Held briefly, never during a request."""
     _load_lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,13 +79,17 @@ class Embedding:
     _close_count: int = 0
     _loader_thread: int = 0
     """The identifier of the thread that loads it; 0 if none does."""
-    _query_vectors: OrderedDict[tuple[bool, str], NDArray[np.float32]] = field(
-        default_factory=OrderedDict["tuple[bool, str]", "NDArray[np.float32]"]
-    )
+    _query_vectors: QueryVectors = field(default_factory=QueryVectors)
     _attempts: Attempts = field(init=False)
 
     def __post_init__(self) -> None:
         self._attempts = Attempts(self.ledger, self.outside.wall, self.settings.local_model)
+
+    @property
+    def failed(self) -> Diagnostic | None:
+        """Why the fallback serves now; None while the first provider serves."""
+        fallback = self._fallback
+        return None if fallback is None else fallback.reason
 
     @property
     def choice(self) -> Choice | None:
@@ -152,7 +159,7 @@ class Embedding:
         opened, endpoint = self._opened(deadline, on_download), self._endpoint
         return opened if endpoint is None else PatientProvider(opened, endpoint, deadline)
 
-    def _opened(self, deadline: Deadline | None, on_download: Downloading | None = None) -> EmbeddingProvider:
+    def _opened(self, deadline: Deadline | None, on_download: Downloading | None = None) -> Observed:
         slot, choice, endpoint = self._slot, self.choice, self._endpoint
         if slot.opened is not None:
             return slot.opened
@@ -165,7 +172,7 @@ class Embedding:
             return self._open_slot(slot, choice, None)
         return endpoint.ask((OPEN,), lambda: self._open_slot(slot, choice, None), within(deadline, QUERY_SECONDS))
 
-    def _open_local(self, slot: Slot, choice: Choice, on_download: Downloading | None) -> EmbeddingProvider:
+    def _open_local(self, slot: Slot, choice: Choice, on_download: Downloading | None) -> Observed:
         """Load a local model, in one thread at a time."""
         with self._load_lock:
             self._loader_thread = threading.get_ident()
@@ -174,7 +181,7 @@ class Embedding:
             finally:
                 self._loader_thread = 0
 
-    def _open_slot(self, slot: Slot, choice: Choice, on_download: Downloading | None) -> EmbeddingProvider:
+    def _open_slot(self, slot: Slot, choice: Choice, on_download: Downloading | None) -> Observed:
         close_count, sends_request = self._close_count, choice.kind != "remote" or slot.spec is None
         try:
             opened = self._observed(choice, on_download)
@@ -199,7 +206,7 @@ class Embedding:
 
     def _observed(self, choice: Choice, on_download: Downloading | None = None, *, anew: bool = False) -> Observed:
         """Open a provider whose attempts are recorded. Raises the errors of `open_choice`."""
-        env = replace(self.outside, downloading=on_download, left=self.calls.seconds_left)
+        env = replace(self.outside, downloading=on_download)
         opened = open_choice(choice, self.settings, env, self.account(choice), anew=anew)
         return Observed(opened, partial(self._attempts.note, choice))
 
@@ -271,54 +278,44 @@ class Embedding:
         Raises:
             EmbeddingError: there is no vector; `GivenUp` if a service did not answer in time.
         """
-        key = self._on_fallback, text
-        with self._lock:
-            if key in self._query_vectors:
-                self._query_vectors.move_to_end(key)
-                return self._query_vectors[key]
+        key = self._fallback is not None, text
+        if (known := self._query_vectors.get(key)) is not None:
+            return known
         endpoint = self._endpoint
         if endpoint is not None and (paused := endpoint.paused) is not None:
             raise TransientFailure(paused.message, remedy=paused.remedy)
         opened = self._opened(deadline)
+        if endpoint is None:
+            return self._query_vectors.put(key, opened.embed([text], role="query")[0])
+        limit = deadline or Deadline(self.outside.monotonic, inf)
+        patience, seconds = within(limit, min(limit.left / 2, QUERY_SECONDS)), max(limit.left, 2 * QUERY_SECONDS)
 
         def fetch() -> NDArray[np.float32]:
-            vector = opened.embed([text], role="query")[0]
-            self._remember(key, vector)
-            return vector
+            return self._query_vectors.put(key, opened.embed_within([text], role="query", seconds=seconds)[0])
 
-        if endpoint is None:
-            return fetch()
-        limit = deadline or Deadline(self.outside.monotonic, inf)
-        patience = within(limit, min(limit.left / 2, QUERY_SECONDS))
-        return endpoint.ask(("query", *map(str, key)), fetch, patience, seconds=max(limit.left, 2 * QUERY_SECONDS))
-
-    def _remember(self, key: tuple[bool, str], vector: NDArray[np.float32]) -> None:
-        with self._lock:
-            self._query_vectors[key] = vector
-            if len(self._query_vectors) > REMEMBERED_QUERIES:
-                self._query_vectors.popitem(last=False)
+        return endpoint.ask(("query", *map(str, key)), fetch, patience)
 
     def fall_back(self, error: EmbeddingError) -> bool:
         """Switch to the fallback for a while after an error. Return False if there is no fallback to switch to."""
-        if self._on_fallback or isinstance(error, InputTooLarge | InputRejected):
+        if self._fallback is not None or isinstance(error, InputTooLarge | InputRejected):
             return False
         slot = self._slot_of(fallback=True)
         if slot.choice is None:
             return False
-        self._on_fallback, self._fallback_since = True, self.outside.monotonic()
         message = f"{self.first_name} does not serve now; {slot.choice.name} does meanwhile. {error.message}"
-        self.failed = Diagnostic("provider_fallback", message, error.remedy)
+        reason = Diagnostic("provider_fallback", message, error.remedy)
+        self._fallback = Fallback(self.outside.monotonic(), reason)
         return True
 
     def select_provider(self) -> None:
         """Switch to the fallback if the first provider cannot start. Try the first one again after a while."""
-        now = self.outside.monotonic()
-        if self._on_fallback and now - self._fallback_since >= FALLBACK_SECONDS:
-            self._on_fallback, self.failed = False, None
-        for fallback, slot in list(self._slots.items()):
+        now, fallback = self.outside.monotonic(), self._fallback
+        if fallback is not None and now - fallback.since >= FALLBACK_SECONDS:
+            self._fallback = None
+        for is_fallback, slot in list(self._slots.items()):
             if slot.problem is not None:
                 if now - slot.problem_since >= FALLBACK_SECONDS or self._recently_worked(slot):
-                    self._slots.pop(fallback, None)
+                    self._slots.pop(is_fallback, None)
             elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
                 slot.spec_checked = False
         if (problem := self.problem) is not None:
@@ -361,7 +358,7 @@ class Embedding:
             return None
         return UsageMeter(self.ledger, self.budget, choice.vendor, choice.model, priced=choice.official_endpoint)
 
-    def batches(self, provider: EmbeddingProvider, index: Index) -> Batches | None:
+    def batches(self, provider: EmbeddingProvider, index: Store) -> Batches | None:
         """Return the batch interface of an open provider; None if it has none, or batches are disabled."""
         choice = self.choice
         if self.rules is None or choice is None or choice.kind != "remote":
@@ -385,7 +382,7 @@ class Embedding:
 
     @property
     def _slot(self) -> Slot:
-        return self._slot_of(fallback=self._on_fallback)
+        return self._slot_of(fallback=self._fallback is not None)
 
     def _slot_of(self, *, fallback: bool) -> Slot:
         with self._lock:
@@ -396,4 +393,4 @@ class Embedding:
             return self._slots[fallback]
 
     def _disable(self, slot: Slot, error: MemoriterError) -> None:
-        slot.problem, slot.problem_since = Diagnostic(error.code, error.message, error.remedy), self.outside.monotonic()
+        slot.disable(error, self.outside.monotonic())

@@ -1,15 +1,17 @@
-"""One embedding service: called in threads of its own, and paused after it did not answer."""
+"""One embedding provider: its slot, and the calls to its service, which is paused after it did not answer."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._calls import GivenUp
-from memoriter.backends._pause import Pause, Pauses
-from memoriter.errors import TransientFailure
+from memoriter.backends._service_records import Pause, Pauses
+from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable, TransientFailure
 from memoriter.search import Deadline
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 
     from memoriter.backends._calls import Calls
     from memoriter.embed import EmbeddingProvider, ProviderContext
-    from memoriter.errors import EmbeddingError
-    from memoriter.types import Diagnostic, ModelSpec, Role
+    from memoriter.types import ModelSpec, Role
 
     Key = tuple[str, ...]
+
+    from memoriter.backends._ports import Ledger
+    from memoriter.backends._service_records import Observed
+    from memoriter.embed import Choice, ProviderSettings
 
 _T = TypeVar("_T")
 
@@ -78,23 +83,20 @@ class SharedEndpoint:
         """The reason why no requests are sent to the service now, or None."""
         return self.pauses.load().reason(self.env.wall())
 
-    def ask(self, key: Key, call: Callable[[], _T], deadline: Deadline | None, *, seconds: float = inf) -> _T:
+    def ask(self, key: Key, call: Callable[[], _T], deadline: Deadline | None) -> _T:
         """Return what the call returns.
 
         Args:
             key: the name of the call; its first part is its purpose. A running call of the same name is joined.
             call: runs in a thread of its own.
             deadline: how long to wait; None waits until the call ends.
-            seconds: how long the call itself may take.
 
         Raises:
             EmbeddingError: the call raised it; `GivenUp` if the deadline passed.
         """
         named = (key[0], self.name, *key[1:])
         try:
-            return self.calls.run(
-                named, lambda: self._recorded(key[0], call), who=self.name, deadline=deadline, seconds=seconds
-            )
+            return self.calls.run(named, lambda: self._recorded(key[0], call), who=self.name, deadline=deadline)
         except GivenUp as error:
             if key[0] != BATCH or error.waited >= BATCH_SECONDS:
                 self._pause(error, hasty=key[0] != OPEN and error.waited < FAIR_SECONDS)
@@ -203,3 +205,108 @@ def within(deadline: Deadline | None, seconds: float) -> Deadline | None:
     if deadline is None:
         return None
     return Deadline(deadline.clock, min(deadline.at, deadline.clock() + seconds))
+
+
+UNKNOWN = "provider_unknown"
+REMEMBERED_QUERIES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """The time in which the fallback serves."""
+
+    since: float
+    """Monotonic seconds."""
+    reason: Diagnostic
+
+
+class QueryVectors:
+    """The vectors of the last queries, each with whether the fallback made it. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._vectors: OrderedDict[tuple[bool, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[bool, str]) -> NDArray[np.float32] | None:
+        with self._lock:
+            if key in self._vectors:
+                self._vectors.move_to_end(key)
+            return self._vectors.get(key)
+
+    def put(self, key: tuple[bool, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Store a vector and return it."""
+        with self._lock:
+            self._vectors[key] = vector
+            if len(self._vectors) > REMEMBERED_QUERIES:
+                self._vectors.popitem(last=False)
+        return vector
+
+    def clear(self) -> None:
+        with self._lock:
+            self._vectors.clear()
+
+
+@dataclass(slots=True)
+class Slot:
+    """One provider: chosen, and perhaps opened or failed."""
+
+    choice: Choice | None
+    problem: Diagnostic | None = None
+    """Why no caller can use it."""
+    problem_since: float = 0.0
+    """When the problem was found, in monotonic seconds."""
+    spec: ModelSpec | None = None
+    spec_checked: bool = False
+    opened: Observed | None = None
+    late: LateVectors = field(default_factory=LateVectors)
+
+    def disable(self, error: MemoriterError, now: float) -> None:
+        """Let no caller use the provider, from `now` on (monotonic seconds)."""
+        self.problem, self.problem_since = Diagnostic(error.code, error.message, error.remedy), now
+
+
+def choose_slot(
+    choose_provider: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings, *, now: float
+) -> Slot:
+    """Return the slot of the provider that the settings name; if choosing fails, a slot with a problem.
+
+    Args:
+        choose_provider: returns the choice for the settings.
+        settings: the settings.
+        now: monotonic seconds.
+    """
+    try:
+        return Slot(choose_provider(settings))
+    except MemoriterError as error:
+        code = error.code if isinstance(error, EmbeddingError) else UNKNOWN
+        return Slot(None, Diagnostic(code, error.message, error.remedy), now, spec_checked=True)
+
+
+def egress_notice(
+    first: Choice | None, other: Choice | None, ledger: Ledger, can_start: Callable[[Choice], bool]
+) -> str | None:
+    """Return where text may be sent from now on; None if nowhere, or if it was reported before.
+
+    Args:
+        first: the provider that has priority.
+        other: its fallback.
+        ledger: records what was reported.
+        can_start: returns whether a provider has what it needs to send text, such as a key.
+    """
+    remote = [place for place in (first, other) if place and place.leaves_machine]
+    places = [place for place in remote if can_start(place) and _is_news(place, ledger)]
+    names = [f"{at.name} at {at.endpoint}" + (f" ({at.key_source})" if at.key_source else "") for at in places]
+    if other in places and first is not None:
+        names[-1] += f" whenever {first.name} fails"
+    return " and to ".join(names) or None
+
+
+def _is_news(choice: Choice, ledger: Ledger) -> bool:
+    name = f"told:{choice.vendor}:{choice.endpoint}"
+    try:
+        if ledger.get(name):
+            return False
+        ledger.set(name, "yes")
+    except ProviderUnavailable:  # without a ledger nothing is sent
+        return False
+    return True

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._kept import Wanted, contexts_of, cut_from_copies, files_containing
+from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, wanted_of
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.types import Diagnostic
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from memoriter.index import Index
+    from memoriter.backends._ports import Store
     from memoriter.types import CompactReport
     from memoriter.workspace import Workspace
 
@@ -89,7 +89,7 @@ class Forgotten:
     """Diagnostics for what could not be removed, and how to finish."""
 
 
-def plan_of(request: ForgetRequest, workspace: Workspace, index: Index, sessions: Path | None) -> ForgetPlan:
+def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None) -> ForgetPlan:
     """Return what a request would remove.
 
     Args:
@@ -120,14 +120,7 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Index, sessions
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
     """Add the files beside the agent's sessions that hold text of the plan."""
-    return replace(plan, kept=files_containing(wanted_of(plan), sessions))
-
-
-def wanted_of(plan: ForgetPlan) -> Wanted:
-    """Return the search terms of a plan for the files that sessions keep. Those hold no text of transcripts."""
-    passages = (passage for removal in plan.notes for passage in removal.passages)
-    lines = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
-    return Wanted(plan.request.match, lines - {""})
+    return replace(plan, kept=files_containing(wanted_of(plan.request.match, plan.notes), sessions))
 
 
 def _removal_from(request: ForgetRequest, workspace: Workspace) -> Removal:
@@ -162,7 +155,7 @@ def _transcript_files(session: str, folder: Path | None) -> Iterator[Path]:
         )
 
 
-def _existing_transcripts(index: Index, folder: Path | None) -> set[str]:
+def _existing_transcripts(index: Store, folder: Path | None) -> set[str]:
     """Return the indexed paths of transcripts whose files exist.
 
     Such text belongs to its transcript, and would be indexed again as long as the file exists.
@@ -172,7 +165,7 @@ def _existing_transcripts(index: Index, folder: Path | None) -> set[str]:
     return {path for path, file in indexed if file.kind == "sessions" and path.rpartition("/")[2] in names}
 
 
-def _session_paths(session: str | None, index: Index) -> list[str]:
+def _session_paths(session: str | None, index: Store) -> list[str]:
     """Return the indexed paths of a session."""
     if session is None:
         return []
@@ -184,7 +177,7 @@ def _session_paths(session: str | None, index: Index) -> list[str]:
 def carry_out(
     plan: ForgetPlan,
     workspace: Workspace,
-    index: Index,
+    index: Store,
     sessions: Path | None,
     purge: Callable[[tuple[str, ...]], CompactReport],
 ) -> Forgotten:
@@ -202,7 +195,7 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    if copies := cut_from_copies(wanted_of(plan), sessions):
+    if copies := cut_from_copies(wanted_of(plan.request.match, plan.notes), sessions):
         _delete(copies, problems)
     try:
         notes = _remove_from_notes(plan, workspace, problems)

@@ -1,20 +1,75 @@
-"""Health: whether both retrievers work, and what to do if one does not."""
+"""Health: whether both retrievers work, whether the index is behind the notes, and what to do about it."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._staleness import confirmed, staleness, unindexed
-from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.sync import left_out, undecoded_of
+from memoriter.errors import IndexBusy, IndexUnavailable, PathRefused
+from memoriter.sync import UNSURE, Plan, left_out, make_plan, undecoded_of
 from memoriter.types import Diagnostic, Health, Skipped
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from memoriter.backends._context import BackendContext
+    from memoriter.backends._ports import Store
+    from memoriter.records import IndexedFile
     from memoriter.sync import Plan
-    from memoriter.workspace import Scan
+    from memoriter.types import Source
+    from memoriter.workspace import Scan, Workspace
+
+NAMED = 3
+
+
+def quick_scan(workspace: Workspace, indexed: Mapping[str, IndexedFile]) -> Plan:
+    """Return the changes in the notes that are not indexed yet."""
+    return confirmed(make_plan(workspace.scan().sources, indexed), workspace, indexed)
+
+
+def confirmed(plan: Plan, workspace: Workspace, indexed: Mapping[str, IndexedFile]) -> Plan:
+    """Return the plan without notes whose content is unchanged.
+
+    Notes that changed very recently are read, because their stat alone is no proof.
+    """
+    return replace(
+        plan,
+        suspect=tuple(source for source in plan.suspect if not _unchanged(source, workspace, indexed[source.path])),
+    )
+
+
+def _unchanged(source: Source, workspace: Workspace, indexed: IndexedFile) -> bool:
+    if source.kind != "memory" or indexed.stamp != UNSURE or source.size != indexed.size:
+        return False
+    with suppress(PathRefused):
+        return workspace.load(source).hash == indexed.hash
+    return False
+
+
+def staleness(plan: Plan, *, busy: bool = False) -> list[Diagnostic]:
+    """Return a warning if the result misses the newest changes of the notes.
+
+    Args:
+        plan: the changes that are not indexed yet.
+        busy: whether another process is indexing them now.
+    """
+    if plan.empty:
+        return []
+    paths = sorted([*(source.path for source in (*plan.added, *plan.suspect)), *plan.removed])
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    changed = f"{plan.size} note{'' if plan.size == 1 else 's'} changed since the index was made"
+    message = f"{changed}, which is not in this answer: {', '.join(paths[:NAMED])}{more}."
+    return [Diagnostic("stale", message, "Ask again when it is done." if busy else "Run `memoriter index`.")]
+
+
+def unindexed(plan: Plan) -> Diagnostic:
+    """Return the diagnostic that notes exist and none is indexed."""
+    notes = f"{len(plan.added)} note{' is' if len(plan.added) == 1 else 's are'}"
+    return Diagnostic("not_indexed", f"{notes} there, and none is indexed yet.", "Run `memoriter index`, or search.")
+
 
 WARMING = Diagnostic("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
 UNUSED = frozenset({"index_outdated", "index_damaged"})
@@ -23,26 +78,27 @@ REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
 """About the size of one indexing request."""
 
 
-def health_of(context: BackendContext, reasons: list[Diagnostic], *, serving: bool) -> Health:
+def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], *, serving: bool) -> Health:
     """Return the health of both retrievers.
 
     Args:
         context: the backend.
+        index: the open index.
         reasons: diagnostics so far; more are added.
         serving: whether vector search works.
     """
-    index, embedding = context.index, context.embedding
+    embedding = context.embedding
     index_unread = {IndexBusy.code, IndexUnavailable.code, *UNUSED, "index_read_only", "not_indexed", "unreadable"}
     if not index.corpus().chunks and index_unread.isdisjoint(reason.code for reason in reasons):
-        reasons.append(_no_notes(context))
-    pending = pending_of(context)
+        reasons.append(_no_notes(context, index))
+    pending = pending_of(context, index)
     if pending and embedding.problem is None:
         message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         batches = f" {jobs} batches are under way at the service." if jobs else ""
         reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))
     if pending or not serving:
-        refusal = embedding.refusal(_next_request_tokens(context, pending))
+        refusal = embedding.refusal(_next_request_tokens(context, index, pending))
         reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
     for diagnostic in (embedding.problem, embedding.trouble):
         reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
@@ -57,15 +113,15 @@ def health_of(context: BackendContext, reasons: list[Diagnostic], *, serving: bo
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
 
 
-def pending_of(context: BackendContext) -> int:
+def pending_of(context: BackendContext, index: Store) -> int:
     """Return the number of chunks without a vector: all chunks while the model or its provider is unknown."""
     if context.embedding.spec is not None:
-        return context.index.pending()
-    return context.index.corpus().chunks if context.embedding.configured else 0
+        return index.pending()
+    return index.corpus().chunks if context.embedding.configured else 0
 
 
-def _no_notes(context: BackendContext) -> Diagnostic:
-    files, folder = len(context.index.files()), str(context.workspace.root)
+def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
+    files, folder = len(index.files()), str(context.workspace.root)
     if files:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
         return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run `memoriter remember TEXT`.")
@@ -73,23 +129,24 @@ def _no_notes(context: BackendContext) -> Diagnostic:
     return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run `memoriter remember TEXT`.")
 
 
-def _next_request_tokens(context: BackendContext, pending: int) -> int:
+def _next_request_tokens(context: BackendContext, index: Store, pending: int) -> int:
     """Return the approximate number of tokens of the next indexing request."""
-    texts = context.index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.spec else []
+    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.spec else ()
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
-def standing_health(context: BackendContext, scan: Scan, plan: Plan) -> Health:
+def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Plan) -> Health:
     """Return the health of both retrievers, without loading a model.
 
     Args:
         context: the backend.
+        index: the open index.
         scan: the files that exist.
         plan: the changes among them that are not indexed yet.
     """
     loading = WARMING if context.embedding.warming else None
     problems = [each for each in (context.embedding.problem, context.embedding.failed, loading) if each]
-    indexed = context.index.files()
+    indexed = index.files()
     unreadable = [
         Skipped(source.path, "unreadable", "it may not be read")
         for source in scan.sources
@@ -97,10 +154,10 @@ def standing_health(context: BackendContext, scan: Scan, plan: Plan) -> Health:
     ]
     if context.settings.inspect and (unwritable := context.unwritable):
         problems.append(unwritable)
-    diagnostics = [*context.index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
-    unused = not UNUSED.isdisjoint(notice.code for notice in context.index.notices)
+    diagnostics = [*index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
+    unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
     if not plan.empty and not indexed and not unused:
         diagnostics.append(unindexed(plan))
     elif not context.settings.on_search:
         diagnostics += staleness(confirmed(plan, context.workspace, indexed))
-    return health_of(context, diagnostics, serving=context.serving)
+    return health_of(context, index, diagnostics, serving=context.serving(index))

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
+from memoriter.backends._context import WrittenNotes
+from memoriter.backends._health import quick_scan, staleness
+from memoriter.backends._protocol import WatchRun
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
-from memoriter.backends._staleness import quick_scan, staleness
+from memoriter.backends._verified import existing_sources, mend, repaired, unrepaired
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import Deadline, Stopwatch
-from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
+from memoriter.sync import LEFT_OUT, IndexJob, Progress, Sync, Task, learn_background, look_for
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from memoriter.backends._context import BackendContext
+    from memoriter.backends._ports import Store
     from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import StoredChunk
-    from memoriter.sync import ChangeSet, IndexJob, ScanResult, WatchRun
+    from memoriter.records import StoredChunk
+    from memoriter.sync import ChangeSet
     from memoriter.types import CompactReport, SyncReport
 
 LATER_EMBEDDING_MS = 2_000
@@ -40,26 +43,31 @@ FORGET_WAIT = 5.0
 """Seconds that forgetting waits for another process to finish indexing. After that, a later run cleans the index."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """What the last scans have established about the index file that is open."""
+
+    swaps: int = 0
+    """`BackendContext.index_swaps` of the file."""
+    at: float | None = None
+    """The end of the last scan that could retry missing vectors, in monotonic seconds."""
+    fully: bool = False
+    """Whether a watcher has compared all files with the index."""
+    skipped: tuple[Diagnostic, ...] = ()
+    """Diagnostics for files that the last full scan could not read."""
+
+
 @dataclass(slots=True)
 class Indexing:
     """Decides when the files are scanned, and indexes what changed."""
 
     context: BackendContext
-    _last_scan: float | None = None
-    """The end of the last scan that could retry missing vectors, in monotonic seconds."""
-    _index_swaps: int = 0
-    _written: dict[str, int] = field(default_factory=dict[str, int])
-    """Absolute paths of written notes that are not indexed yet, with the number of the write."""
-    _write_count: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held briefly while `_written` changes."""
-    _fully_scanned: bool = False
-    """Whether a watcher has compared all files with the index that is open now."""
-    _skipped: tuple[Diagnostic, ...] = ()
-    """Diagnostics for files that the last full scan could not read."""
+    _scanned: _Scanned = _Scanned()
+    _written: WrittenNotes = field(default_factory=WrittenNotes)
 
     def update_before_search(
         self,
+        index: Store,
         deadline: Deadline,
         progress: Callable[[Progress], None] | None,
         watch: Stopwatch,
@@ -74,20 +82,18 @@ class Indexing:
         Raises:
             IndexDamaged: the index file is damaged.
         """
-        index = self.context.index
         self._follow_index()
         if index.read_only:
-            return [*self._probe_model(deadline), *self._stale_warnings()]
-        with self._lock:
-            written = dict(self._written)
+            return [*self._probe_model(index, deadline), *self._stale_warnings(index)]
+        written = self._written.numbers()
         paths, first = frozenset(written), not index.corpus().files
         due = requested or self.context.settings.on_search
         if not (first or paths or due):
-            return [*self._probe_model(deadline), *self._skipped, *self._stale_warnings()]
+            return [*self._probe_model(index, deadline), *self._scanned.skipped, *self._stale_warnings(index)]
         changes = (
             None
             if first or self.context.embedding.unknown
-            else self._find_changes(paths, whole=due, requested=requested)
+            else self._find_changes(index, paths, whole=due, requested=requested)
         )
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
@@ -101,7 +107,7 @@ class Indexing:
         )
         try:
             with watch.stage("index"):
-                report = self.run(task, progress)
+                report = self.run(index, task, progress)
         except IndexDamaged:
             raise
         except IndexBusy as error:
@@ -115,15 +121,11 @@ class Indexing:
         self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)
 
-    def _find_changes(self, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
+    def _find_changes(self, index: Store, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
-        sync = self.new_sync()
+        sync = self.new_sync(index)
         if not whole and not sync.outdated:
-            from memoriter.sync import IndexJob, look_for
-
-            return look_for(
-                IndexJob(paths, paths), self.context.workspace, self.context.index, young=NEVER, due=sync.due
-            ).changes
+            return look_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due)
         sources = (self.context.workspace.find(path) for path in paths)
         return replace(
             sync.scan(vectors=requested or self._retry_due()),
@@ -132,26 +134,24 @@ class Indexing:
 
     def _retry_due(self) -> bool:
         """Return whether missing vectors may be requested again: at most once per debounce interval."""
-        now, last_scan = self.context.clocks.monotonic(), self._last_scan
+        now, last_scan = self.context.clocks.monotonic(), self._scanned.at
         return last_scan is None or (now - last_scan) * 1000 >= self.context.settings.debounce_ms
 
     def _finish_scan(
         self, skipped: tuple[Diagnostic, ...], written: dict[str, int], *, whole: bool
     ) -> list[Diagnostic]:
         """Record the result of a scan and return the diagnostics for files that could not be read."""
-        with self._lock:  # notes written since the scan began wait for the next one
-            self._written = {path: number for path, number in self._written.items() if written.get(path) != number}
+        self._written.indexed(written)
         if whole:
-            self._skipped = skipped
-            if self._retry_due():
-                self._last_scan = self.context.clocks.monotonic()
-        return list(self._skipped)
+            at = self.context.clocks.monotonic() if self._retry_due() else self._scanned.at
+            self._scanned = replace(self._scanned, at=at, skipped=skipped)
+        return list(self._scanned.skipped)
 
-    def _stale_warnings(self) -> list[Diagnostic]:
+    def _stale_warnings(self, index: Store) -> list[Diagnostic]:
         """Return a warning if notes changed since they were indexed."""
-        return staleness(quick_scan(self.context.workspace, self.context.index.files()))
+        return staleness(quick_scan(self.context.workspace, index.files()))
 
-    def _probe_model(self, deadline: Deadline) -> list[Diagnostic]:
+    def _probe_model(self, index: Store, deadline: Deadline) -> list[Diagnostic]:
         """Open the provider if its model is not known yet, and return a diagnostic if that fails.
 
         This covers searches that do not index.
@@ -166,25 +166,27 @@ class Indexing:
         except EmbeddingError as error:
             if not embedding.fall_back(error):
                 return [Diagnostic(error.code, error.message, error.remedy)]
-        self.context.follow_provider()
+        self.context.follow_provider(index)
         return []
 
-    def run(self, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
+    def run(self, index: Store, task: Task, progress: Callable[[Progress], None] | None = None) -> SyncReport:
         """Index text, whether or not the provider works, and then vectors; use the fallback if the provider fails.
 
         Raises:
             IndexBusy: another process is indexing, or computes vectors while this task has no deadline for them.
         """
         diagnostics = list[Diagnostic]()
-        self.context.follow_provider()
+        self.context.follow_provider(index)
         if task.force:
             self.context.embedding.renew()
         if task.vectors and not self._provider_works(diagnostics):
             task = replace(task, vectors=False)
-        sync = self.new_sync(progress)
-        return self._embed(sync, sync.read(task), task, diagnostics)
+        sync = self.new_sync(index, progress)
+        return self._embed(index, sync, sync.read(task), task, diagnostics)
 
-    def _embed(self, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]) -> SyncReport:
+    def _embed(
+        self, index: Store, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]
+    ) -> SyncReport:
         """Compute missing vectors. Meanwhile, searches and other indexing runs need not wait."""
         embedding, on_progress = self.context.embedding, sync.progress
 
@@ -193,7 +195,7 @@ class Indexing:
                 task.embed_by, lambda done, total: on_progress(Progress("download", done, total or done))
             )
 
-        self.context.follow_provider()
+        self.context.follow_provider(index)
         for _ in range(2):
             if (problem := embedding.problem) is not None:
                 diagnostics.append(problem)
@@ -206,7 +208,7 @@ class Indexing:
             try:
                 if embedding.unknown:
                     open_provider()
-                    self.context.follow_provider()
+                    self.context.follow_provider(index)
                 report = sync.embed(open_provider, report, task)
                 break
             except IndexBusy:
@@ -214,16 +216,16 @@ class Indexing:
                     raise
                 break  # the other process stores its vectors in this index; keyword search covers the rest
             except EmbeddingError as error:
-                has_vectors = not embedding.unknown and self.context.index.vectors()
+                has_vectors = not embedding.unknown and index.vectors()
                 if isinstance(error, GivenUp) and embedding.paused is None and has_vectors:
                     break  # a timeout is no evidence against the provider; `vectors_pending` reports the rest
                 if not embedding.fall_back(error):
                     diagnostics.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
                     break
-                self.context.follow_provider()
+                self.context.follow_provider(index)
         failed = [embedding.failed] if embedding.failed else []
         reasons = tuple(dict.fromkeys((*report.reasons, *failed, *diagnostics)))
-        return replace(sync.tally.totals(report), pending=self.context.index.pending(), reasons=reasons)
+        return replace(sync.tally.totals(report), pending=index.pending(), reasons=reasons)
 
     def _provider_works(self, diagnostics: list[Diagnostic]) -> bool:
         """Return whether the provider returns a vector now; append a diagnostic if it does not.
@@ -237,23 +239,26 @@ class Indexing:
             return False
         return True
 
-    def new_sync(self, progress: Callable[[Progress], None] | None = None) -> Sync:
+    def new_sync(self, index: Store, progress: Callable[[Progress], None] | None = None) -> Sync:
         """Return a `Sync` of the workspace and the index, for one run."""
         on_progress: Callable[[Progress], None] = progress or (lambda _: None)
         return Sync(
             self.context.workspace,
-            self.context.index,
+            index,
             self.context.settings.sync,
             self.context.clocks.monotonic,
             on_progress,
-            lambda provider: self.context.embedding.batches(provider, self.context.index),
+            lambda provider: self.context.embedding.batches(provider, index),
             wall=self.context.clocks.wall,
         )
 
-    def mend(self, refused: Iterable[StoredChunk], verifier: Verifier, deadline: Deadline) -> list[Diagnostic]:
+    def mend(
+        self, index: Store, refused: Sequence[StoredChunk], verifier: Verifier, deadline: Deadline
+    ) -> list[Diagnostic]:
         """Index again the notes whose passages differ from what the index holds.
 
         Args:
+            index: the open index.
             refused: the chunks that failed verification.
             verifier: separates damaged chunks from outdated ones.
             deadline: the deadline of the search.
@@ -264,36 +269,33 @@ class Indexing:
         Raises:
             IndexDamaged: the damage is not limited to single passages.
         """
-        from memoriter.backends._mending import existing_sources, mend, repaired, unrepaired
-
-        rows = list(refused)
-        damaged = [row for row in rows if verifier.is_damaged(row, self.context.index)]
+        damaged = [row for row in refused if verifier.is_damaged(row, index)]
         if damaged:
-            self.context.index.check()
-        if not (sources := existing_sources(rows, self.context.workspace)):
+            index.check()
+        if not (sources := existing_sources(refused, self.context.workspace)):
             return []
         embed_by = Deadline.within(
             min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
         )
         try:
-            with self.context.index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
-                task, sync = mend(sources, self.context.index, embed_by), self.new_sync()
+            with index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
+                task, sync = mend(sources, index, embed_by), self.new_sync(index)
                 report = sync.read(task)
-            report = self._embed(sync, report, task, [])
+            report = self._embed(index, sync, report, task, [])
         except IndexDamaged:
             raise
         except IndexUnavailable as error:
-            return unrepaired(rows, damaged, error)
+            return unrepaired(refused, damaged, error)
         return [*repaired(damaged), *report.reasons]
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Index changes within a search's time budget and return diagnostics for what remains."""
 
-        def act() -> tuple[Diagnostic, ...]:
+        def act(index: Store) -> tuple[Diagnostic, ...]:
             deadline = Deadline.within(self.context.settings.deadline_ms, self.context.clocks.monotonic)
-            self.context.follow_provider()
+            self.context.follow_provider(index)
             watch = Stopwatch(self.context.clocks.monotonic)
-            return tuple(self.update_before_search(deadline, progress, watch, requested=True))
+            return tuple(self.update_before_search(index, deadline, progress, watch, requested=True))
 
         return self.context.with_recovery(act)
 
@@ -305,17 +307,16 @@ class Indexing:
         Returns:
             A diagnostic if the notes cannot be indexed.
         """
-        self._last_scan = None
-        with self._lock:
-            self._write_count += 1
-            self._written.update({str(path): self._write_count for path in paths})
-            written = frozenset(self._written)
+        self._scanned = replace(self._scanned, at=None)
+        written = self._written.add(paths)
         try:
             if closed := self.context.closed:
                 return (closed,)
             if not self.context.settings.on_search:
                 self.context.with_recovery(
-                    lambda: self.new_sync().run(None, Task(changes=self._find_changes(written, whole=False)))
+                    lambda index: self.new_sync(index).run(
+                        None, Task(changes=self._find_changes(index, written, whole=False))
+                    )
                 )
         except MemoriterError as error:  # the note itself is saved, even if indexing fails
             return (Diagnostic(error.code, error.message, error.remedy),)
@@ -323,30 +324,28 @@ class Indexing:
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         """Index changes for a watcher; see `MemoryBackend.follow`."""
-        return self.context.with_recovery(lambda: self._follow(job, clock))
+        return self.context.with_recovery(lambda index: self._follow(index, job, clock))
 
-    def _follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        from memoriter.sync import WatchRun
-
-        index, started = self.context.index, self.context.clocks.monotonic()
+    def _follow(self, index: Store, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
+        started = self.context.clocks.monotonic()
         self._follow_index()
-        self.context.follow_provider()
-        if not self._fully_scanned:
+        self.context.follow_provider(index)
+        if not self._scanned.fully:
             job = replace(job, whole=True)
-        scan, report = self._scan_job(job), None
+        scan, report = self._scan_job(index, job), None
         seconds = self.context.clocks.monotonic() - started
         deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * seconds))
-        outdated = self.new_sync().outdated
-        if scan.changes.needed or outdated or self.context.embedding.unknown or index.pending():
+        outdated = self.new_sync(index).outdated
+        if scan.needed or outdated or self.context.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
-                if index.version() != scan.changes.version:
-                    scan = self._scan_job(job)
+                if index.version() != scan.version:
+                    scan = self._scan_job(index, job)
                 read_by = None if outdated else deadline
-                task = Task(changes=scan.changes, read_by=read_by, embed_by=deadline, everything=False)
-                sync = self.new_sync()
+                task = Task(changes=scan, read_by=read_by, embed_by=deadline, everything=False)
+                sync = self.new_sync(index)
                 report = sync.read(task)
-            report = self._embed(sync, report, task, [])
-        self._fully_scanned = True
+            report = self._embed(index, sync, report, task, [])
+        self._scanned = replace(self._scanned, fully=True)
         embedding = self.context.embedding
         pending = bool(report is not None and report.pending and embedding.spec is not None)
         out_of_time = deadline.passed and pending and embedding.paused is None
@@ -355,15 +354,11 @@ class Indexing:
         diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
         return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
-    def _scan_job(self, job: IndexJob) -> ScanResult:
-        from memoriter.sync import look_for
-
+    def _scan_job(self, index: Store, job: IndexJob) -> ChangeSet:
         now, quiet = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
-        return look_for(
-            job, self.context.workspace, self.context.index, young=(now - quiet, now), due=self.new_sync().due
-        )
+        return look_for(job, self.context.workspace, index, young=(now - quiet, now), due=self.new_sync(index).due)
 
-    def drop(self, paths: tuple[str, ...]) -> CompactReport:
+    def drop(self, index: Store, paths: tuple[str, ...]) -> CompactReport:
         """Index the current notes, remove `paths` from the index, and erase every trace of earlier text.
 
         Raises:
@@ -371,12 +366,11 @@ class Indexing:
         """
         from memoriter.backends._jobs import trim_jobs
 
-        index = self.context.index
         with index.lease(wait=FORGET_WAIT):
             index.remove_files(paths)
-            self.new_sync().run(None)
+            self.new_sync(index).run(None)
             trim_jobs(index)
-            self._last_scan = None
+            self._scanned = replace(self._scanned, at=None)
             report = index.forget()
             if index.spec is not None and index.vectors():
                 learn_background(index, index.spec)
@@ -384,5 +378,5 @@ class Indexing:
 
     def _follow_index(self) -> None:
         """Scan all files again if another index file has replaced the one they were indexed into."""
-        if self._index_swaps != self.context.index_swaps:
-            self._index_swaps, self._last_scan, self._fully_scanned = self.context.index_swaps, None, False
+        if self._scanned.swaps != self.context.index_swaps:
+            self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)

@@ -13,9 +13,9 @@ from memoriter.sync import STORING_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from memoriter.backends._account import UsageMeter
+    from memoriter.backends._ports import Store
+    from memoriter.backends._service_records import UsageMeter
     from memoriter.embed import Collected, EmbeddingProvider, ProviderContext
-    from memoriter.index import Index
 
 
 __all__ = ["Batches", "JobStore", "batch_vendors", "trim_jobs"]
@@ -25,11 +25,11 @@ __all__ = ["Batches", "JobStore", "batch_vendors", "trim_jobs"]
 class JobStore:
     """The stored jobs of one set of vectors."""
 
-    index: Index
+    index: Store
     prefix: str
 
     @classmethod
-    def of(cls, index: Index, provider: EmbeddingProvider) -> JobStore:
+    def of(cls, index: Store, provider: EmbeddingProvider) -> JobStore:
         return cls(index, f"batch:{fingerprint(provider.spec)}:")
 
     def load(self) -> Sequence[BatchJob]:
@@ -49,7 +49,7 @@ class JobStore:
 class Batches:
     """The batch interface of a provider, for one indexing run."""
 
-    index: Index
+    index: Store
     provider: EmbeddingProvider
     env: ProviderContext
     rules: BatchRules
@@ -78,7 +78,7 @@ class Batches:
             raise
 
 
-def trim_jobs(index: Index) -> None:
+def trim_jobs(index: Store) -> None:
     """Remove keys from jobs if no chunk uses their texts any more.
 
     The results for those keys are then ignored.

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.sync import IndexJob, Progress, WatchRun
+    from memoriter.sync import IndexJob, Progress
     from memoriter.types import CompactReport, Diagnostic, Estimate, Query, SearchResult, Status, SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRun:
+    """The result of one indexing run for a watcher."""
+
+    report: SyncReport | None = None
+    """None if there was nothing to do."""
+    recheck: frozenset[str] = frozenset()
+    """Paths to check once more before their change is accepted."""
+    folders: Mapping[str, int] | None = None
+    """The folders to watch for events; None if not all files were scanned."""
+    unfinished: bool = False
+    """Whether the time was over before everything was done."""
+    waiting: bool = False
+    """Whether chunks wait for vectors that could not be computed now."""
+    seconds: float = 0.0
+    """The duration of the scan."""
+    problems: tuple[Diagnostic, ...] = ()
+    """Problems of the provider, whether or not there was anything to do."""
 
 
 class MemoryBackend(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from memoriter.backends._attempts import KEPT
 from memoriter.backends._canaries import CanaryReport, run_canaries
-from memoriter.backends._staleness import confirmed
+from memoriter.backends._health import confirmed
+from memoriter.backends._service_records import KEPT
 from memoriter.errors import PathRefused
 from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
 from memoriter.types import Estimate, SourceCount, Status
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from memoriter.backends._embedding import Embedding
+    from memoriter.backends._ports import Store
     from memoriter.backends._settings import BackendSettings
-    from memoriter.index import Index, IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.sync import Plan, Sync
     from memoriter.types import Chunk, Health, Query, SearchResult, Source
     from memoriter.workspace import Loaded, Scan, Workspace
@@ -31,25 +32,24 @@ class Inspected(Protocol):
     settings: BackendSettings
     embedding: Embedding
 
-    @property
-    def index(self) -> Index: ...
     def search(self, query: Query) -> SearchResult: ...
-    def health(self, scan: Scan, plan: Plan) -> Health: ...
+    def health(self, index: Store, scan: Scan, plan: Plan) -> Health: ...
 
 
-def builtin_status(backend: Inspected, *, deep: bool) -> Status:
+def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
     """Return the status of a backend.
 
     Args:
         backend: the backend.
+        index: its open index.
         deep: also search for passages that must be found, through the real search path.
     """
-    check = run_canaries(backend) if deep else CanaryReport()
-    index, spec, settings = backend.index, backend.embedding.spec, backend.settings
+    check = run_canaries(backend, index) if deep else CanaryReport()
+    spec, settings = backend.embedding.spec, backend.settings
     corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
     indexed = index.files()
     plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
-    health = check.apply_to(backend.health(scan, plan))
+    health = check.apply_to(backend.health(index, scan, plan))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),

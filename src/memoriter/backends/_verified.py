@@ -1,4 +1,7 @@
-"""Verification of passages against their checksums and their files before they are returned."""
+"""Verification of passages before they are returned, and the repair of notes whose passages fail it.
+
+A passage is compared with its checksum and with its file.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import PathRefused
 from memoriter.ids import bytes_hash, vector_key
-from memoriter.sync import may_change_unseen
+from memoriter.sync import ChangeSet, Plan, Task, may_change_unseen
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.index import Index, StoredChunk
-    from memoriter.search import Reader
+    from memoriter.backends._ports import Store
+    from memoriter.errors import IndexUnavailable
+    from memoriter.records import StoredChunk
+    from memoriter.search import Deadline, Reader, Stopwatch
+    from memoriter.types import Source
     from memoriter.workspace import Workspace
 
 MOST_REMEMBERED = 10_000
@@ -36,7 +43,7 @@ class Verifier:
     _paths: dict[str, Path] = field(default_factory=dict[str, "Path"])
     _verified: dict[int, tuple[_Stat, StoredChunk]] = field(default_factory=dict[int, "tuple[_Stat, StoredChunk]"])
 
-    def reader(self, index: Index) -> Verified:
+    def reader(self, index: Store) -> Verified:
         """Return a reader of the index that verifies every passage."""
         return Verified(index, self)
 
@@ -85,7 +92,7 @@ class Verifier:
         text = raw.content.decode("utf-8", "replace").removeprefix("\ufeff")
         return raw.file, stat, text.split("\n", last)[first - 1 : last]
 
-    def is_damaged(self, row: StoredChunk, index: Index) -> bool:
+    def is_damaged(self, row: StoredChunk, index: Store) -> bool:
         """Return whether a passage differs from what was stored; False if it is only older than its file."""
         if vector_key(row.chunk) != row.key:
             return True
@@ -119,7 +126,7 @@ def holds(lines: Sequence[str], text: str, *, whole_lines: bool = True) -> bool:
 class Verified:
     """An index that returns only passages that match their checksum and their file, and records the others."""
 
-    index: Index
+    index: Store
     verifier: Verifier
     refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
 
@@ -146,3 +153,90 @@ def _stat(file: Path) -> _Stat | None:
     except OSError:
         return None
     return stat.st_ino, stat.st_size, stat.st_ctime_ns, stat.st_mtime_ns
+
+
+_STAGES = {
+    "document_frequency": "keyword",
+    "keyword_search": "keyword",
+    "keyword_search_all": "keyword",
+    "cosines": "vector",
+    "vector_search": "vector",
+    "vectors_at": "vector",
+    "rows": "verify",
+}
+"""The stage of each method of a reader; the others count for the ranking."""
+
+
+@dataclass(slots=True)
+class Timed:
+    """A reader whose methods are counted for their stages."""
+
+    reader: Reader
+    watch: Stopwatch
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the reader's attribute; a method of a stage is timed."""
+        method = getattr(self.reader, name)
+        stage = _STAGES.get(name)
+        if stage is None:
+            return method
+
+        def timed(*arguments: Any, **settings: Any) -> Any:
+            with self.watch.stage(stage):
+                return method(*arguments, **settings)
+
+        return timed
+
+    @property
+    def as_reader(self) -> Reader:
+        """The same object, typed as the reader of a ranking."""
+        return cast("Reader", self)
+
+
+NAMED = 3
+
+
+def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple[Source, ...]:
+    """Return the files of these passages that exist.
+
+    Passages of missing files stay in the index until a full scan confirms that the file is gone.
+    """
+    entries = (workspace.find(path) for path in sorted({row.path for row in rows}))
+    return tuple(source for entry in entries if entry is not None and (source := entry[1]) is not None)
+
+
+def mend(sources: tuple[Source, ...], index: Store, deadline: Deadline) -> Task:
+    """Remove these files from the index and return the task that indexes them again. Expects the lease."""
+    index.remove_files([source.path for source in sources])
+    changes = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), indexed={}, held=True)
+    return Task(changes=changes, embed_by=deadline, everything=False)
+
+
+def repaired(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:
+    """Return a diagnostic that damaged passages were indexed again, if there were any."""
+    if not damaged:
+        return []
+    message = f"The index held {_passages(damaged)} not as they were written; their notes were indexed again."
+    return [
+        Diagnostic(
+            "index_repaired", message, "If this comes again, look at the disk and run `memoriter index --force`."
+        )
+    ]
+
+
+def unrepaired(
+    rows: Sequence[StoredChunk], damaged: Sequence[StoredChunk], error: IndexUnavailable
+) -> list[Diagnostic]:
+    """Return why passages are missing from a result: the index could not be written."""
+    blocked = Diagnostic(error.code, error.message, error.remedy)
+    if damaged:
+        message = f"The index holds {_passages(damaged)} not as they were written; they are left out."
+        return [Diagnostic("index_damaged", message, "Run `memoriter index --force`."), blocked]
+    message = f"The notes of {_passages(rows)} changed since they were indexed; these passages are left out."
+    return [Diagnostic("stale", message, "Run `memoriter index`."), blocked]
+
+
+def _passages(rows: Sequence[StoredChunk]) -> str:
+    places = [f"{row.path}#L{row.chunk.start_line}" for row in rows]
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    return f"{len(places)} passage{'' if len(places) == 1 else 's'} ({', '.join(places[:NAMED])}{more})"

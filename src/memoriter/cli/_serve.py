@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from memoriter.discovery import Announcement, Token
     from memoriter.environment import Environment
     from memoriter.memory import Memory
-    from memoriter.sync import WatchEvent
     from memoriter.types import Diagnostic
+    from memoriter.watch import WatchEvent
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
 """Wildcard addresses, with the loopback address that reaches each of them from this machine."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from memoriter.cli._render import Line, Screen
-    from memoriter.sync import WatchEvent
     from memoriter.types import SyncReport
+    from memoriter.watch import WatchEvent
 
 LOOK_SECONDS = 0.1
 """Seconds within which a signal stops the command."""

@@ -76,7 +76,7 @@ class Doc:
 
 
 def doc_of(item: Field[Any]) -> Doc:
-    notes = cast("tuple[object, ...]", cast(Any, item.type).__metadata__)
+    notes = cast("tuple[object, ...]", cast("Any", item.type).__metadata__)
     return next(note for note in notes if isinstance(note, Doc))
 
 
@@ -87,7 +87,7 @@ def bare_type(annotation: Any) -> Any:
 
 def fields_by_key(section: type[Section]) -> dict[str, Field[Any]]:
     """Return the fields of a section by their keys in a file."""
-    return {file_name(item.name): item for item in fields(cast(Any, section))}
+    return {file_name(item.name): item for item in fields(cast("Any", section))}
 
 
 def inner_section(annotation: Any) -> type[Section] | None:

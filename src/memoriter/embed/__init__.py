@@ -14,7 +14,7 @@ from memoriter.embed._choice import (
     provider_choices,
 )
 from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
-from memoriter.embed._provider import EmbeddingProvider, SendsTexts, cosine, normalise
+from memoriter.embed._provider import EmbeddingProvider, EmbedsWithin, SendsTexts, cosine, normalise
 from memoriter.embed._registry import (
     ProviderContext,
     batch_of,
@@ -39,6 +39,7 @@ __all__ = [
     "Collected",
     "Embedded",
     "EmbeddingProvider",
+    "EmbedsWithin",
     "ProviderContext",
     "ProviderSettings",
     "SendsTexts",

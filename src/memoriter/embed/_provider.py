@@ -47,6 +47,15 @@ class EmbeddingProvider(Protocol):
 
 
 @runtime_checkable
+class EmbedsWithin(Protocol):
+    """A provider that waits for a service, and for no longer than its caller does."""
+
+    def embed_within(self, texts: Sequence[str], *, role: Role, seconds: float) -> NDArray[np.float32]:
+        """Return what `embed` returns. Each request may take `seconds`."""
+        ...
+
+
+@runtime_checkable
 class SendsTexts(Protocol):
     """A provider that sends texts out of this process."""
 

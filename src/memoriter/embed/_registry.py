@@ -89,8 +89,6 @@ class ProviderContext:
     random: Callable[[], float]
     """A number in 0..1."""
     store: KeyValueStore
-    left: Callable[[], float] | None = None
-    """Returns the seconds that the current caller will still wait."""
     downloading: Callable[[int, int | None], None] | None = None
     """Called with the bytes of a model received so far and the total, if known."""
 
@@ -220,7 +218,7 @@ def _create_remote(
     settings = choice.remote if anew else _with_stored_model(choice.remote, choice.endpoint, outside.store)
     owner = owner_of((choice.endpoint, *choice.remote.secrets))
     breaker_store = _StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
-    return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account, left=outside.left)
+    return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account)
 
 
 def _model_key(settings: RemoteSettings, endpoint: str) -> str:

@@ -2,18 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.search._cosine_baseline import CosineBaseline, measure
+from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import terms_of_day
-from memoriter.search._deadline import Deadline
 from memoriter.search._decay import path_date
 from memoriter.search._pipeline import clean_query, outcome_of, rank
 from memoriter.search._ports import Reader
 from memoriter.search._score import MATCH, WEAK
-from memoriter.search._script import script_of
 from memoriter.search._settings import Scoring, SearchSettings
-from memoriter.search._stopwatch import Listed, Stopwatch
-from memoriter.search._term_counts import pack
-from memoriter.search._terms import analyse, classic_terms, query_terms
+from memoriter.search._terms import analyse, classic_terms, pack, query_terms
+from memoriter.search._timing import Deadline, Listed, Stopwatch
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits

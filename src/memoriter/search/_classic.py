@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from memoriter.search._decay import age_in_days, classic_start, decay, start_of
-from memoriter.search._mmr import classic_tokens, mmr_order
+from memoriter.search._diversity import classic_tokens, mmr_order
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import classic_terms
 

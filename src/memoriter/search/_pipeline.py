@@ -10,12 +10,10 @@ from memoriter.errors import InvalidQuery
 from memoriter.search._candidates import Candidates, ParsedQuery, gather_by_kind
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
-from memoriter.search._interleave import interleave
-from memoriter.search._mmr import mmr_order
+from memoriter.search._diversity import interleave, mmr_order
 from memoriter.search._score import KEYWORDS_ONLY, MATCH, WITH_VECTORS, ZERO_SCORE, blend, cap_below_match
 from memoriter.search._snippet import snippet
-from memoriter.search._term_counts import members
-from memoriter.search._terms import query_terms
+from memoriter.search._terms import members, query_terms
 from memoriter.types import Explanation, Hit
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoriter.search._term_counts import needle, occurrences
-from memoriter.search._terms import is_common, is_compound, is_numbered
+from memoriter.search._terms import is_common, is_compound, is_numbered, needle, occurrences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,23 +4,27 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of
 from memoriter.sync._apply import Sync
-from memoriter.sync._cosine_baseline import background_of, learn_background
-from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
-from memoriter.sync._plan import UNSURE, Plan, make_plan, may_change_unseen
-from memoriter.sync._read import undecoded_of
-from memoriter.sync._skipped import LEFT_OUT, left_out
-from memoriter.sync._task import ChangeSet, Progress, SessionRules, SyncSettings, Task
+from memoriter.sync._changes import (
+    UNSURE,
+    ChangeSet,
+    IndexJob,
+    Plan,
+    look_for,
+    make_plan,
+    may_change_unseen,
+    still_to_do,
+)
+from memoriter.sync._read import LEFT_OUT, left_out, undecoded_of
+from memoriter.sync._task import Progress, SessionRules, SyncSettings, Task
+from memoriter.sync._vectors import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH, background_of, learn_background
 
 if TYPE_CHECKING:
-    from memoriter.sync._changes import ScanResult, WatchRun, look_for, still_to_do
-    from memoriter.sync._passages import at_lines
-    from memoriter.sync._schedule import EVERYTHING, IndexJob, Schedule
-    from memoriter.sync._sessions import due, new_chunks, skipped_in
-    from memoriter.sync._watch import Watch, WatchEvent, WatchRules
+    from memoriter.sync._ports import WritableStore
+    from memoriter.sync._sessions import DEBOUNCE_SECONDS, at_lines, due, new_chunks, skipped_in
 
 __all__ = [
     "BATCH_TOKENS",
-    "EVERYTHING",
+    "DEBOUNCE_SECONDS",
     "LEFT_OUT",
     "STORING_SECONDS",
     "UNSURE",
@@ -30,16 +34,11 @@ __all__ = [
     "IndexJob",
     "Plan",
     "Progress",
-    "ScanResult",
-    "Schedule",
     "SessionRules",
     "Sync",
     "SyncSettings",
     "Task",
-    "Watch",
-    "WatchEvent",
-    "WatchRules",
-    "WatchRun",
+    "WritableStore",
     "analyze_file",
     "at_lines",
     "background_of",
@@ -59,13 +58,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for watching and transcripts on first use, because most processes need neither."""
+    """Load the names for transcripts and typing on first use, because most processes need neither."""
     late = {
-        "_changes": {"WatchRun", "ScanResult", "look_for", "still_to_do"},
-        "_passages": {"at_lines"},
-        "_schedule": {"EVERYTHING", "IndexJob", "Schedule"},
-        "_sessions": {"due", "new_chunks", "skipped_in"},
-        "_watch": {"Watch", "WatchEvent", "WatchRules"},
+        "_ports": {"WritableStore"},
+        "_sessions": {"DEBOUNCE_SECONDS", "at_lines", "due", "new_chunks", "skipped_in"},
     }
     for file, names in late.items():
         if name in names:

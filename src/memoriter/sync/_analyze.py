@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.ids import content_hash, vector_key
-from memoriter.index import ChunkRecord
+from memoriter.records import ChunkRecord
 from memoriter.search import analyse, classic_terms, pack, path_date, script_of, terms_of_day
 from memoriter.types import ORIGIN
 

@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy
 from memoriter.search import Listed, Stopwatch
-from memoriter.sync._cosine_baseline import background_key, learn_background
-from memoriter.sync._fill import fill
-from memoriter.sync._order import OUTDATED, QUICK_CHUNKS
-from memoriter.sync._plan import make_plan
-from memoriter.sync._read import changes_of, read
-from memoriter.sync._skipped import left_out
-from memoriter.sync._task import ChangeSet, Progress, Tally, Task
+from memoriter.sync._changes import ChangeSet, make_plan
+from memoriter.sync._read import OUTDATED, QUICK_CHUNKS, changes_of, left_out, read
+from memoriter.sync._task import Progress, Tally, Task
+from memoriter.sync._vectors import background_key, fill, learn_background
 from memoriter.types import SyncReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import Index, IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.search import Deadline
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import BatchQueue, SyncSettings
     from memoriter.types import Source
     from memoriter.workspace import Workspace
@@ -40,7 +38,7 @@ class Sync:
     """Updates one index to the files of one workspace."""
 
     workspace: Workspace
-    index: Index
+    index: WritableStore
     settings: SyncSettings
     monotonic: Callable[[], float]
     progress: Callable[[Progress], None] = lambda _: None
@@ -168,7 +166,7 @@ class Sync:
             after = rebuilt.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: Index, task: Task, watch: Stopwatch) -> SyncReport:
+    def _read_into(self, index: WritableStore, task: Task, watch: Stopwatch) -> SyncReport:
         with watch.stage("scan"):
             changes = changes_of(task, index, self.workspace, self.due)
         return read(

@@ -1,62 +1,157 @@
-"""The scan for a watcher, which confirms a deletion or a half-written file by a second scan."""
+"""The changes that bring the index up to date with the files: a pure plan, and the scan for a watcher.
+
+The scan confirms a deletion or a half-written file by a second scan.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memoriter.errors import WorkspaceNotFound
-from memoriter.sync._plan import Plan, make_plan, same_stat
-from memoriter.sync._task import ChangeSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from memoriter.index import Index, IndexedFile
-    from memoriter.sync._schedule import IndexJob
-    from memoriter.types import Diagnostic, Source, SyncReport
+    from memoriter.records import IndexedFile
+    from memoriter.sync._ports import WritableStore
+    from memoriter.types import Diagnostic, Source
     from memoriter.workspace import Workspace
 
 
+class FileRecord(Protocol):
+    """The fields that the index stores of a file."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def mtime_ns(self) -> int: ...
+    @property
+    def stamp(self) -> int: ...
+
+
+_K = TypeVar("_K", bound=FileRecord)
+
+
 @dataclass(frozen=True, slots=True)
-class ScanResult:
-    """The changes to index now, and the paths to check again first."""
+class Plan:
+    """The files to index or remove; each tuple in the order of the paths."""
 
-    changes: ChangeSet
-    recheck: frozenset[str] = frozenset()
-    """Cited paths of files that are missing or were changed a moment ago."""
-    folders: Mapping[str, int] | None = field(default=None)
-    """The folders to watch for events; None if not all files were scanned."""
+    added: tuple[Source, ...] = ()
+    suspect: tuple[Source, ...] = ()
+    """Files whose size, time or inode differs. Their content decides whether they changed."""
+    removed: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return not self.size
+
+    @property
+    def size(self) -> int:
+        """The number of files in the plan."""
+        return len(self.added) + len(self.suspect) + len(self.removed)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All files to read."""
+        return (*self.added, *self.suspect)
+
+
+STEP_SECONDS = 0.1
+"""The longest time step of a file system that stores fractions of a millisecond: a kernel tick, with a margin."""
+COARSE_SECONDS = 2.5
+"""The longest time step of other file systems. FAT has two seconds."""
+UNSURE = -1
+"""The stamp of a file that may change without a change of its stat. The next scan reads it again."""
+
+
+def may_change_unseen(inode_changed_ns: int, now: float) -> bool:
+    """Return whether another write could leave the size, times and inode of a file unchanged.
+
+    File systems store times in steps: two writes within one step have the same time. If the step of the last write may
+    not be over, the file cannot be told from a later version of the same size.
+
+    Args:
+        inode_changed_ns: when the inode changed, in nanoseconds since 1970.
+        now: a time before the file was read, in seconds since 1970.
+    """
+    step = COARSE_SECONDS if inode_changed_ns % 1_000_000 == 0 else STEP_SECONDS
+    return abs(now - inode_changed_ns / 1e9) < step
+
+
+def _always(source: Source, indexed: FileRecord) -> bool:
+    del source, indexed
+    return True
+
+
+def make_plan(sources: Iterable[Source], known: Mapping[str, _K], due: Callable[[Source, _K], bool] = _always) -> Plan:
+    """Compare a scan with the index. A cheap stat finds candidates, and the checksum decides later.
+
+    Args:
+        sources: the files that exist.
+        known: the files in the index, by path.
+        due: returns whether a changed file is to be indexed now; otherwise a later scan indexes it.
+    """
+    sources_by_path = {source.path: source for source in sources}
+    added = [source for path, source in sources_by_path.items() if path not in known]
+    changed = [
+        source for path, source in sources_by_path.items() if path in known and not same_stat(source, known[path])
+    ]
+    suspect = [source for source in changed if due(source, known[source.path])]
+    return Plan(tuple(added), tuple(suspect), tuple(sorted(known.keys() - sources_by_path.keys())))
+
+
+def same_stat(source: Source, indexed: FileRecord) -> bool:
+    """Return whether the file has the size, the times and the inode that the index stores."""
+    return (source.size, source.mtime_ns, source.stamp) == (indexed.size, indexed.mtime_ns, indexed.stamp)
 
 
 @dataclass(frozen=True, slots=True)
-class WatchRun:
-    """The result of one run for a watcher."""
+class IndexJob:
+    """The files that one run covers."""
 
-    report: SyncReport | None = None
-    """None if there was nothing to do."""
+    paths: frozenset[str] = frozenset()
+    """Files that may have changed. If there are none and `whole` is false, the run only retries missing vectors."""
+    settled: frozenset[str] = frozenset()
+    """Those of `paths` that were quiet for the debounce interval. If such a file is missing, it was deleted."""
+    whole: bool = False
+    """Whether the run covers all files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """The result of a scan."""
+
+    version: int
+    """The version of the index that the files were compared with."""
+    needed: bool
+    plan: Plan | None = None
+    """None if there is work to do whatever the files contain."""
+    indexed: Mapping[str, IndexedFile] | None = None
+    """What the index holds of the files in the plan; None if it was not read yet."""
+    held: bool = False
+    """Whether the plan stays valid if the index changes, because its creator holds the lease.
+
+    In that case a file that is missing when it is read stays in the index; the next scan confirms the deletion.
+    """
+    first: frozenset[str] = frozenset()
+    """Cited paths that are read before all others, even after the deadline."""
+    skipped: tuple[Diagnostic, ...] = ()
+    """Diagnostics for files that cannot be read."""
     recheck: frozenset[str] = frozenset()
-    """Paths to check once more before their change is accepted."""
+    """Cited paths to check again before their change is accepted: missing, or changed a moment ago."""
     folders: Mapping[str, int] | None = None
     """The folders to watch for events; None if not all files were scanned."""
-    unfinished: bool = False
-    """Whether the time was over before everything was done."""
-    waiting: bool = False
-    """Whether chunks wait for vectors that could not be computed now."""
-    seconds: float = 0.0
-    """The duration of the scan."""
-    problems: tuple[Diagnostic, ...] = ()
-    """Problems of the provider, whether or not there was anything to do."""
 
 
 def look_for(
     job: IndexJob,
     workspace: Workspace,
-    index: Index,
+    index: WritableStore,
     *,
     young: tuple[float, float],
     due: Callable[[Source, IndexedFile], bool],
-) -> ScanResult:
+) -> ChangeSet:
     """Compare the files of a job with the index.
 
     Args:
@@ -96,8 +191,14 @@ def look_for(
         raise WorkspaceNotFound(f"{str(workspace.root)!r} is not there now.", remedy="Bring it back; the index waits.")
     recheck.update(path for path in plan.removed if path not in settled)
     plan = replace(plan, removed=tuple(path for path in plan.removed if path in settled))
-    return ScanResult(
-        ChangeSet(version, needed=not plan.empty, plan=plan, indexed=indexed, held=True), frozenset(recheck), folders
+    return ChangeSet(
+        version,
+        needed=not plan.empty,
+        plan=plan,
+        indexed=indexed,
+        held=True,
+        recheck=frozenset(recheck),
+        folders=folders,
     )
 
 
@@ -105,7 +206,7 @@ def _same(source: Source, indexed: IndexedFile | None) -> bool:
     return indexed is not None and same_stat(source, indexed)
 
 
-def still_to_do(changes: ChangeSet, index: Index) -> ChangeSet:
+def still_to_do(changes: ChangeSet, index: WritableStore) -> ChangeSet:
     """Return a held change set without the changes that were indexed since."""
     if changes.plan is None:
         return changes

@@ -1,4 +1,4 @@
-"""Indexing the text of changed files. Each file is stored on its own, so a later failure loses no work."""
+"""Indexing the text of changed files, in order. Each file is stored on its own, so a later failure loses no work."""
 
 from __future__ import annotations
 
@@ -10,60 +10,96 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
 from memoriter.sync._analyze import analyze_file
-from memoriter.sync._order import newest_first, unread_reason
-from memoriter.sync._plan import UNSURE, make_plan, may_change_unseen, same_stat
-from memoriter.sync._skipped import UNDECODED, left_out, undecoded
+from memoriter.sync._changes import UNSURE, ChangeSet, make_plan, may_change_unseen, same_stat
 from memoriter.sync._task import Progress
 from memoriter.types import Diagnostic, SyncReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
-    from memoriter.index import Index, IndexedFile
+    from memoriter.records import IndexedFile
     from memoriter.search import Stopwatch
     from memoriter.sync._analyze import ChunkingSettings
-    from memoriter.sync._plan import Plan
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import Task
-    from memoriter.types import Source
+    from memoriter.types import Skipped, Source
     from memoriter.workspace import Workspace
+
+UNDECODED = "undecoded:"
+"""The prefix of index keys that mark files with bytes other than UTF-8. The path follows it."""
+LEFT_OUT = "notes_left_out"
+_FAULTS = {"special", "unreadable", "too_large", "hard_link"}
+"""Reasons that need attention. Other paths are skipped on purpose."""
+_NAMED = 3
+
+
+def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic that names the notes which cannot be read, if there are any."""
+    faulty = [skip for skip in skipped if skip.reason in _FAULTS]
+    if not faulty:
+        return ()
+    named = "; ".join(f"{skip.path} ({skip.message})" for skip in faulty[:_NAMED])
+    more = f"; and {len(faulty) - _NAMED} more" if len(faulty) > _NAMED else ""
+    count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
+    remedy = "Mend it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
+    return (Diagnostic("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
+
+
+def undecoded(paths: Collection[str]) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic that names the files with bytes other than UTF-8, if there are any."""
+    if not paths:
+        return ()
+    named = ", ".join(sorted(paths)[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+    message = f"Bytes that are not UTF-8 are read as U+FFFD in: {named}."
+    return (Diagnostic("not_utf8", message, "Save it as UTF-8, in an editor or with iconv."),)
+
+
+QUICK_CHUNKS = 2_000
+"""The most chunks that are split again within a search. A larger index stays in use as it is."""
+OUTDATED = Diagnostic(
+    "index_outdated", "The index was made with other settings and serves as it is.", "Run `memoriter index`."
+)
+
+
+def newest_first(sources: Iterable[Source], first: Collection[str]) -> tuple[Source, ...]:
+    """Return the sources whose cited path is in `first`, then the others, both from the newest change to the oldest."""
+    return tuple(sorted(sources, key=lambda source: (source.path not in first, -source.mtime_ns, source.path)))
+
+
+def unread_reason(count: int) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic for `count` changed files that are left for later; nothing if there are none."""
+    if not count:
+        return ()
+    files = "1 changed file is" if count == 1 else f"{count} changed files are"
+    return (
+        Diagnostic("files_pending", f"{files} not indexed yet; the next searches go on.", "Run `memoriter index`."),
+    )
 
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The changes to index, and what the index holds of those files."""
-
-    plan: Plan
-    indexed: Mapping[str, IndexedFile]
-    skipped: tuple[Diagnostic, ...] = ()
-    """Diagnostics for files that cannot be read."""
-    patient: bool = False
-    """Whether a file that is missing when it is read stays in the index."""
-    first: frozenset[str] = frozenset()
-    """Cited paths that are read before all others, even after the deadline."""
-
-
-def changes_of(task: Task, index: Index, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]) -> Changes:
-    """Return the changes of the task's scan; scan again if the index was written since."""
-    scanned = task.changes
-    first = scanned.first if scanned else frozenset[str]()
+def changes_of(
+    task: Task, index: WritableStore, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]
+) -> ChangeSet:
+    """Return the changes of the task's scan, with its plan; scan again if the index was written since."""
+    scanned, version = task.changes, index.version()
     if (
-        scanned
+        scanned is not None
         and scanned.plan is not None
         and scanned.indexed is not None
-        and (scanned.held or scanned.version == index.version())
+        and (scanned.held or scanned.version == version)
     ):
-        return Changes(scanned.plan, scanned.indexed, scanned.skipped, scanned.held, first)
+        return scanned
+    first = scanned.first if scanned else frozenset[str]()
     indexed, scan = index.files(), workspace.scan()
     plan = make_plan(scan.sources, indexed) if task.everything else make_plan(scan.sources, indexed, due)
-    return Changes(plan, indexed, left_out(scan.skipped), first=first)
+    return ChangeSet(version, not plan.empty, plan, indexed, first=first, skipped=left_out(scan.skipped))
 
 
 def read(
-    changes: Changes,
-    index: Index,
+    changes: ChangeSet,
+    index: WritableStore,
     workspace: Workspace,
     cutting: ChunkingSettings,
     *,
@@ -75,7 +111,7 @@ def read(
     """Update keyword search to the current files.
 
     Args:
-        changes: what to index.
+        changes: what to index, with its plan.
         index: the index.
         workspace: the notes.
         cutting: the chunking settings.
@@ -87,7 +123,8 @@ def read(
     Returns:
         The report of this run.
     """
-    plan, indexed, pending_before = changes.plan, changes.indexed, index.pending()
+    assert changes.plan is not None, "`changes_of` scans where there is no plan"
+    plan, indexed, pending_before = changes.plan, changes.indexed or {}, index.pending()
     for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
@@ -98,9 +135,7 @@ def read(
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
         stored = indexed.get(source.path)
-        change = _index_file(
-            index, workspace, cutting, source, stored, watch=watch, patient=changes.patient, now=wall()
-        )
+        change = _index_file(index, workspace, cutting, source, stored, watch=watch, patient=changes.held, now=wall())
         done.append(change)
         log.debug("%s of %d bytes: %s, %d chunks", source.kind, source.size, change.kind, change.chunks)
         if has_changes:
@@ -127,7 +162,7 @@ def _looks_new(source: Source, indexed: IndexedFile | None) -> bool:
 
 
 def _index_file(
-    index: Index,
+    index: WritableStore,
     workspace: Workspace,
     cutting: ChunkingSettings,
     source: Source,
@@ -167,7 +202,7 @@ def _index_file(
 
 
 def _index_transcript(
-    index: Index, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
+    index: WritableStore, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
 ) -> _Change:
     transcripts = workspace.transcripts
     if transcripts is None:
@@ -180,10 +215,10 @@ def _index_transcript(
     return _Change("changed" if indexed else "added", written, diagnostic)
 
 
-def undecoded_of(index: Index) -> tuple[Diagnostic, ...]:
+def undecoded_of(index: WritableStore) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for files that had bytes other than UTF-8 when they were indexed."""
-    indexed = index.files() if (keys := index.metas(UNDECODED)) else {}
-    return undecoded([path for key in keys if (path := key.removeprefix(UNDECODED)) in indexed])
+    marked = [key.removeprefix(UNDECODED) for key in index.metas(UNDECODED)]
+    return undecoded([path for path in marked if path in index.files()])
 
 
 @dataclass(frozen=True, slots=True)

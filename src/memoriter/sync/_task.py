@@ -1,4 +1,4 @@
-"""The input and the output of an indexing run."""
+"""The limits, the progress and the totals of an indexing run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memoriter.embed import Collected
-    from memoriter.index import IndexedFile
     from memoriter.search import Deadline
-    from memoriter.sync._plan import Plan
-    from memoriter.types import Diagnostic, SyncReport
+    from memoriter.sync._changes import ChangeSet
+    from memoriter.types import SyncReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +50,6 @@ class SyncSettings:
     max_entries: int = 50_000
     max_bytes: int = 2**31
     sessions: SessionRules = field(default_factory=SessionRules)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeSet:
-    """The result of a scan."""
-
-    version: int
-    """The version of the index that the files were compared with."""
-    needed: bool
-    plan: Plan | None = None
-    """None if there is work to do whatever the files contain."""
-    indexed: Mapping[str, IndexedFile] | None = None
-    """What the index holds of the files in the plan; None if it was not read yet."""
-    held: bool = False
-    """Whether the plan stays valid if the index changes, because its creator holds the lease.
-
-    In that case a file that is missing when it is read stays in the index; the next scan confirms the deletion.
-    """
-    first: frozenset[str] = frozenset()
-    """Cited paths that are read before all others, even after the deadline."""
-    skipped: tuple[Diagnostic, ...] = ()
-    """Diagnostics for files that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

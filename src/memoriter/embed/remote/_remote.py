@@ -106,11 +106,8 @@ class RemoteProvider:
         wall: Callable[[], float],
         breakers: BreakerStore | None = None,
         account: UsageRecorder | None = None,
-        left: Callable[[], float] | None = None,
     ) -> None:
         """`wall` gives seconds since 1970; `breakers` keeps what a next process must know. Nothing is sent yet.
-
-        `left` gives the seconds that whoever asks will wait.
 
         `account` is asked before each request, and hears of the tokens of each answer: as the service counts them, or
         our estimate; from any thread.
@@ -137,7 +134,6 @@ class RemoteProvider:
         self.known = self._model.dimensions is not None
         """Whether a table of ours has the model."""
         self._account = account
-        self._left = left or (lambda: inf)
         self.guard = CircuitBreaker((vendor.name, self._endpoint), settings.secrets, wall=wall, store=breakers)
         """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
@@ -181,6 +177,10 @@ class RemoteProvider:
         return _ANSWER_BYTES + texts * (_TEXT_BYTES + dimensions * _NUMBER_BYTES)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        """Return vectors (texts, dimensions), however long the service takes."""
+        return self.embed_within(texts, role=role, seconds=inf)
+
+    def embed_within(self, texts: Sequence[str], *, role: Role, seconds: float) -> NDArray[np.float32]:
         """Vectors (texts, dimensions), in as many requests as the vendor's limits want, two at a time.
 
         A text over the limit is cut where our estimate says; the service may still find it too large.
@@ -195,9 +195,9 @@ class RemoteProvider:
         groups = group_by_budget(sizes, self._model.max_request_tokens, most=self._model.max_inputs)
 
         def fetched(group: Sequence[int]) -> NDArray[np.float32]:
-            if role == "document" and self._left() < _DOCUMENT_SECONDS_LEFT:
+            if role == "document" and seconds < _DOCUMENT_SECONDS_LEFT:
                 raise _no_time(self.who)
-            return self._fetched([framed[position] for position in group], role, seconds=self._seconds(role))
+            return self._fetched([framed[position] for position in group], role, seconds=self._seconds(role, seconds))
 
         if len(groups) == 1:
             return fetched(groups[0])
@@ -265,7 +265,7 @@ class RemoteProvider:
                 raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
             raise
         except InputRejected as error:
-            self._blame(error, role)
+            self._blame(error, role, seconds)
             self._answered = False
             raise
         self._answered = True
@@ -278,12 +278,12 @@ class RemoteProvider:
             raise BadVector(f"{said} for each of {len(texts)} texts.", remedy="Try another model.")
         raise InputRejected(f"{said} for text {bad[0] + 1} of {len(texts)}.", remedy="Try another model.")
 
-    def _blame(self, error: InputRejected, role: Role) -> None:
+    def _blame(self, error: InputRejected, role: Role, seconds: float) -> None:
         """Raise something else if the service takes no text at all: then the request is wrong and not this text."""
         if self._answered:
             return
         try:
-            self._asked([self.apply_template(PROBE[0], role)], role, self._seconds(role))
+            self._asked([self.apply_template(PROBE[0], role)], role, seconds)
         except InputRejected:
             raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
         self._answered = True
@@ -323,13 +323,14 @@ class RemoteProvider:
         with _held(self._slots, seconds, self.who):
             return self.guard.call(call)
 
-    def _seconds(self, role: Role) -> float:
+    def _seconds(self, role: Role, left: float = inf) -> float:
+        """Return the time limit of a request whose caller waits `left` seconds."""
         near = is_local_network(self._endpoint)
         if role == "query":
             most = self._settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
         else:
             most = self._settings.document_seconds or (_NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS)
-        return min(most, max(self._left(), _LEAST_SECONDS))
+        return min(most, max(left, _LEAST_SECONDS))
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def test_what_is_remembered_while_watching_is_found_by_the_next_search(watched, 
 
 @pytest.mark.slow
 def test_what_is_said_in_a_session_is_found_while_it_is_written(watched, monkeypatch):
-    monkeypatch.setattr("memoriter.sync._watch.DEBOUNCE_SECONDS", 0.05)
+    monkeypatch.setattr("memoriter.watch._watch.DEBOUNCE_SECONDS", 0.05)
     transcript = watched.root / "home/agents/main/sessions/s1.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text(openclaw("user", "The parrot is called Zazu."), encoding="utf-8")
@@ -247,7 +247,7 @@ def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(watche
 
 @pytest.mark.slow
 def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(watched, monkeypatch):
-    from memoriter.sync import _events
+    from memoriter.watch import _events
 
     aged(watched.write("MEMORY.md", "The anchor is in the shed.\n"))
     began = time.monotonic()

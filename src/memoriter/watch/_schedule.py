@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
+from memoriter.sync import IndexJob
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,18 +24,6 @@ LONGEST_WAIT = 5.0
 """Continuous events delay a run by no more than this, or by three debounce intervals if that is longer."""
 FIRST_RETRY, LAST_RETRY = 1.0, 60.0
 """Seconds until a failed run is retried; doubled after each failure, up to the second value."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexJob:
-    """The files that one run covers."""
-
-    paths: frozenset[str] = frozenset()
-    """Files that may have changed. If there are none and `whole` is false, the run only retries missing vectors."""
-    settled: frozenset[str] = frozenset()
-    """Those of `paths` that were quiet for the debounce interval. If such a file is missing, it was deleted."""
-    whole: bool = False
-    """Whether the run covers all files."""
 
 
 @dataclass(slots=True)

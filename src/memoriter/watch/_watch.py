@@ -1,32 +1,34 @@
-"""Watching: events and timers start indexing runs until the watcher is stopped."""
+"""Watching: events and timers start indexing runs until the watcher is stopped, if requested in a thread."""
 
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound, system_error_text
-from memoriter.sync._events import Events
-from memoriter.sync._schedule import EVERYTHING, Schedule
-from memoriter.sync._sessions import DEBOUNCE_SECONDS
+from memoriter.sync import DEBOUNCE_SECONDS
 from memoriter.types import Diagnostic
+from memoriter.watch._events import Events
+from memoriter.watch._schedule import EVERYTHING, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from threading import Event
+    from types import TracebackType
 
-    from memoriter.sync._changes import WatchRun
-    from memoriter.sync._schedule import IndexJob
+    from memoriter.backends import MemoryBackend, WatchRun
     from memoriter.types import SyncReport
     from memoriter.workspace import Workspace
 
 TURN_SECONDS = 0.5
 """The time between two attempts to take over from another watcher, or to find a missing workspace."""
 LONGEST_SLEEP = 1.0
+CLOSING_SECONDS = 2.0
+"""How long `close` waits for the thread. After that the thread continues alone and ends with the process."""
 IGNORE_FILE = ".memoryignore"
 TRANSCRIPT = ".jsonl"
 
@@ -48,13 +50,6 @@ class WatchEvent:
     """The number of watched folders, when watching begins."""
 
 
-class WatchTarget(Protocol):
-    """The backend that a watcher keeps up to date."""
-
-    def watch_lease(self) -> AbstractContextManager[None]: ...
-    def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun: ...
-
-
 @dataclass(frozen=True, slots=True)
 class WatchRules:
     """The timing of a watcher, in seconds."""
@@ -68,7 +63,7 @@ class WatchRules:
 class Watch:
     """Keeps one workspace indexed while it runs, in a thread of its own."""
 
-    followed: WatchTarget
+    followed: MemoryBackend
     workspace: Workspace
     stop: Event
     wall: Callable[[], float]
@@ -208,6 +203,66 @@ class Watch:
         self, kind: WatchKind, *, report: SyncReport | None = None, reason: Diagnostic | None = None, folders: int = 0
     ) -> None:
         self.told(WatchEvent(kind, self.wall(), report, reason, folders))
+
+
+class Watching:
+    """A thread that keeps the index up to date with the files until it is closed; a context manager."""
+
+    def __init__(
+        self,
+        opened: Callable[[threading.Event, Callable[[WatchEvent], None]], tuple[Watch, MemoryBackend]],
+        told: Callable[[WatchEvent], None],
+    ) -> None:
+        """Start the thread.
+
+        Args:
+            opened: returns the watch and a backend for its exclusive use.
+            told: receives each event, in that thread.
+        """
+        self._stop = threading.Event()
+        self._watch, self._backend = opened(self._stop, told)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="memoriter-watch", daemon=True)
+        self._thread.start()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the index includes every reported change, so that a search need not scan the files."""
+        return self._thread.is_alive() and self._watch.settled
+
+    def ended(self, *, wait: float = 0.0) -> bool:
+        """Wait up to `wait` seconds and return whether the thread has ended. Raises the error that ended it."""
+        self._thread.join(wait)
+        if self._error is not None:
+            raise self._error
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Request the end of watching and return at once."""
+        self._stop.set()
+        self._backend.stop()
+
+    def close(self) -> None:
+        """Stop watching. Return after the current file or batch, and after `CLOSING_SECONDS` at the latest."""
+        self.stop()
+        self._thread.join(CLOSING_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self._watch.run()
+        except BaseException as error:  # for example, an error of the event callback
+            self._error = error
+            raise
+        finally:
+            self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _diagnostic(error: MemoriterError | OSError) -> Diagnostic:

@@ -1,10 +1,12 @@
-"""Computing the missing vectors."""
+"""The vectors of an index: computing the missing ones, and measuring how similar unrelated chunks are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import IndexDamaged, ProviderUnavailable, sentence
+from memoriter.ids import fingerprint
+from memoriter.search import CosineBaseline, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.embed import EmbeddingProvider
-    from memoriter.index import Index
     from memoriter.search import Deadline
+    from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import BatchQueue
+    from memoriter.types import ModelSpec
 
 BATCH_TOKENS = 8_000
 FETCH = 512
@@ -27,7 +30,7 @@ WORTH_A_BATCH = 64
 
 
 def fill(
-    index: Index, provider: EmbeddingProvider, batches: BatchQueue | None, *, deadline: Deadline | None
+    index: WritableStore, provider: EmbeddingProvider, batches: BatchQueue | None, *, deadline: Deadline | None
 ) -> Iterator[tuple[int, int]]:
     """Compute and store missing vectors. Yield the number of new vectors and of failures after each step."""
     if batches is None:
@@ -55,7 +58,7 @@ def fill(
 
 
 def _embed_now(
-    index: Index, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
+    index: WritableStore, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
 ) -> Iterator[tuple[int, int]]:
     """Embed and store batch after batch. Yield the number of new vectors and of failures of each."""
     from memoriter.embed import embed_in_batches
@@ -67,7 +70,9 @@ def _embed_now(
         yield len(batch.positions), len(batch.failures)
 
 
-def _store(index: Index, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]) -> None:
+def _store(
+    index: WritableStore, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]
+) -> None:
     """Store vectors and failures, except those of texts that left the notes meanwhile."""
     with index.storing(wait=STORING_SECONDS):
         wanted = index.referenced((*keys, *failures))
@@ -80,3 +85,34 @@ def _store(index: Index, keys: Sequence[bytes], vectors: NDArray[np.float32], fa
         for key, message in failures.items():
             if key in wanted:
                 index.put_failure(key, message)
+
+
+BACKGROUND_SAMPLE = 2_000
+"""The number of chunks in the sample."""
+
+
+def learn_background(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
+    """Measure the cosine baseline of unrelated chunks and store it. The same notes give the same figures."""
+    texts, vectors = index.sample(BACKGROUND_SAMPLE)
+    background = measure(texts, vectors, spec.background)
+    index.set_meta(background_key(spec), background.dumps())
+    return background
+
+
+def background_key(spec: ModelSpec) -> str:
+    """Return the key under which the baseline of a set of vectors is stored."""
+    return f"background:{fingerprint(spec)}"
+
+
+def background_of(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
+    """Return the measured baseline of the active vectors, or the model's default. Raises IndexDamaged."""
+    stored = index.get_meta(background_key(spec))
+    if stored is None:
+        return CosineBaseline.of_model(spec.background)
+    try:
+        return CosineBaseline.loads(stored)
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexDamaged(
+            f"The index {str(index.path)!r} holds a background that cannot be read: {sentence(error)}",
+            remedy="Run `memoriter index --force`.",
+        ) from error

@@ -1,0 +1,282 @@
+"""Copies of note text beside the notes: those that forgetting deletes, and those that it can only report.
+
+Beside an agent's sessions are the context given to each, and logs from before a flush. A context is assembled again
+when it is needed, so forgetting deletes all contexts. A copy of a log may be the only place of lines that a model
+removed, so forgetting removes only the forgotten text from it. Git history, copies of other programs, indexes of other
+agents and services are outside its control.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from unicodedata import normalize
+
+from memoriter.errors import MemoriterError
+from memoriter.ids import bytes_hash
+from memoriter.plain_file import open_plain, read_plain
+from memoriter.providers import PROCESS
+from memoriter.types import Diagnostic
+from memoriter.workspace import MAX_BYTES, blocks_with, holds, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from memoriter.workspace import Removal
+
+CONTEXTS, COPIES = "contexts", "flushes"
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+_NOT_A_WORD = re.compile(r"\W+")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The text to forget, in the form that is searched for in these files: a text, or lines of notes."""
+
+    match: str | None
+    rows: frozenset[str] = frozenset()
+    """The lines, stripped of surrounding white space, without empty ones."""
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text contains it, even if its marks are escaped, such as `<` as `&lt;`."""
+        if self.match is None:
+            return any(row.strip() in self.rows for row in text.split("\n"))
+        words = _words(self.match)
+        return holds(text, self.match) or (bool(words) and words in _words(text))
+
+    def lines(self, content: bytes) -> set[int]:
+        """Return the numbers, from 1, of the lines to remove from a log."""
+        if self.match is not None:
+            passages = blocks_with(content, self.match)
+            return {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
+        rows = (row.decode("utf-8", "replace").strip() for row in content.split(b"\n"))
+        return {number for number, row in enumerate(rows, 1) if row in self.rows}
+
+
+def wanted_of(match: str | None, notes: Iterable[Removal]) -> Wanted:
+    """Return the search terms for the files that sessions keep. Those hold no text of transcripts.
+
+    Args:
+        match: the text to forget, if a text was given.
+        notes: what is removed from the notes.
+    """
+    passages = (passage for removal in notes for passage in removal.passages)
+    lines = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
+    return Wanted(match, lines - {""})
+
+
+def files_containing(wanted: Wanted, sessions: Path | None) -> tuple[Path, ...]:
+    """Return the files beside an agent's sessions that contain the text to forget.
+
+    Args:
+        wanted: the text to forget.
+        sessions: the folder of the agent's transcripts.
+    """
+    if sessions is None:
+        return ()
+    contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if wanted.is_in(_context_text(_content(file)))]
+    copies = [file for file in _files(sessions.with_name(COPIES)) if wanted.lines(_content(file))]
+    return (*contexts, *copies)
+
+
+def contexts_of(sessions: Path | None) -> list[Path]:
+    """Return every file with the context that was given to a session of the agent."""
+    return list(_files(sessions.with_name(CONTEXTS))) if sessions is not None else []
+
+
+def cut_from_copies(wanted: Wanted, sessions: Path | None) -> list[Path]:
+    """Remove the text to forget from an agent's copies of logs. Return copies that must be deleted instead."""
+    to_delete = list[Path]()
+    for file in _files(sessions.with_name(COPIES)) if sessions is not None else ():
+        content = _content(file)
+        if not (removed := wanted.lines(content)):
+            continue
+        remaining = b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in removed)
+        if wanted.lines(remaining):
+            to_delete.append(file)
+            continue
+        try:
+            replace(file, remaining, expected=bytes_hash(content))
+        except MemoriterError:
+            to_delete.append(file)
+    return to_delete
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    try:
+        yield from sorted(file for file in folder.iterdir() if not file.is_symlink() and file.is_file())
+    except OSError:
+        return
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return read_plain(file, MAX_BYTES)
+    except OSError:  # deleted meanwhile
+        return b""
+
+
+def _context_text(content: bytes) -> str:
+    """Return the text of a context file, without the JSON syntax."""
+    try:
+        fields = json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", "replace")
+    values = cast("dict[str, object]", fields).values() if isinstance(fields, dict) else ()
+    return "\n".join(value for value in values if isinstance(value, str))
+
+
+def _words(text: str) -> str:
+    import html  # imported here because its table of names is large
+
+    return _NOT_A_WORD.sub("", normalize("NFC", html.unescape(text)))
+
+
+LEDGER = "ledger.sqlite"
+"""The ledger of usage, which holds no text of notes."""
+_GENERATION = re.compile(r"\.g\d+\.sqlite$")
+_GIT_SECONDS = 10
+_TELLING = 12
+"""The length in characters from which a line is unlikely to occur elsewhere by chance."""
+_COPIES = ("{0}~", "{0}.bak", "{0}.orig", "{0}.tmp", "#{0}#", ".#{0}", ".{0}.swp", ".{0}.swo", ".{0}.un~", ".trash/{0}")
+
+
+def residual_copies(
+    match: str | None,
+    notes: Sequence[Removal],
+    *,
+    root: Path,
+    index: Path,
+    sessions: Path | None,
+    providers: set[str],
+) -> list[Diagnostic]:
+    """Return diagnostics for what the user must check or delete after a plan is carried out.
+
+    Args:
+        match: the text to forget, if a text was given.
+        notes: what is removed from the notes.
+        root: the folder of the workspace.
+        index: the file of the index.
+        sessions: the folder of the agent's transcripts.
+        providers: names of the providers whose vectors the index has held.
+    """
+    files, needles = [removal.file for removal in notes], list(_needles(match, notes))
+    diagnostics = [*_git_history(files), *_copies(files, root), *_services(providers), *_other_indexes(needles, index)]
+    if match is not None:
+        diagnostics += _transcripts(match, sessions)
+    diagnostics += _other_sessions(wanted_of(match, notes), sessions)
+    message = "Backups, snapshots and synchronised copies of the folder are not looked at."
+    return [*diagnostics, Diagnostic("elsewhere", message, "Delete it there as well, where you have any.")]
+
+
+def _git_history(files: Sequence[Path]) -> Iterator[Diagnostic]:
+    """Report notes whose earlier versions git keeps."""
+    if tracked := [file.name for file in files if _tracked(file)]:
+        message = f"Git keeps earlier versions of {_listed(tracked)}."
+        yield Diagnostic("git_history", message, "Commit the change, then rewrite the history with `git filter-repo`.")
+
+
+def _tracked(file: Path) -> bool:
+    if not any((folder / ".git").exists() for folder in file.parents):
+        return False
+    if (git := shutil.which("git")) is None:
+        return True  # unknown without git, so report it
+    import subprocess
+
+    def prints(*arguments: str) -> bool:
+        # The repository may be untrusted, so none of its programs are run.
+        command = [git, "-C", str(file.parent), "-c", "core.fsmonitor=false", *arguments, "--", file.name]
+        completed = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 (our words)
+        return completed.returncode == 0 and bool(completed.stdout.strip())
+
+    try:
+        return prints("ls-files") or prints("log", "--all", "-1", "--format=%h")
+    except (OSError, subprocess.SubprocessError):
+        return True
+
+
+def _copies(files: Iterable[Path], root: Path) -> Iterator[Diagnostic]:
+    """Report copies that editors and Obsidian keep beside a note."""
+    candidates = [
+        folder / form.format(file.name) for file in files for folder in (file.parent, root) for form in _COPIES
+    ]
+    if copies := sorted({str(copy) for copy in candidates if copy.is_file()}):
+        yield Diagnostic(
+            "copies", f"There are copies of the note: {_listed(copies)}.", "Delete them if you do not need them."
+        )
+
+
+def _services(providers: set[str]) -> Iterator[Diagnostic]:
+    if services := sorted(providers - PROCESS):
+        message = (
+            f"Text of your notes was sent to {', '.join(services)} for vectors; what is kept there is not known here."
+        )
+        yield Diagnostic("sent", message, "Ask the service to delete it.")
+
+
+def _other_indexes(needles: Sequence[str], index: Path) -> Iterator[Diagnostic]:
+    """Report indexes of other agents in the same folder. Each belongs to its agent."""
+    files = sorted(index.parent.glob("*.sqlite")) if index.parent.is_dir() else []
+    own = {index.name, LEDGER}
+    others = [path.name for path in files if path.name not in own and not _GENERATION.search(path.name)]
+    others = [name for name in others if any(held_in(index.parent / name, text) for text in needles)]
+    if others:
+        message = f"Indexes of other agents or workspaces hold it: {_listed(others)}."
+        yield Diagnostic("other_indexes", message, "Run the same with --agent, or with -w, for each of them.")
+
+
+def _needles(match: str | None, notes: Sequence[Removal]) -> Iterator[str]:
+    """Yield the texts to search for elsewhere: the text itself, or the longest line of each passage."""
+    if match is not None:
+        yield match
+        return
+    for passage in (passage for removal in notes for passage in removal.passages):
+        longest = max(passage.text.split("\n"), key=len).strip()
+        if len(longest) >= _TELLING:
+            yield longest
+
+
+def _transcripts(text: str, sessions: Path | None) -> Iterator[Diagnostic]:
+    if sessions is None or not sessions.is_dir():
+        return
+    for file in sorted(sessions.iterdir()):
+        if ".jsonl" in file.name and file.is_file() and held_in(file, text):
+            session = file.name.partition(".jsonl")[0]
+            yield Diagnostic(
+                "transcript", f"The transcript {file.name!r} holds it.", f"Run `memoriter forget --session {session}`."
+            )
+
+
+def _other_sessions(wanted: Wanted, sessions: Path | None) -> Iterator[Diagnostic]:
+    """Report copies of note text that belong to sessions of other agents."""
+    agents = sessions.parent.parent if sessions is not None else None
+    if sessions is None or agents is None or not agents.is_dir():
+        return
+    others = sorted(agent / sessions.name for agent in agents.iterdir() if agent != sessions.parent)
+    if files := [str(file) for other in others for file in files_containing(wanted, other)]:
+        message = f"Copies that are kept for sessions of other agents hold it: {_listed(files)}."
+        yield Diagnostic(
+            "other_sessions", message, "Delete these files: they are copies, and are made anew when needed."
+        )
+
+
+def held_in(file: Path, text: str) -> bool:
+    """Return whether a file contains the text as it is, in NFC, in NFD, or escaped as JSON."""
+    import mmap
+
+    forms = {text, normalize("NFC", text), normalize("NFD", text)}
+    forms |= {json.dumps(form, ensure_ascii=plain)[1:-1] for form in list(forms) for plain in (True, False)}
+    try:
+        with open_plain(file, follow=True) as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return any(content.find(form.encode("utf-8", "replace")) >= 0 for form in forms)
+    except (OSError, ValueError):  # empty, or deleted
+        return False
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

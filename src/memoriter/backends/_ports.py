@@ -1,0 +1,189 @@
+"""The Protocols of what the builtin backend stores. `memoriter.index` implements them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from memoriter.search import Reader
+from memoriter.sync import WritableStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.records import Corpus, KindCount, StoredChunk
+    from memoriter.types import CompactReport, Diagnostic, SourceKind, Spent
+
+_T = TypeVar("_T")
+
+
+class Store(WritableStore, Reader, Protocol):
+    """A store that a backend searches, updates and maintains. Several threads may share it."""
+
+    @property
+    def generation(self) -> int:
+        """The number of the active file; 0 where there are no generations."""
+        ...
+
+    @property
+    def notices(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics about the store itself, such as a damaged file that was set aside."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written; a notice gives the reason."""
+        ...
+
+    @property
+    def engine(self) -> str:
+        """The name of the vector engine."""
+        ...
+
+    @property
+    def oversampling(self) -> int | None:
+        """Vectors that an approximate engine compares for each wanted one; None if it compares all."""
+        ...
+
+    def refresh(self) -> bool:
+        """Open the active content if another process replaced it, and return whether it did."""
+        ...
+
+    def quarantine(self) -> None:
+        """Set damaged content aside and start empty."""
+        ...
+
+    def close(self) -> None:
+        """Close the store; no other method may be called afterwards."""
+        ...
+
+    def at_one_state(self, read: Callable[[], _T]) -> _T:
+        """Return the result of `read`, all of whose reads see one state; it may run several times."""
+        ...
+
+    def check(self) -> None:
+        """Check all stored data. Raises IndexDamaged."""
+        ...
+
+    def check_if_changed(self) -> None:
+        """Check all stored data if something other than indexing changed it. Raises IndexDamaged."""
+        ...
+
+    def content(self) -> int:
+        """Return a number that changes with every change of chunks or vectors, the same in every process."""
+        ...
+
+    def corpus(self) -> Corpus:
+        """Return the totals."""
+        ...
+
+    def kinds(self) -> Mapping[SourceKind, KindCount]:
+        """Return the totals of each kind of source that is stored."""
+        ...
+
+    def all_ids(self) -> list[int]:
+        """Return every chunk id, ascending."""
+        ...
+
+    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
+        """Return complete chunks by id; ids that do not exist are absent."""
+        ...
+
+    def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> Mapping[int, float]:
+        """Return the cosine of a query (dims,) with each chunk that has a vector."""
+        ...
+
+    def vectors(self) -> int:
+        """Return the number of chunks that have a vector."""
+        ...
+
+    def failures(self) -> int:
+        """Return the number of chunks whose text the model refused."""
+        ...
+
+    def vector_keys(self) -> Collection[bytes]:
+        """Return the keys of the vectors of all chunks."""
+        ...
+
+    def providers(self) -> set[str]:
+        """Return the providers whose models made the stored vectors."""
+        ...
+
+    def places_of(self, text: str) -> Sequence[tuple[str, int, int]]:
+        """Return (path, first line, last line) of every chunk that contains the exact text."""
+        ...
+
+    def watch_lease(self) -> AbstractContextManager[None]:
+        """Hold the right to watch. Raises IndexBusy if another process watches."""
+        ...
+
+    def purge(self) -> None:
+        """Remove deleted text permanently and release free space, without waiting for other processes."""
+        ...
+
+    def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
+        """Make the store as small as possible; search results do not change. Raises IndexBusy after `wait` seconds.
+
+        Args:
+            max_entries: how many vectors without a chunk stay.
+            max_bytes: how many bytes of such vectors stay.
+            damaged: also delete damaged content that was set aside.
+            wait: seconds to wait for another process that is indexing.
+        """
+        ...
+
+    @property
+    def forgetting(self) -> bool:
+        """Whether text was removed from notes and `forget` has not finished since."""
+        ...
+
+    def begin_forgetting(self) -> None:
+        """Record that text is about to be removed from notes."""
+        ...
+
+    def end_forgetting(self) -> None:
+        """Record that nothing has to be forgotten any more, or that no note was changed."""
+        ...
+
+    def forget(self) -> CompactReport:
+        """Delete from disk everything that no note contains any more. Index the current notes first."""
+        ...
+
+
+class OpenStore(Protocol):
+    """Opens the store of one workspace."""
+
+    def __call__(self, *, inspect: bool) -> Store:
+        """Return the open store. With `inspect`, nothing is created or changed, and it is empty if there is none."""
+        ...
+
+
+class Ledger(Protocol):
+    """What must outlive every store: spending at providers, and what is known about them."""
+
+    def add(self, provider: str, model: str, tokens: int, dollars: float | None) -> None:
+        """Record one response of a provider; `dollars` is None if the price is unknown."""
+        ...
+
+    def today(self) -> Spent:
+        """Return what was spent since midnight (UTC), at all providers."""
+        ...
+
+    def get(self, name: str) -> str | None:
+        """Return a stored value, or None."""
+        ...
+
+    def set(self, name: str, value: str) -> None:
+        """Store a value. Raises ProviderUnavailable if it cannot be written."""
+        ...
+
+    def swap(self, name: str, old: str, new: str) -> bool:
+        """Replace a stored value if it still is `old`; return whether it was."""
+        ...
+
+    def close(self) -> None:
+        """Close the ledger; it is reopened when needed."""
+        ...

@@ -1,0 +1,295 @@
+"""What the ledger records about services, for every process: spending, the last attempts, and pauses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from memoriter.codes import stored_code
+from memoriter.embed import EmbedsWithin, price_of, price_row
+from memoriter.errors import InputRejected, InputTooLarge, OverBudget, ProviderUnavailable, TransientFailure, sentence
+from memoriter.types import Attempt, Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.backends._ports import Ledger
+    from memoriter.embed import Choice, EmbeddingProvider
+    from memoriter.errors import EmbeddingError
+    from memoriter.types import ModelSpec, Role
+
+_REMEDY = "Words alone are searched until midnight (UTC); or raise memorySearch.remote.budget."
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that may be sent to paid services in a day (UTC), by all agents together; 0 means no limit."""
+
+    tokens: int = 0
+    dollars: float = 0.0
+
+
+@dataclass(slots=True)
+class UsageMeter:
+    """The usage and the price of one model of one service."""
+
+    ledger: Ledger
+    budget: Budget
+    provider: str
+    model: str
+    priced: bool
+    """Whether the service is the vendor's own, whose prices are known."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self, tokens: int) -> None:
+        """Refuse a request that exceeds the day's budget. Raises OverBudget."""
+        spent = self.ledger.today()
+        if self.budget.tokens and spent.tokens + tokens > self.budget.tokens:
+            raise OverBudget(
+                f"The day's budget of {self.budget.tokens:,} tokens does not hold {tokens:,} more:"
+                f" {spent.tokens:,} are spent.",
+                remedy=_REMEDY,
+            )
+        price = self.price(tokens) or 0.0
+        if self.budget.dollars and spent.dollars + price > self.budget.dollars:
+            raise OverBudget(
+                f"The day's budget of ${self.budget.dollars:.2f} does not hold ${price:.4f} more:"
+                f" ${spent.dollars:.4f} are spent.",
+                remedy=_REMEDY,
+            )
+
+    def add(self, tokens: int, *, batch: bool = False) -> None:
+        """Record the tokens of a response or batch job."""
+        with self._lock:
+            self.ledger.add(self.provider, self.model, tokens, self.price(tokens, batch=batch))
+
+    @property
+    def seen(self) -> str:
+        """The year and month of the price; empty if the price is unknown."""
+        row = price_row(self.provider, self.model) if self.priced else None
+        return row.seen if row else ""
+
+    def price(self, tokens: int, *, batch: bool = False) -> float | None:
+        """Return the price in US dollars; None if it is unknown."""
+        return price_of(self.provider, self.model, tokens, batch=batch) if self.priced else None
+
+
+KEPT = frozenset({"remote", "local", "onnx"})
+"""Kinds of providers whose attempts the ledger stores. The bundled model needs nothing outside this process."""
+FRESH_SECONDS = 60.0
+"""A further success is stored only after this time, because most calls follow another success."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The last attempt for each provider. Attempts of providers outside this process are stored in the ledger."""
+
+    ledger: Ledger
+    wall: Callable[[], float]
+    local_model: str = ""
+    _in_process: dict[str, Attempt] = field(default_factory=dict[str, Attempt])
+
+    def last(self, choice: Choice) -> Attempt | None:
+        """Return the last attempt of any process; None if there was none with these settings."""
+        name = self._name(choice)
+        if choice.kind in KEPT:
+            with suppress(ProviderUnavailable):  # without a ledger this process knows only its own attempts
+                stored = _from_json(self.ledger.get(name))
+                if stored is not None:
+                    return stored
+        return self._in_process.get(name)
+
+    def note(self, choice: Choice, error: EmbeddingError | None) -> None:
+        """Record an attempt that has just ended.
+
+        Args:
+            choice: the provider that was called.
+            error: why it failed; None for a success.
+        """
+        now, last = self.wall(), self.last(choice)
+        if error is None:
+            if last is not None and last.ok and abs(now - last.at) < FRESH_SECONDS:
+                return
+            attempt = Attempt(now)
+        elif not error.attempted and (last is not None or isinstance(error, TransientFailure)):
+            return  # the call was never sent, so it is not evidence of a failure
+        else:
+            attempt = Attempt(now, Diagnostic(error.code, error.message, error.remedy))
+        name = self._name(choice)
+        self._in_process[name] = attempt
+        if choice.kind in KEPT:
+            with suppress(ProviderUnavailable):
+                self.ledger.set(name, _to_json(attempt))
+
+    def _name(self, choice: Choice) -> str:
+        """Return the key in the ledger. A different address, model or API key of the service has its own record."""
+        secrets = choice.remote.secrets if choice.remote is not None else ()
+        parts = (choice.kind, choice.name, choice.vendor, choice.endpoint, choice.model, self.local_model, *secrets)
+        return "attempt:" + hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Observed:
+    """A provider whose outcomes are recorded. Safe to share between threads, as the provider itself is."""
+
+    def __init__(self, inner: EmbeddingProvider, note: Callable[[EmbeddingError | None], None]) -> None:
+        """Wrap a provider.
+
+        Args:
+            inner: the provider.
+            note: receives the error of each call, or None for a success.
+        """
+        self.inner = inner
+        self._note = note
+
+    @property
+    def spec(self) -> ModelSpec:
+        return self.inner.spec
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        """Return the provider's vectors and record the outcome."""
+        return self._recorded(lambda: self.inner.embed(texts, role=role), texts, role)
+
+    def embed_within(self, texts: Sequence[str], *, role: Role, seconds: float) -> NDArray[np.float32]:
+        """Return the vectors of a service that may take `seconds` for each request, and record the outcome."""
+        inner = self.inner
+        assert isinstance(inner, EmbedsWithin), "a service can be given a time limit"
+        return self._recorded(lambda: inner.embed_within(texts, role=role, seconds=seconds), texts, role)
+
+    def _recorded(
+        self, embed: Callable[[], NDArray[np.float32]], texts: Sequence[str], role: Role
+    ) -> NDArray[np.float32]:
+        """Return the vectors and record the outcome.
+
+        The refusal of one document is not recorded, because it is no sign of a failing provider.
+        """
+        from memoriter.errors import EmbeddingError
+
+        try:
+            vectors = embed()
+        except EmbeddingError as error:
+            if role == "query" or not isinstance(error, InputRejected | InputTooLarge):
+                self._note(error)
+            raise
+        if texts:
+            self._note(None)
+        return vectors
+
+    def count_tokens(self, text: str) -> int:
+        return self.inner.count_tokens(text)
+
+    def hint_batch_size(self, chunks: int) -> None:
+        self.inner.hint_batch_size(chunks)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def reason_of(attempt: Attempt | None, name: str) -> Diagnostic | None:
+    """Return why the last attempt failed, with its time; None if it succeeded or there was none."""
+    if attempt is None or attempt.reason is None:
+        return None
+    at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    code, message, remedy = attempt.reason.code, attempt.reason.message, attempt.reason.remedy
+    return Diagnostic(code, f"The last attempt to reach {name} failed at {at} UTC: {message}", remedy)
+
+
+def _to_json(attempt: Attempt) -> str:
+    reason = attempt.reason
+    fields = None if reason is None else [reason.code, reason.message, reason.remedy]
+    return json.dumps({"at": attempt.at, "reason": fields})
+
+
+def _from_json(text: str | None) -> Attempt | None:
+    """Return the stored attempt; None if the text is not one."""
+    try:
+        stored: Any = json.loads(text or "")
+        at, reason = float(stored["at"]), stored["reason"]
+        datetime.fromtimestamp(at, tz=UTC)
+        if reason is None:
+            return Attempt(at)
+        code, message, remedy = map(str, reason)
+        return Attempt(at, Diagnostic(stored_code(code), message, remedy))
+    except (ValueError, TypeError, KeyError, OverflowError, OSError):
+        return None
+
+
+FIRST_SECONDS, LONGEST_SECONDS = 30.0, 600.0
+"""The first and the longest pause. Each further failure doubles the pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A time in which no requests are sent to a service, because it kept a caller waiting."""
+
+    until: float = 0.0
+    """Seconds since 1970."""
+    times: int = 0
+    """The number of consecutive failures."""
+    code: str = ""
+    message: str = ""
+    hasty: int = 0
+    """The number of consecutive failures of callers with little time."""
+
+    def after_hasty(self, error: EmbeddingError, now: float) -> Pause:
+        """Return the state after a wait too short to be evidence: a pause, unless it is the first one in a row."""
+        return self.after(error, now) if self.hasty else replace(self, hasty=1)
+
+    def after(self, error: EmbeddingError, now: float) -> Pause:
+        """Return the pause that follows one more failure."""
+        seconds = min(FIRST_SECONDS * 2 ** min(self.times, 10), LONGEST_SECONDS)
+        return Pause(now + seconds, self.times + 1, error.code, error.message)
+
+    def reason(self, now: float) -> Diagnostic | None:
+        """Return why no requests are sent to the service now, or None."""
+        left = self.until - now
+        if not 0 < left <= LONGEST_SECONDS:  # a clock that was set back ends the pause
+            return None
+        message = f"{sentence(self.message)} Words alone are searched until the service is asked again."
+        remedy = f"Check the service; it is asked again in {max(1, round(left))} s."
+        return Diagnostic(stored_code(self.code), message, remedy)
+
+    @classmethod
+    def from_json(cls, text: str) -> Pause:
+        """Return the stored pause; no pause if the text is not one."""
+        with suppress(ValueError, TypeError, KeyError):
+            stored: Any = json.loads(text)
+            texts = str(stored["code"]), str(stored["message"])
+            return cls(float(stored["until"]), int(stored["times"]), *texts, int(stored["hasty"]))
+        return cls()
+
+
+class Notes(Protocol):
+    """The storage of a pause, shared between processes."""
+
+    def get(self, name: str) -> str | None: ...
+    def set(self, name: str, value: str) -> None: ...
+
+
+class Pauses:
+    """The pause of one service, shared by all processes of one home folder."""
+
+    def __init__(self, notes: Notes, name: str) -> None:
+        """Store the pause under `name`. Nothing is read yet."""
+        self._notes = notes
+        self._name = f"pause:{name}"
+        self._last = Pause()
+
+    def load(self) -> Pause:
+        """Return the pause that any process saved last."""
+        with suppress(ProviderUnavailable):
+            self._last = Pause.from_json(self._notes.get(self._name) or "")
+        return self._last
+
+    def save(self, pause: Pause) -> None:
+        """Store a pause; for this process alone if nothing can be written."""
+        self._last = pause
+        with suppress(ProviderUnavailable):
+            self._notes.set(self._name, json.dumps(asdict(pause)) if pause != Pause() else "")

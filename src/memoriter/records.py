@@ -1,0 +1,91 @@
+"""The values that pass between indexing, search and a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from memoriter.types import Chunk, SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """A chunk to be stored, with its analysed words and the key of its vector."""
+
+    chunk: Chunk
+    key: bytes
+    """`ids.vector_key` of the chunk."""
+    terms: str
+    """Analysed tokens in order, with duplicates, joined by single spaces."""
+    length: int
+    """The number of tokens."""
+    term_counts: bytes
+    """Packed term counts, written and read by the search room."""
+    day: int
+    """`date.toordinal()` of the chunk."""
+    script: str = "latin"
+    """The writing system, as the search room names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file as it was when it was indexed."""
+
+    path: str
+    kind: SourceKind
+    hash: str
+    size: int
+    mtime_ns: int
+    chunks: int
+    tail: str = ""
+    """How far a growing file was read, in the format of whoever stored it."""
+    stamp: int = 0
+    """`Source.stamp` of the file at that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A stored chunk with its place."""
+
+    id: int
+    path: str
+    source: SourceKind
+    ordinal: int
+    """The 0-based position in its file."""
+    chunk: Chunk
+    term_counts: bytes
+    length: int
+    day: int
+    script: str
+    key: bytes
+    """`ids.vector_key` of the chunk when it was stored."""
+
+
+class ScoringRow(NamedTuple):
+    """The values of a stored chunk that ranking needs, without its text. A tuple, because a query reads hundreds."""
+
+    id: int
+    path: str
+    source: SourceKind
+    length: int
+    term_counts: bytes
+    day: int
+    script: str
+
+
+class KindCount(NamedTuple):
+    """Totals of one kind of source."""
+
+    files: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Totals of the index."""
+
+    files: int
+    chunks: int
+    mean_length: float
+    """Tokens per chunk; 0 if there are no chunks."""

@@ -1,0 +1,44 @@
+"""How much code a search runs through when nothing has changed: a bound on detours, which does not depend on time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import memoriter
+from memoriter import Memory
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+PACKAGE = str(Path(memoriter.__file__).parent)
+MOST_FUNCTIONS, MOST_FILES = 300, 50
+
+
+def test_a_warm_search_runs_through_few_functions_of_few_files(tmp_path: Path) -> None:
+    for day in range(1, 6):
+        note = tmp_path / "notes" / "memory" / f"2026-02-{day:02}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"# Day {day}\n\n- We drank green tea and spoke of plan {day}.\n", encoding="utf-8")
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Tea\n\nGreen tea is brewed at 80 degrees.\n", encoding="utf-8")
+    functions = set[tuple[str, str]]()
+
+    def note_call(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PACKAGE):
+            functions.add((code.co_filename.removeprefix(PACKAGE), code.co_qualname))
+
+    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
+        for _ in range(2):
+            assert memory.search("green tea").hits
+        before = sys.getprofile()
+        sys.setprofile(note_call)
+        try:
+            memory.search("green tea")
+        finally:
+            sys.setprofile(before)
+
+    files = {file for file, _ in functions}
+    assert len(functions) <= MOST_FUNCTIONS, sorted(functions)
+    assert len(files) <= MOST_FILES, sorted(files)

@@ -1,0 +1,281 @@
+"""What every store must do that `sync` and `backends` use, through their ports."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoriter.backends import Store
+from memoriter.errors import IndexBusy
+from memoriter.ids import vector_key
+from memoriter.index import ENGINES, EngineName, Index
+from memoriter.records import ChunkRecord
+from memoriter.types import Chunk, Filters, ModelSpec, Source, SourceKind
+
+SPEC = ModelSpec("fake", "contract", 4)
+ANYTHING = Filters()
+
+OpenAgain = Callable[[], Store]
+"""Opens one more store at the same place, as another process does."""
+
+
+def open_sqlite(folder: Path, engine: EngineName) -> Store:
+    index = Index.open(folder / "main.sqlite", clock=lambda: 0.0, network=False)
+    index.choose_engine(engine)
+    return index
+
+
+STORES = {f"sqlite-{engine}": partial(open_sqlite, engine=engine) for engine in ENGINES}
+"""Each way to open a store. A new store is one more line, and passes every test of this file."""
+
+
+@pytest.fixture(params=STORES)
+def another(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenAgain]:
+    opened: list[Store] = []
+
+    def open_again() -> Store:
+        opened.append(STORES[request.param](tmp_path))
+        opened[-1].use_vectors(SPEC)
+        return opened[-1]
+
+    yield open_again
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(another: OpenAgain) -> Store:
+    return another()
+
+
+def source(path: str, size: int = 1) -> Source:
+    kind: SourceKind = "sessions" if path.endswith(".jsonl") else "memory"
+    return Source(path, kind, Path("/x"), size, 0)
+
+
+def entries(*texts: str) -> list[ChunkRecord]:
+    chunks = [Chunk(line, line, text) for line, text in enumerate(texts, 1)]
+    return [ChunkRecord(chunk, vector_key(chunk), chunk.text, len(chunk.text.split()), b"", 1) for chunk in chunks]
+
+
+def unit(axis: int) -> np.ndarray:
+    return np.eye(4, dtype=np.float32)[axis]
+
+
+def put(store: Store, path: str, *texts: str) -> None:
+    with store.lease():
+        store.put_file(source(path), f"hash of {texts}", entries(*texts))
+
+
+def embed(store: Store) -> None:
+    missing = store.missing(100)
+    with store.storing():
+        store.put_vectors([key for key, _ in missing], np.stack([unit(len(text) % 4) for _, text in missing]))
+
+
+def texts(store: Store, ids: Sequence[int]) -> list[str]:
+    rows = store.rows(ids)
+    return [rows[row].chunk.text for row in ids]
+
+
+def found(store: Store, *terms: str, filters: Filters = ANYTHING) -> list[str]:
+    matches = store.keyword_search(terms, limit=10, filters=filters, frequency=None, weights=None)
+    return sorted(texts(store, [row for row, _ in matches]))
+
+
+def test_a_new_store_is_empty(store: Store) -> None:
+    assert (store.files(), store.corpus().chunks, store.kinds(), store.all_ids()) == ({}, 0, {}, [])
+    assert (store.pending(), store.vectors(), store.failures(), store.forgetting, store.read_only) == (0,) * 3 + (
+        False,
+    ) * 2
+
+
+def test_the_chunks_of_a_file_are_found_by_their_words_and_replaced_with_it(store: Store) -> None:
+    put(store, "a.md", "green tea", "black coffee")
+    put(store, "b.md", "green paint")
+    assert found(store, "green") == ["green paint", "green tea"]
+    assert store.document_frequency(["green", "blue"]) == {"green": 2, "blue": 0}
+    put(store, "a.md", "white tea")
+    assert (found(store, "green"), found(store, "tea")) == (["green paint"], ["white tea"])
+    assert sorted(store.files()) == ["a.md", "b.md"] == sorted(store.files_at(["a.md", "b.md", "c.md"]))
+    with store.lease():
+        store.remove_files(["b.md", "never-there.md"])
+    assert (found(store, "green"), store.corpus().files) == ([], 1)
+
+
+def test_a_growing_file_keeps_its_first_chunks_and_new_ones_get_consecutive_ids(store: Store) -> None:
+    put(store, "a.jsonl", "one", "two", "three")
+    with store.lease():
+        store.put_file(source("a.jsonl"), "grown", entries("four", "five"), keep=2, tail="here")
+    assert texts(store, ids := store.all_ids()) == ["one", "two", "four", "five"]
+    assert (ids[1] - ids[0], ids[3] - ids[2]) == (1, 1)
+    assert (store.files()["a.jsonl"].tail, store.files()["a.jsonl"].hash) == ("here", "grown")
+    with store.lease():
+        store.touch_file(source("a.jsonl", size=9), tail="there")
+    assert (store.files()["a.jsonl"].size, store.files()["a.jsonl"].tail) == (9, "there")
+    assert store.kinds()["sessions"].chunks == 4
+
+
+def test_filters_narrow_both_retrievers(store: Store) -> None:
+    put(store, "a.md", "green tea")
+    put(store, "s.jsonl", "green talk")
+    embed(store)
+    only_notes = Filters(sources=frozenset({"memory"}))
+    assert found(store, "green", filters=only_notes) == ["green tea"]
+    hits = store.vector_search(unit(0), limit=5, filters=only_notes)
+    assert (texts(store, [row for row, _ in hits]), store.count(only_notes)) == (["green tea"], 1)
+
+
+def test_texts_wait_for_a_vector_until_they_have_one_or_are_refused(store: Store) -> None:
+    put(store, "a.md", "xyz!", "w", "same")
+    put(store, "b.md", "same")
+    assert store.pending() == 4
+    by_text = {text: key for key, text in store.missing(10)}
+    assert sorted(by_text) == ["same", "w", "xyz!"], "one entry for each distinct text"
+    with store.storing():
+        store.put_vectors([by_text["same"], by_text["w"]], np.stack([unit(0), unit(1)]))
+        store.put_failure(by_text["xyz!"], "refused")
+    assert (store.pending(), store.vectors(), store.failures()) == (0, 3, 1)
+    (first, cosine), *_ = store.vector_search(unit(1), limit=4, filters=ANYTHING)
+    assert (texts(store, [first]), round(cosine, 5)) == (["w"], 1.0)
+    ids, vectors = store.vectors_at([first])
+    assert (ids, vectors.tolist()) == ([first], [unit(1).tolist()])
+    with store.lease():
+        store.clear_failures()
+    assert store.missing(10) == [(by_text["xyz!"], "xyz!")]
+
+
+def test_vectors_outlive_the_chunk_until_they_are_evicted(store: Store) -> None:
+    put(store, "a.md", "tea")
+    embed(store)
+    with store.lease():
+        store.remove_files(["a.md"])
+    assert store.referenced([vector_key(Chunk(1, 1, "tea"))]) == set()
+    put(store, "b.md", "tea")
+    assert (store.pending(), store.vectors()) == (0, 1)
+    with store.lease():
+        store.remove_files(["b.md"])
+        assert store.evict(max_entries=0, max_bytes=0) == 1
+    put(store, "c.md", "tea")
+    assert store.pending() == 1
+
+
+def test_settings_are_kept_by_name(store: Store) -> None:
+    with store.lease():
+        store.set_meta("job:b", "2")
+        store.set_meta("job:a", "1")
+        store.set_meta("job:a", "3")
+        store.set_meta("other", "4")
+    assert (store.metas("job:"), store.get_meta("nothing")) == ({"job:a": "3", "job:b": "2"}, None)
+    with store.lease():
+        store.drop_meta("job:a")
+        store.drop_meta("nothing")
+    assert store.metas("job:") == {"job:b": "2"}
+
+
+def test_the_version_changes_with_what_another_process_writes(store: Store, another: OpenAgain) -> None:
+    version, content = store.version(), store.content()
+    assert (store.version(), store.content()) == (version, content)
+    put(another(), "a.md", "tea")
+    assert store.version() != version
+    assert store.content() != content
+    assert found(store, "tea") == ["tea"]
+
+
+def test_one_state_is_read_while_another_process_writes(store: Store, another: OpenAgain) -> None:
+    put(store, "a.md", "tea")
+    writer, reads = another(), list[tuple[int, int]]()
+
+    def read() -> tuple[int, int]:
+        files = len(store.files())
+        if not reads:
+            put(writer, "b.md", "coffee")
+        reads.append((files, store.corpus().files))
+        return reads[-1]
+
+    assert store.at_one_state(read) == (2, 2)
+
+
+@pytest.mark.parametrize("right", ["lease", "storing", "embedding_lease", "watch_lease"])
+def test_only_one_process_has_a_right_at_a_time(store: Store, another: OpenAgain, right: str) -> None:
+    other = another()
+    with getattr(store, right)():
+        raised: list[type[BaseException]] = []
+
+        def take() -> None:
+            try:
+                with getattr(other, right)():
+                    pass
+            except IndexBusy as error:
+                raised.append(type(error))
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        thread.join()
+        assert raised == [IndexBusy]
+    with getattr(other, right)():
+        pass
+
+
+def test_a_rebuild_replaces_the_store_at_its_end_and_keeps_the_vectors(store: Store, another: OpenAgain) -> None:
+    put(store, "a.md", "tea")
+    put(store, "b.md", "coffee")
+    embed(store)
+    reader = another()
+    with store.rebuild() as fresh:
+        fresh.put_file(source("a.md"), "again", entries("tea"))
+        assert sorted(reader.files()) == ["a.md", "b.md"]
+    reader.refresh()
+    for each in (store, reader):
+        assert (sorted(each.files()), each.files()["a.md"].hash, each.vectors()) == (["a.md"], "again", 1)
+
+
+def test_a_rebuild_that_fails_changes_nothing(store: Store) -> None:
+    put(store, "a.md", "tea")
+
+    def rebuild() -> None:
+        with store.rebuild() as fresh:
+            fresh.put_file(source("b.md"), "h", entries("coffee"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        rebuild()
+    assert (sorted(store.files()), found(store, "tea"), found(store, "coffee")) == (["a.md"], ["tea"], [])
+
+
+def test_a_rebuild_without_vectors_computes_them_again(store: Store) -> None:
+    put(store, "a.md", "tea")
+    embed(store)
+    with store.rebuild(vectors=False) as fresh:
+        fresh.put_file(source("a.md"), "again", entries("tea"))
+    assert (store.vectors(), store.pending()) == (0, 1)
+
+
+def test_forgetting_is_announced_until_it_is_done_and_leaves_no_text(store: Store, tmp_path: Path) -> None:
+    put(store, "a.md", "the doorcode is 4711")
+    put(store, "b.md", "tea")
+    embed(store)
+    assert [place[0] for place in store.places_of("4711")] == ["a.md"]
+    store.begin_forgetting()
+    assert store.forgetting
+    with store.lease():
+        store.remove_files(["a.md"])
+        store.forget()
+    assert (store.forgetting, store.places_of("4711"), found(store, "tea")) == (False, [], ["tea"])
+    assert store.providers() == {SPEC.provider}
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any(b"4711" in file.read_bytes() for file in files)
+
+
+def test_compacting_changes_no_result(store: Store) -> None:
+    put(store, "a.md", "green tea", "black coffee")
+    embed(store)
+    hits = store.vector_search(unit(1), limit=5, filters=ANYTHING)
+    store.compact(max_entries=0, max_bytes=0)
+    assert (store.vector_search(unit(1), limit=5, filters=ANYTHING), found(store, "tea")) == (hits, ["green tea"])
+    store.check()
