@@ -90,9 +90,25 @@ def spare_threads() -> None:
 
 
 def settle(
-    around: Environment, workspace: str | Path | None, config: str | Path | None, agent: str | None
+    around: Environment,
+    workspace: str | Path | None,
+    config: str | Path | None,
+    agent: str | None,
+    *,
+    any_notes: bool = False,
 ) -> tuple[Place, Configuration, str]:
-    """Which workspace, which configuration, which agent. Raises ConfigError."""
+    """Return the workspace, the configuration and the agent.
+
+    Args:
+        around: The environment.
+        workspace: The folder of notes as given.
+        config: The configuration file as given.
+        agent: The agent as given.
+        any_notes: Whether the current folder is the workspace if it plainly holds notes, without any marker.
+
+    Raises:
+        ConfigError: The configuration is invalid.
+    """
     check_home(around.home, owners_of(around.environ, root=True))
     file = Path(config) if config is not None else None
     written = load(file, home=around.home, environ=around.environ)
@@ -103,6 +119,7 @@ def settle(
         cwd=around.cwd,
         configured=written.workspace_for(chosen),
         home=around.home,
+        any_notes=any_notes,
     )
     return place, load(file, home=around.home, environ=around.environ, project=place.workspace), chosen
 
@@ -114,16 +131,18 @@ def assemble(
     agent: str | None = None,
     around: Environment | None = None,
     scratch: Path | None = None,
+    any_notes: bool = False,
 ) -> Assembly:
     """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound.
 
-    With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written.
+    With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written. With
+    `any_notes`, the current folder is the workspace if it plainly holds notes, without any marker.
     """
     around = around or read_environment()
-    place, configuration, chosen = settle(around, workspace, config, agent)
+    place, configuration, chosen = settle(around, workspace, config, agent, any_notes=any_notes)
     settings = configuration.search_for(chosen)
     notes = _workspace(
-        place, settings, around, transcripts=_transcripts(place, settings, configuration, chosen, around)
+        place, configuration, settings, around, _transcripts(place, settings, configuration, chosen, around)
     )
     path = index_path(
         settings,
@@ -156,7 +175,7 @@ def assemble(
         around.monotonic,
         around,
         remote=lambda folder: bool(network_of(folder, around.mounts)),
-        again=lambda: assemble(workspace, config=config, agent=agent, around=around),
+        again=lambda: assemble(workspace, config=config, agent=agent, around=around, any_notes=any_notes),
         notices=notices_of(
             place, configuration, home=around.home, user_home=around.user_home, index=index_files(index.path)
         ),
@@ -324,8 +343,13 @@ def _transcripts(
 
 
 def _workspace(
-    place: Place, settings: MemorySearch, around: Environment, *, transcripts: Transcripts | None
+    place: Place,
+    configuration: Configuration,
+    settings: MemorySearch,
+    around: Environment,
+    transcripts: Transcripts | None,
 ) -> Workspace:
+    memory = configuration.settings.memory
 
     def make(folder: Path) -> None:
         make_private_folder(around.home)
@@ -334,13 +358,27 @@ def _workspace(
     extra = [ExtraPath(str(in_home(item.path, around.user_home)), item.pattern) for item in settings.extra_paths]
     try:
         return Workspace(
-            place.workspace, extra, transcripts=transcripts, make=make if place.reason == "default" else None
+            place.workspace,
+            extra,
+            transcripts=transcripts,
+            make=make if place.reason == "default" else None,
+            layout=None if memory.layout == "auto" else memory.layout,
+            keep_layout=lambda: _keep_notes_layout(place.workspace),
+            daily_note=memory.daily_note,
         )
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} It was chosen by: {place.reason}.",
             remedy="Give a folder of Markdown notes with -w DIR, or run inside one.",
         ) from error
+
+
+def _keep_notes_layout(workspace: Path) -> None:
+    """Write into the folder's own settings that all its Markdown files are memory. Raises ConfigError, WriteError."""
+    from memoriter.config import PROJECT_FILE
+    from memoriter.settings_file import write_settings
+
+    write_settings(workspace / PROJECT_FILE, {("memory", "layout"): "notes"}, workspace=workspace)
 
 
 def _own_workspace(configuration: Configuration, agent: str, around: Environment) -> Path:

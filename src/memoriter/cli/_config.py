@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,11 +26,11 @@ FILE = "memoriter.json5"
 @click.group(cls=CommandGroup, name="config", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Show the settings in force, check them, or find their file.
+    """Show the settings in force, change them, check them, or find their file.
 
         memoriter config show memorySearch
+        memoriter config set query.maxResults 10
         memoriter config check
-        $EDITOR "$(memoriter config path)"
 
     The file is JSON5 with OpenClaw's keys; an openclaw.json can be given with --config as it is.
     """
@@ -108,6 +109,64 @@ def check() -> None:
         screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
 
 
+@command.command(cls=Command, name="get")
+@click.argument("key")
+def get(key: str) -> None:
+    """Print the value of one setting; the end of its key is enough where it is unique.
+
+        memoriter config get memorySearch.provider
+        memoriter config get query.maxResults --json
+
+    A key or password is masked. Next: memoriter config set --help.
+    """
+    screen = GlobalOptions.current().screen
+    _, configuration, _ = _settle()
+    names = _names(key)
+    rows = {key: (_plain(value), origin) for key, value, origin in configuration.rows()}
+    name = ".".join(names)
+    if name not in rows:
+        raise ConfigError(
+            f"The setting {name} has no value.", remedy=f"To set it, run `memoriter config set {name} VALUE`."
+        )
+    value, origin = rows[name]
+    if screen.as_json:
+        screen.json({"key": name, "value": value, "from": _origin_json(origin)})
+    else:
+        screen.text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+@command.command(cls=Command, name="set", context_settings={"ignore_unknown_options": True})
+@click.argument("key")
+@click.argument("value", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--here", is_flag=True, help="In the folder's own file, .memoriter.json5.")
+def set_(key: str, value: tuple[str, ...], *, here: bool) -> None:
+    """Set one setting in the configuration file; comments in the file stay.
+
+        memoriter config set query.maxResults 10
+        memoriter config set memorySearch.provider openai
+        memoriter config set extraPaths docs journal --here
+
+    KEY may be the end of a key where it is unique. VALUE is JSON5 or plain text; several values make a list. A value
+    that is not valid is refused, and nothing is written. Next: memoriter config show --changed.
+    """
+    names = _names(key)
+    _write(names, _parse_value(names, value), here=here)
+
+
+@command.command(cls=Command, name="unset")
+@click.argument("key")
+@click.option("--here", is_flag=True, help="In the folder's own file, .memoriter.json5.")
+def unset(key: str, *, here: bool) -> None:
+    """Remove one setting from the configuration file, so that its default holds again.
+
+        memoriter config unset query.maxResults
+        memoriter config unset extraPaths --here
+
+    Comments in the file stay. Next: memoriter config show --changed.
+    """
+    _write(_names(key), None, here=here)
+
+
 @command.command(cls=Command, name="path")
 def path() -> None:
     """Print the path of the configuration file, also when it is not there yet.
@@ -137,6 +196,51 @@ def path() -> None:
     )
 
 
+def _names(key: str) -> tuple[str, ...]:
+    """Return the names of the setting that a key means. Raises ConfigError."""
+    from memoriter.config import reference, setting_names
+
+    return setting_names(key, [row.key for row in reference()])
+
+
+def _parse_value(names: tuple[str, ...], words: tuple[str, ...]) -> Any:
+    """Return the value that words on the command line stand for: JSON5 where the setting is no text, else text."""
+    from memoriter.config import parse_value, reference
+
+    key = ".".join(names)
+    kind = next((row.type for row in reference() if row.key == key), "")
+    values = [parse_value(word) for word in words]
+    if kind.startswith("list"):
+        return values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if len(words) == 1 and kind not in {"text", ""} and not kind.startswith('"'):
+        return values[0]
+    return values[0] if len(words) == 1 and words[0][:1] in {'"', "'"} else " ".join(words)
+
+
+def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
+    """Set a setting in the user's file or in the folder's own, or remove it if the value is None."""
+    from memoriter.config import PROJECT_FILE
+    from memoriter.settings_file import write_settings
+
+    screen, env = GlobalOptions.current().screen, _environment()
+    place, configuration, _ = _settle(env)
+    file = place.workspace / PROJECT_FILE if here else configuration.path or env.home / FILE
+    workspace = place.workspace if here else None
+    key = ".".join(names)
+    if value is None:
+        changed = write_settings(file, {}, removed=[names], workspace=workspace) if file.exists() else False
+        message = (
+            f"{key} is removed from {file}." if changed else f"{key} is not written in {file}; nothing was changed."
+        )
+    else:
+        changed = write_settings(file, {names: value}, workspace=workspace)
+        message = f"{key} is set in {file}." if changed else f"{key} has this value in {file} already."
+    if screen.as_json:
+        screen.json({"key": key, "file": str(file), "changed": changed})
+    else:
+        screen.show([((message, ""),)])
+
+
 def _environment() -> Environment:
     from memoriter.app import read_environment
 
@@ -147,7 +251,7 @@ def _settle(env: Environment | None = None) -> tuple[Place, Configuration, str]:
     from memoriter.app import settle
 
     options = GlobalOptions.current()
-    return settle(env or _environment(), options.workspace, options.config, options.agent)
+    return settle(env or _environment(), options.workspace, options.config, options.agent, any_notes=True)
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:

@@ -18,7 +18,7 @@ SECTIONS = {
     "Find": ("search", "get"),
     "Keep": ("remember", "index", "watch", "forget"),
     "For agents": ("mcp", "serve", "token", "install", "hook", "chat"),
-    "Look after it": ("status", "doctor", "cost", "compact", "config", "eval"),
+    "Look after it": ("status", "doctor", "cost", "compact", "config", "init", "eval"),
 }
 
 
@@ -65,8 +65,9 @@ def main(context: click.Context) -> None:
         memoriter search which database did we choose
         memoriter -w ~/notes status
 
-    The notes are MEMORY.md and memory/*.md in a folder of yours; the index builds itself and may be deleted at any
-    time. To begin, run a search in a folder of notes, or remember something.
+    The notes are the Markdown files of a folder of yours; in an OpenClaw workspace they are MEMORY.md and memory/*.md.
+    The index builds itself and may be deleted at any time. To begin, run a search in a folder of notes, or remember
+    something.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())

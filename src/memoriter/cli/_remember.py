@@ -18,7 +18,7 @@ from memoriter.tools import appended_json
     type=click.Choice(["daily", "long-term"]),
     default="daily",
     show_default=True,
-    help="Today's note memory/YYYY-MM-DD.md, or MEMORY.md.",
+    help="Today's note (memory/YYYY-MM-DD.md unless memory.dailyNote names another), or MEMORY.md.",
 )
 def command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
     """Add an entry to today's note, or to the long-term memory.
@@ -38,5 +38,5 @@ def command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
     if screen.as_json:
         screen.json(entry_json)
         return
-    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"))])
+    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"), (f" of {memory.place.workspace}", "dim"))])
     screen.show_diagnostics(remembered.reasons)

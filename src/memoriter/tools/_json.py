@@ -287,6 +287,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "agent": status.agent,
         "workspace": status.workspace,
         "workspaceReason": status.workspace_reason,
+        "layout": status.layout,
         "index": status.index,
         "indexBytes": status.index_bytes,
         "files": status.files,

@@ -15,6 +15,8 @@ from memoriter.workspace._ignore import Rules, built_in_exclusion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memoriter.layout import Layout
+
 TOO_MANY = (
     f"the pattern of its extra path has more than {LONGEST_PATTERN:,} characters or {MOST_ALTERNATIVES} alternatives"
 )
@@ -44,6 +46,8 @@ class Area:
     """Path by which `path` is cited."""
     configured: bool = False
     """True for an extra path, False for the workspace's own areas."""
+    listed: bool = True
+    """Whether files that are not Markdown are reported as skipped, as in OpenClaw's `memory/`."""
     globs: tuple[tuple[str, ...], ...] = ()
     refused: str = ""
     """Reason that the pattern cannot be used, or empty; with a reason, the area accepts no file."""
@@ -69,9 +73,11 @@ class ReadablePath:
     cited: str
 
 
-def list_areas(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
+def list_areas(root: str, extra_paths: Sequence[ExtraPath], layout: Layout = "openclaw") -> tuple[Area, ...]:
     """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name) for name in (*paths.LONG_TERM, paths.FOLDER)]
+    if layout == "notes":
+        own = [Area(root, root, (), ".", listed=False)]
     return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
 
 

@@ -7,13 +7,11 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from memoriter.layout import FOLDER, LONG_TERM
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONG_TERM = ("MEMORY.md", "memory.md")
-"""Names of the long-term file, in order of preference."""
-FOLDER = "memory"
-SUFFIX = ".md"
 LONGEST = 4096
 """Limit of a path in characters; no supported file system accepts more."""
 _NEVER_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

@@ -167,7 +167,7 @@ class Walk:
             self._skip(cited + name, "symlink", _SYMLINK)
         elif folder or name.endswith(SUFFIX):
             return False
-        elif not area.configured or name.lower().endswith(_MARKDOWN_LIKE):
+        elif (area.listed and not area.configured) or name.lower().endswith(_MARKDOWN_LIKE):
             self._skip(cited + name, "not_markdown", "only files that end in .md are memory")
         return True
 
