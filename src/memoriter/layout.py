@@ -1,5 +1,5 @@
 """Which Markdown files of a folder are memory: OpenClaw's `MEMORY.md` and `memory/`, or all of them."""
-# ruff: noqa: PTH112, PTH118 - plain strings throughout, as folders can have many thousand entries
+# ruff: noqa: PTH110, PTH112, PTH113, PTH118 - plain strings throughout, as folders can have many thousand entries
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def notes_marker(folder: str) -> str | None:
 
 
 def markdown_files(folder: str) -> Iterator[str]:
-    """Yield the Markdown files below a folder in any order, relative with `/`, until `MOST_ENTRIES` entries were looked at.
+    """Yield the Markdown files below a folder in any order, relative with `/`; it looks at `MOST_ENTRIES` entries.
 
     Hidden folders and files, folders of tools and symbolic links are left out; what cannot be read is empty.
     """

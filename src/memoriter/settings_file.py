@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from memoriter.config import check_text, remove_value, set_value
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 LONGEST = 1 << 20
 """Maximum bytes of a configuration file."""
 TEMPLATE = """\
-// Settings of memoriter for this folder. Remove the // in front of a line to use it.
-// `memoriter config set KEY VALUE --here` edits this file too; `memoriter config show` lists all settings.
+// The settings of this folder. Remove the // in front of a line to use it.
+// All settings: `memoriter config show`. To change this file: `memoriter config set --help`.
 {
   memory: {
     // Which Markdown files are memory: "notes": all of this folder; "openclaw": MEMORY.md and memory/.
@@ -82,7 +83,7 @@ def write_settings(
         after = remove_value(after, names, str(file))
     for names, value in values.items():
         after = set_value(after, names, value, str(file))
-    check_text(after, file, workspace=workspace)
+    _check(after, before.removeprefix(mark), file, workspace)
     after = mark + (after.replace("\n", "\r\n") if crlf else after)
     if content is not None and after == before:
         return False
@@ -95,3 +96,16 @@ def write_settings(
         mode=PRIVATE_FILE if workspace is None else 0o666,
     )
     return True
+
+
+def _check(after: str, before: str, file: Path, workspace: Path | None) -> None:
+    """Check the new text of a file. Raises ConfigError, about the new values if the old text was valid."""
+    try:
+        check_text(after, file, workspace=workspace)
+    except ConfigError as error:
+        try:
+            check_text(before, file, workspace=workspace)
+        except ConfigError:
+            raise error from None
+        place = re.compile(rf"^{re.escape(str(file))}(?::\d+:\d+)?: ", re.MULTILINE)
+        raise ConfigError(place.sub("", error.message), remedy="Nothing was written. Give another value.") from error

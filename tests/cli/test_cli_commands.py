@@ -76,7 +76,7 @@ def test_what_is_remembered_is_found_by_the_next_search(program: Program) -> Non
 
 def test_a_text_from_a_pipe_goes_to_the_long_term_memory(program: Program) -> None:
     told = program("remember", "-", "--to", "long-term", typed="Prefers tea.\n")
-    assert (told.exit_code, told.out, told.err) == (0, "Kept in MEMORY.md#L5\n", "")
+    assert (told.exit_code, told.out, told.err) == (0, f"Kept in MEMORY.md#L5 of {program.workspace}\n", "")
     assert (program.workspace / "MEMORY.md").read_text(encoding="utf-8").splitlines()[-1] == "- Prefers tea."
 
 
@@ -147,6 +147,7 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         "agent": "main",
         "workspace": str(program.workspace),
         "workspaceReason": "found MEMORY.md in the current folder",
+        "layout": "openclaw",
         "index": state["index"],
         "indexBytes": state["indexBytes"],
         "files": 3,

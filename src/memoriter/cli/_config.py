@@ -26,7 +26,7 @@ FILE = "memoriter.json5"
 @click.group(cls=CommandGroup, name="config", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Show the settings in force, change them, check them, or find their file.
+    """Show, change and check the settings, or find their file.
 
         memoriter config show memorySearch
         memoriter config set query.maxResults 10
@@ -122,8 +122,11 @@ def get(key: str) -> None:
     screen = GlobalOptions.current().screen
     _, configuration, _ = _settle()
     names = _names(key)
-    rows = {key: (_plain(value), origin) for key, value, origin in configuration.rows()}
     name = ".".join(names)
+    rows = {key: (_plain(value), origin) for key, value, origin in configuration.rows()}
+    items = {key: value for key, (value, _) in rows.items() if key.startswith(f"{name}.")}
+    if name not in rows and items:
+        rows[name] = _nested(items, name), configuration.origin(names)
     if name not in rows:
         raise ConfigError(
             f"The setting {name} has no value.", remedy=f"To set it, run `memoriter config set {name} VALUE`."
@@ -196,11 +199,24 @@ def path() -> None:
     )
 
 
+def _nested(items: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a list or table from the values of the settings in it, by dotted key."""
+    tree: dict[str, Any] = {}
+    for key, value in items.items():
+        *steps, last = key.removeprefix(f"{name}.").split(".")
+        below = tree
+        for step in steps:
+            below = below.setdefault(step, {})
+        below[last] = value
+    return list(tree.values()) if all(step.isdigit() for step in tree) else tree
+
+
 def _names(key: str) -> tuple[str, ...]:
     """Return the names of the setting that a key means. Raises ConfigError."""
     from memoriter.config import reference, setting_names
 
-    return setting_names(key, [row.key for row in reference()])
+    # A setting inside the items of a list is set with the whole list.
+    return setting_names(key, list(dict.fromkeys(row.key.partition("[]")[0] for row in reference())))
 
 
 def _parse_value(names: tuple[str, ...], words: tuple[str, ...]) -> Any:
@@ -208,10 +224,11 @@ def _parse_value(names: tuple[str, ...], words: tuple[str, ...]) -> Any:
     from memoriter.config import parse_value, reference
 
     key = ".".join(names)
-    kind = next((row.type for row in reference() if row.key == key), "")
-    values = [parse_value(word) for word in words]
+    kinds = ((row.key, row.type) for row in reference())
+    kind = next((kind if name == key else "list" for name, kind in kinds if name.partition("[]")[0] == key), "")
+    values: list[Any] = [parse_value(word) for word in words]
     if kind.startswith("list"):
-        return values[0] if len(values) == 1 and isinstance(values[0], list) else values
+        return cast("Any", values[0]) if len(values) == 1 and isinstance(values[0], list) else values
     if len(words) == 1 and kind not in {"text", ""} and not kind.startswith('"'):
         return values[0]
     return values[0] if len(words) == 1 and words[0][:1] in {'"', "'"} else " ".join(words)

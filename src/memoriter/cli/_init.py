@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     help="Which Markdown files are memory: notes: all; openclaw: MEMORY.md and memory/; auto: what is there decides.",
 )
 def command(layout: str | None) -> None:
-    """Make a folder a folder of notes: write its own settings, with comments, into .memoriter.json5.
+    """Give a folder of notes its own settings: .memoriter.json5.
 
         memoriter init
         memoriter init -w ~/notes --layout notes
 
-    The folder is -w DIR or the current one. Nothing else in it is changed. If it has settings already, only --layout
-    changes them. Next: memoriter search, or memoriter config set --help.
+    The file has a comment for each setting. The folder is -w DIR or the current one, and nothing else in it is
+    changed. If it has settings already, only --layout changes them. Next: memoriter config set --help.
     """
     from memoriter.config import PROJECT_FILE, in_home
     from memoriter.environment import read_environment

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.config._json5 import Node, parse, parse_spans
 from memoriter.config._section import dotted
+from memoriter.config._tree import table
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 Names = tuple[str, ...]
 """The names that lead to a setting, from the outermost section inwards."""
 
+SEARCH = ("agents", "defaults", "memorySearch")
 _BLANK_OR_COMMENT = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 _INDENT = re.compile(r"\n([ \t]+)[^\s/]")
@@ -66,14 +68,13 @@ def remove_value(text: str, names: Names, file: str) -> str:
 
 def _written_names(text: str, names: Names, file: str) -> Names:
     """Return the names under which a file writes the setting: OpenClaw accepts the search settings in three places."""
-    search = ("agents", "defaults", "memorySearch")
-    if names[:3] != search:
+    if names[:3] != SEARCH:
         return names
     tree = parse(text, file)
-    for other in (search, ("memorySearch",), ("memory", "search")):
+    for other in (SEARCH, ("memorySearch",), ("memory", "search")):
         value: Any = tree
         for name in other:
-            value = value.get(name) if isinstance(value, dict) else None
+            value = table(value).get(name)
         if isinstance(value, dict):
             return (*other, *names[3:])
     return names
@@ -142,7 +143,7 @@ def _rendered(value: Any, text: str, indent: str | None) -> str:
         return json.dumps(value, ensure_ascii=False)
     strict, unit = _is_json(text), _indent_unit(text)
     lines = ["{"]
-    members: Mapping[str, Any] = value
+    members = table(value)
     for number, (name, below) in enumerate(members.items(), 1):
         key = name if not strict and _IDENTIFIER.match(name) else json.dumps(name, ensure_ascii=False)
         comma = "" if strict and number == len(members) else ","
@@ -166,7 +167,7 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
 
     Args:
         key: the key as given, such as `query.maxResults` or `agents.defaults.memorySearch.query.maxResults`.
-        known: the dotted keys of all settings and sections; `<id>` stands for any name.
+        known: the dotted keys of all settings; `<id>` stands for any name.
 
     Raises:
         ConfigError: no setting has this key, or several have.
@@ -177,23 +178,25 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
     exact, matching = list[Names](), list[Names]()
     for name in known:
         parts = tuple(name.split("."))
-        if "[]" in name or len(parts) < len(steps) or not steps:
+        if len(parts) < len(steps) or not steps:
             continue
         tail = parts[len(parts) - len(steps) :]
-        if all(
-            part == step or (part == "<id>" and index)
-            for index, (part, step) in enumerate(zip(tail, steps, strict=True))
-        ):
+        fits = (
+            part == step or (part == "<id>" and at > 0) for at, (part, step) in enumerate(zip(tail, steps, strict=True))
+        )
+        if all(fits):
             whole = (*parts[: len(parts) - len(steps)], *steps)
             if "<id>" not in whole:
                 (exact if len(parts) == len(steps) else matching).append(whole)
     found = list(dict.fromkeys(exact or matching))
+    if len(found) > 1:  # what a search setting is called counts more than what the same name means elsewhere
+        found = [names for names in found if names[:3] == SEARCH] or found
     if len(found) == 1:
         return found[0]
     if found:
         shown = ", ".join(dotted(names) for names in found)
         raise ConfigError(f"The key {key!r} is not unique: {shown}.", remedy="Give more of the key.")
-    ends = {name.rpartition(".")[2]: name for name in known if "[]" not in name and "<id>" not in name}
+    ends = {name.rpartition(".")[2]: name for name in known if "<id>" not in name}
     similar = get_close_matches(steps[-1] if steps else key, list(ends), n=1, cutoff=0.5)
     hint = f"Perhaps you mean {ends[similar[0]]}. " if similar else ""
     raise ConfigError(f"There is no setting {key!r}.", remedy=f"{hint}See `memoriter config show`.")

@@ -164,7 +164,7 @@ def found_diagnostic(folder: Path, reason: str) -> Diagnostic:
     return Diagnostic(
         "notes_found",
         f"The memory is the Markdown files of {str(folder)!r}: {reason}.",
-        f"To keep it so without this notice, run `memoriter init -w {quote(str(folder))}`. To use another folder, give -w DIR.",
+        f"To do without this notice, run `memoriter init -w {quote(str(folder))}`. For other notes, give -w DIR.",
     )
 
 

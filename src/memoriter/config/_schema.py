@@ -81,8 +81,9 @@ class MemorySettings(Section):
     layout: Annotated[
         Literal["auto", "notes", "openclaw"],
         Doc(
-            "Which Markdown files of the folder are memory: `openclaw`: `MEMORY.md` and `memory/`; `notes`: all of them; "
-            "`auto`: all of them, unless the folder has `MEMORY.md` or Markdown in `memory/`"
+            "Which Markdown files of the folder are memory: `openclaw`: `MEMORY.md` and `memory/`; `notes`: all; "
+            "`auto`: all, unless the folder has `MEMORY.md` or Markdown in `memory/` and is no Obsidian vault, "
+            "or `extraPaths` names something inside it"
         ),
     ] = "auto"
     daily_note: Annotated[

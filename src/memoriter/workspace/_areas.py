@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memoriter.layout import FOLDER, LONG_TERM, SUFFIX
 from memoriter.types import Skipped
 from memoriter.workspace import _paths as paths
 from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
@@ -55,7 +56,7 @@ class Area:
     @property
     def is_long_term(self) -> bool:
         """True for the long-term file; a folder of this name is not memory."""
-        return not self.configured and self.cited in paths.LONG_TERM
+        return not self.configured and self.cited in LONG_TERM
 
     def accepts(self, names: Sequence[str]) -> bool:
         """Return whether the patterns, if any, match the file with these names below the area's path."""
@@ -75,7 +76,7 @@ class ReadablePath:
 
 def list_areas(root: str, extra_paths: Sequence[ExtraPath], layout: Layout = "openclaw") -> tuple[Area, ...]:
     """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
-    own = [Area(os.path.join(root, name), root, (name,), name) for name in (*paths.LONG_TERM, paths.FOLDER)]
+    own = [Area(os.path.join(root, name), root, (name,), name) for name in (*LONG_TERM, FOLDER)]
     if layout == "notes":
         own = [Area(root, root, (), ".", listed=False)]
     return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
@@ -130,7 +131,7 @@ def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped
 
 def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
     cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
-    if not cited.endswith(paths.SUFFIX):
+    if not cited.endswith(SUFFIX):
         return Skipped(cited, "not_markdown", "only files that end in .md are memory")
     if not area.accepts(names):
         return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")

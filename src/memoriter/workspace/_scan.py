@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.layout import SUFFIX
 from memoriter.types import Skipped, Source
 from memoriter.workspace._areas import real_path
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
-from memoriter.workspace._paths import SUFFIX, name_fault, shown_name
+from memoriter.workspace._paths import name_fault, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -111,7 +111,7 @@ class Workspace:
     def layout(self) -> Layout:
         """Which Markdown files of the folder are memory, as of the last scan."""
         if self._chosen_layout is None and self._detected_layout is None:
-            self._detected_layout = detect_layout(str(self.root))
+            self._detected_layout = "openclaw" if self._names_inside() else detect_layout(str(self.root))
         return self._chosen_layout or self._detected_layout or "openclaw"
 
     def make_root(self) -> None:
@@ -314,7 +314,7 @@ class Workspace:
         if refusal is not None and refusal.reason == "outside":
             raise PathRefused(
                 f"The note of the day {file.relative_to(self.root).as_posix()!r} is outside the memory.",
-                remedy='Set memory.layout to "notes", add its folder to memorySearch.extraPaths, or change memory.dailyNote.',
+                remedy='Set memory.dailyNote to a path below memory/, or memory.layout to "notes".',
             )
         return file
 
@@ -348,12 +348,17 @@ class Workspace:
             f"To search all Markdown files of this folder, run `memoriter init -w {quote(root)} --layout notes`.",
         )
 
+    def _names_inside(self) -> bool:
+        """Return whether an extra path is inside the folder: then the owner has chosen what is memory there."""
+        root = str(self.root)
+        return any(names_below(root, absolute(root, extra.path.strip())) is not None for extra in self._extra_paths)
+
     def _keep_layout_before(self, place: ReadablePath) -> None:
         """Make the layout a setting if the file that is about to be written would change it."""
         if self._keep_layout is None or self._chosen_layout is not None or self.layout != "notes":
             return
         root = str(self.root)
-        names = names_below(root, os.path.join(place.base, *place.names)) or ("",)
+        names = names_below(root, str(Path(place.base, *place.names))) or ("",)
         if names[0] in {*LONG_TERM, FOLDER} and not (self.root / VAULT).is_dir() and not openclaw_marker(root):
             self._keep_layout()
             self._chosen_layout = "notes"
