@@ -20,7 +20,7 @@ LONGEST = 1 << 20
 """Maximum bytes of a configuration file."""
 TEMPLATE = """\
 // The settings of this folder. Remove the // in front of a line to use it.
-// All settings: `memoriter config show`. To change this file: `memoriter config set --help`.
+// `memoriter config set KEY VALUE --here` changes this file, and `memoriter config show` lists all settings.
 {
   memory: {
     // Which Markdown files are memory: "notes": all of this folder; "openclaw": MEMORY.md and memory/.

@@ -45,13 +45,26 @@ def test_get_prints_the_lines_as_they_are(program: Program) -> None:
     }
 
 
-def test_a_note_that_does_not_exist_yet_is_empty(program: Program) -> None:
+def test_a_note_that_does_not_exist_yet_is_empty_and_a_failure(program: Program) -> None:
     told = program("get", "memory/2031-01-01.md")
-    assert (told.exit_code, told.out) == (0, "")
-    answer = program("get", "memory/2031-01-01.md", "--json").json
+    assert (told.exit_code, told.out) == (1, "")
+    outcome = program("get", "memory/2031-01-01.md", "--json")
+    assert outcome.exit_code == 1
+    answer = outcome.json
     (reason,) = answer.pop("reasons")
     assert told.err == f"! {reason['message']}\n  {reason['remedy']}\n"
     assert (reason["code"], answer) == ("no_such_note", {"path": "memory/2031-01-01.md", "text": ""})
+
+
+@pytest.mark.parametrize(
+    "citation", ["MEMORY.md#L3", "MEMORY.md:3", "MEMORY.md#L3-L3", "MEMORY.md:3-3", "MEMORY.md#L3-3"]
+)
+def test_a_citation_is_accepted_in_place_of_a_path(program: Program, citation: str) -> None:
+    line = (program.workspace / "MEMORY.md").read_text("utf-8").splitlines()[2]
+
+    assert program("get", citation).out == f"{line}\n"
+    plan = program("forget", citation, "--dry-run", "--json").json
+    assert [passage["startLine"] for note in plan["notes"] for passage in note["passages"]] == [3]
 
 
 def test_a_path_outside_the_memory_is_refused_and_says_why(program: Program) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memoriter.cli._failure import USAGE
+from memoriter.cli._failure import DONE, FAILED, USAGE
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.errors import PathRefused
 from memoriter.tools import excerpt_json, refusal_json
@@ -20,8 +20,8 @@ def command(path: str, start: int | None, lines: int | None) -> None:
         memoriter get MEMORY.md
         memoriter get memory/2026-02-10.md --from 12 --lines 20
 
-    Only the memory's Markdown files can be read, at most 100,000 characters at once. A note that does not exist yet
-    is empty, which is no failure. Next: memoriter search, memoriter remember.
+    PATH may be a citation, such as MEMORY.md#L4-L6 or MEMORY.md:4. Only the memory's Markdown files can be read, at
+    most 100,000 characters at once. If there is no such note, the exit code is 1. Next: memoriter search.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:
@@ -32,11 +32,14 @@ def command(path: str, start: int | None, lines: int | None) -> None:
                 raise
             screen.json(refusal_json(path, error.message, error.remedy, code=error.code))
             click.get_current_context().exit(USAGE)
+    is_missing = excerpt.reason is not None and excerpt.reason.code == "no_such_note"
     if screen.as_json:
         screen.json(excerpt_json(excerpt))
-        return
+        click.get_current_context().exit(FAILED if is_missing else DONE)
     screen.text(excerpt.text)
     if excerpt.reason is not None:
         screen.show_diagnostics([excerpt.reason])
     if excerpt.truncated:
         screen.note((("There is more: go on with --from and --lines.", "yellow"),))
+    if is_missing:
+        click.get_current_context().exit(FAILED)

@@ -56,6 +56,30 @@ def cite(root: str, path: str) -> str:
         return path.replace(os.sep, "/")
 
 
+_CITATION = re.compile(
+    r"(?P<path>.+\.(?:md|jsonl))(?:#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?|:(?P<from>\d{1,9})(?:-(?P<to>\d{1,9}))?)",
+    re.DOTALL,
+)
+
+
+def split_citation(path: str) -> tuple[str, int | None, int | None]:
+    """Return the path of a citation, its first line and its number of lines; None where it names none.
+
+    No memory file has a name that ends like this, so a plain path is never mistaken for a citation.
+
+    >>> split_citation("a.md#L4-L6"), split_citation("a.md:4"), split_citation("a.md")
+    (('a.md', 4, 3), ('a.md', 4, 1), ('a.md', None, None))
+    """
+    match = _CITATION.fullmatch(path.strip())
+    if match is None:
+        return path, None, None
+    first = int(match["first"] or match["from"])
+    last = int(match["last"] or match["to"] or first)
+    if first < 1 or last < first:
+        return path, None, None
+    return match["path"], first, last - first + 1
+
+
 def path_fault(path: str, *, windows: bool) -> str | None:
     """Return why no file can have this path, or None."""
     if not path:

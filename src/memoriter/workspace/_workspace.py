@@ -16,7 +16,7 @@ from memoriter.workspace._areas import Area, ExtraPath, ReadablePath, admit, lis
 from memoriter.workspace._confined import changed_ns, path_refused, read_bytes, stamp_of
 from memoriter.workspace._excerpt import no_such_note, no_text, slice_lines, truncate
 from memoriter.workspace._find import source_at
-from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, names_below
+from memoriter.workspace._paths import FOLDER, LONG_TERM, absolute, names_below, split_citation
 from memoriter.workspace._scan import Scan, scan_areas
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Workspace:
         For a transcript, return the messages in these lines of its file.
 
         Args:
-            path: a cited or an absolute path.
+            path: a cited or an absolute path, which may end in lines: `#L4-L6`, `#L4`, `:4` or `:4-6`.
             start: first line, 1-based; smaller numbers count as 1.
             lines: number of lines; smaller numbers count as 1, but 0 without `start` means all lines.
             max_chars: limit of the text in characters. A text of several lines is cut at the end of a line, and
@@ -184,6 +184,9 @@ class Workspace:
         Raises:
             PathRefused: the path is not one of the memory's files. No other exception is raised.
         """
+        path, cited_start, cited_lines = split_citation(path)
+        if cited_start is not None and start is None:
+            start, lines = cited_start, lines if lines is not None else cited_lines
         if self.transcripts is not None and self.transcripts.cites(path):
             return self.transcripts.read(path, start=start, lines=lines, max_chars=max(1, max_chars))
         place = self._readable_path(path)
@@ -345,7 +348,7 @@ class Workspace:
         return Diagnostic(
             "notes_outside",
             f"{files} not memory: in {root!r}, only MEMORY.md and memory/ are.",
-            f"To search all Markdown files of this folder, run `memoriter init -w {quote(root)} --layout notes`.",
+            f"To search all Markdown files of this folder, run `memoriter init -w {quote(root)} --layout=notes`.",
         )
 
     def _names_inside(self) -> bool:
