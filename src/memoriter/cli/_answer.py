@@ -87,11 +87,11 @@ def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None) -> list[s
         first = next(at for at in range(best, len(rows)) if found[at])
         best = min(max(best, first - 1), starts[-1])
     header = _table_header(rows, best)
-    window = [*header, *rows[best : best + SNIPPET_LINES - len(header)]]
-    before = [None] if best > 0 and not header else []
-    inside = [*window[: len(header)], None, *window[len(header) :]] if header and best > len(header) else window
-    after = [None] if best + SNIPPET_LINES - len(header) < len(rows) else []
-    return [*before, *inside, *after]
+    count = SNIPPET_LINES - len(header)
+    best = max(range(best, best + len(header) + 1), key=lambda start: sum(found[start : start + count]))
+    window: list[str | None] = list(rows[best : best + count])
+    before = [*header, None] if header else [None] if best > 0 else []
+    return [*before, *window, *([None] if best + count < len(rows) else [])]
 
 
 def _table_header(rows: Sequence[str], start: int) -> list[str]:
