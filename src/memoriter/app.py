@@ -89,9 +89,25 @@ def spare_threads() -> None:
 
 
 def settle(
-    env: Environment, workspace: str | Path | None, config: str | Path | None, agent: str | None
+    env: Environment,
+    workspace: str | Path | None,
+    config: str | Path | None,
+    agent: str | None,
+    *,
+    any_notes: bool = False,
 ) -> tuple[Place, Configuration, str]:
-    """Which workspace, which configuration, which agent. Raises ConfigError."""
+    """Return the workspace, the configuration and the agent.
+
+    Args:
+        env: The environment.
+        workspace: The folder of notes as given.
+        config: The configuration file as given.
+        agent: The agent as given.
+        any_notes: Whether the current folder is the workspace if it plainly holds notes, without any marker.
+
+    Raises:
+        ConfigError: The configuration is invalid.
+    """
     check_home(env.home, owners_of(env.environ, root=True))
     file = Path(config) if config is not None else None
     written = load(file, home=env.home, environ=env.environ)
@@ -102,6 +118,7 @@ def settle(
         cwd=env.cwd,
         configured=written.workspace_for(chosen),
         home=env.home,
+        any_notes=any_notes,
     )
     return place, load(file, home=env.home, environ=env.environ, project=place.workspace), chosen
 
@@ -113,15 +130,17 @@ def assemble(
     agent: str | None = None,
     env: Environment | None = None,
     scratch: Path | None = None,
+    any_notes: bool = False,
 ) -> Assembly:
     """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound.
 
-    With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written.
+    With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written. With
+    `any_notes`, the current folder is the workspace if it plainly holds notes, without any marker.
     """
     env = env or read_environment()
-    place, configuration, chosen = settle(env, workspace, config, agent)
+    place, configuration, chosen = settle(env, workspace, config, agent, any_notes=any_notes)
     settings = configuration.search_for(chosen)
-    notes = _workspace(place, settings, env, transcripts=_transcripts(place, settings, configuration, chosen, env))
+    notes = _workspace(place, configuration, settings, env, _transcripts(place, settings, configuration, chosen, env))
     path = index_path(
         settings,
         chosen,
@@ -153,7 +172,7 @@ def assemble(
         env.monotonic,
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
-        again=lambda: assemble(workspace, config=config, agent=agent, env=env),
+        again=lambda: assemble(workspace, config=config, agent=agent, env=env, any_notes=any_notes),
         notices=notices_of(place, configuration, home=env.home, user_home=env.user_home, index=index_files(index.path)),
     )
 
@@ -289,7 +308,14 @@ def _transcripts(
     )
 
 
-def _workspace(place: Place, settings: MemorySearch, env: Environment, *, transcripts: Transcripts | None) -> Workspace:
+def _workspace(
+    place: Place,
+    configuration: Configuration,
+    settings: MemorySearch,
+    env: Environment,
+    transcripts: Transcripts | None,
+) -> Workspace:
+    memory = configuration.settings.memory
 
     def make(folder: Path) -> None:
         make_private_folder(env.home)
@@ -298,13 +324,27 @@ def _workspace(place: Place, settings: MemorySearch, env: Environment, *, transc
     extra = [ExtraPath(str(in_home(item.path, env.user_home)), item.pattern) for item in settings.extra_paths]
     try:
         return Workspace(
-            place.workspace, extra, transcripts=transcripts, make=make if place.reason == "default" else None
+            place.workspace,
+            extra,
+            transcripts=transcripts,
+            make=make if place.reason == "default" else None,
+            layout=None if memory.layout == "auto" else memory.layout,
+            keep_layout=lambda: _keep_notes_layout(place.workspace),
+            daily_note=memory.daily_note,
         )
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} It was chosen by: {place.reason}.",
             remedy="Give a folder of Markdown notes with -w DIR, or run inside one.",
         ) from error
+
+
+def _keep_notes_layout(workspace: Path) -> None:
+    """Write into the folder's own settings that all its Markdown files are memory. Raises ConfigError, WriteError."""
+    from memoriter.config import PROJECT_FILE
+    from memoriter.settings_file import write_settings
+
+    write_settings(workspace / PROJECT_FILE, {("memory", "layout"): "notes"}, workspace=workspace)
 
 
 def _own_workspace(configuration: Configuration, agent: str, env: Environment) -> Path:

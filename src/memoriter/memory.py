@@ -136,7 +136,10 @@ class Memory:
         _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
         filters = Filters(frozenset(sources) if sources else None, since, until, path)
         asked = Query(query, max_results, min_score, filters, explain, deadline_ms)
-        return self._backend.search(asked, progress=progress)
+        result = self._backend.search(asked, progress=progress)
+        if result.hits or (outside := self._workspace.notes_outside()) is None:
+            return result
+        return replace(result, reasons=(*result.reasons, outside))
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Lines of a memory file, as cited; a file that is not there yet has an empty text.
@@ -315,7 +318,9 @@ class Memory:
 
     def status(self, *, deep: bool = False) -> Status:
         """What there is and whether it works; `deep` searches for known passages."""
-        status = replace(self._backend.status(deep=deep), notices=self.notices)
+        outside = self._workspace.notes_outside()
+        notices = (*self.notices, outside) if outside else self.notices
+        status = replace(self._backend.status(deep=deep), notices=notices, layout=self._workspace.layout)
         if self.settings.enabled:
             return status
         off = Diagnostic(

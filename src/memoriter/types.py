@@ -374,6 +374,8 @@ class Status:
     """Why the index is where it is, if it is not simply in the home."""
     notices: tuple[Diagnostic, ...] = ()
     """Untrusted files, files that other users could read, and settings without effect."""
+    layout: str = ""
+    """Which Markdown files of the folder are memory: `notes` (all) or `openclaw` (`MEMORY.md` and `memory/`)."""
     last_attempt: Attempt | None = None
     """The last attempt of any process to reach the provider; None if unknown, or if it is part of this program."""
 

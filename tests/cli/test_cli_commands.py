@@ -45,13 +45,26 @@ def test_get_prints_the_lines_as_they_are(program: Program) -> None:
     }
 
 
-def test_a_note_that_does_not_exist_yet_is_empty(program: Program) -> None:
-    outcome = program("get", "memory/2031-01-01.md")
-    assert (outcome.exit_code, outcome.out) == (0, "")
-    answer = program("get", "memory/2031-01-01.md", "--json").json
+def test_a_note_that_does_not_exist_yet_is_empty_and_a_failure(program: Program) -> None:
+    told = program("get", "memory/2031-01-01.md")
+    assert (told.exit_code, told.out) == (1, "")
+    outcome = program("get", "memory/2031-01-01.md", "--json")
+    assert outcome.exit_code == 1
+    answer = outcome.json
     (reason,) = answer.pop("reasons")
     assert outcome.err == f"! {reason['message']}\n  {reason['remedy']}\n"
     assert (reason["code"], answer) == ("no_such_note", {"path": "memory/2031-01-01.md", "text": ""})
+
+
+@pytest.mark.parametrize(
+    "citation", ["MEMORY.md#L3", "MEMORY.md:3", "MEMORY.md#L3-L3", "MEMORY.md:3-3", "MEMORY.md#L3-3"]
+)
+def test_a_citation_is_accepted_in_place_of_a_path(program: Program, citation: str) -> None:
+    line = (program.workspace / "MEMORY.md").read_text("utf-8").splitlines()[2]
+
+    assert program("get", citation).out == f"{line}\n"
+    plan = program("forget", citation, "--dry-run", "--json").json
+    assert [passage["startLine"] for note in plan["notes"] for passage in note["passages"]] == [3]
 
 
 def test_a_path_outside_the_memory_is_refused_and_says_why(program: Program) -> None:
@@ -76,7 +89,8 @@ def test_what_is_remembered_is_found_by_the_next_search(program: Program) -> Non
 
 def test_a_text_from_a_pipe_goes_to_the_long_term_memory(program: Program) -> None:
     outcome = program("remember", "-", "--to", "long-term", typed="Prefers tea.\n")
-    assert (outcome.exit_code, outcome.out, outcome.err) == (0, "Kept in MEMORY.md#L5\n", "")
+    kept = f"Kept in MEMORY.md#L5 of {program.workspace}\n"
+    assert (outcome.exit_code, outcome.out, outcome.err) == (0, kept, "")
     assert (program.workspace / "MEMORY.md").read_text(encoding="utf-8").splitlines()[-1] == "- Prefers tea."
 
 
@@ -150,6 +164,7 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         "agent": "main",
         "workspace": str(program.workspace),
         "workspaceReason": "found MEMORY.md in the current folder",
+        "layout": "openclaw",
         "index": state["index"],
         "indexBytes": state["indexBytes"],
         "files": 3,

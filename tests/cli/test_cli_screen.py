@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -54,16 +55,40 @@ def test_a_hit_shows_its_place_score_heading_and_some_lines() -> None:
         *(f"   line {n}" for n in range(6)),
         "   …",
         "",
-        "1 passage; the first answers.",
+        "Best match: 1. memory/a.md#L1-L9",
     ]
+
+
+def test_the_lines_around_the_words_of_the_query_are_shown() -> None:
+    rows = [f"line {n}" for n in range(40)]
+    rows[20] = "The anchor is here."
+    hit = replace(LONG, snippet="\n".join(rows))
+
+    shown = plain(answer_lines(result(hit), "anchor", marked=False, narrowed=False))
+    assert shown[1:-2] == [
+        "   …",
+        "   line 19",
+        "   The anchor is here.",
+        *(f"   line {n}" for n in range(21, 25)),
+        "   …",
+    ]
+
+
+def test_a_row_of_a_table_is_shown_below_the_header_of_the_table() -> None:
+    table = ["Prices", "| what | price |", "|---|---|", *(f"| thing {n} | {n} |" for n in range(30)), "| anchor | 99 |"]
+    hit = replace(LONG, snippet="\n".join(table))
+
+    shown = plain(answer_lines(result(hit), "anchor", marked=False, narrowed=False))
+    assert shown[1:4] == ["   | what | price |", "   |---|---|", "   …"]
+    assert shown[-3] == "   | anchor | 99 |"
 
 
 @pytest.mark.parametrize(
     ("found", "lines"),
     [
-        (result(LONG, LONG, outcome="weak"), ["2 passages, related, but none may answer."]),
-        (result(outcome="none"), ["No note answers this."]),
-        (result(LONG, outcome="none"), ["No note answers this. These are the nearest."]),
+        (result(LONG, LONG, outcome="weak"), ["Possibly related; there is no clear match."]),
+        (result(outcome="none"), ["Nothing in your notes answers this."]),
+        (result(LONG, outcome="none"), ["Nothing in your notes answers this. These passages are the nearest."]),
     ],
 )
 def test_the_answer_ends_with_how_sure_it_is(found: SearchResult, lines: list[str]) -> None:
@@ -72,7 +97,7 @@ def test_the_answer_ends_with_how_sure_it_is(found: SearchResult, lines: list[st
 
 
 def test_an_answer_that_was_cut_short_says_by_what() -> None:
-    lines = plain(answer_lines(result(truncated_by="deadline"), "x", marked=False, narrowed=False))
+    lines = plain(answer_lines(result(LONG, truncated_by="deadline"), "x", marked=False, narrowed=False))
     assert lines[-1] == "Cut short by the deadline: this is the best so far."
 
 

@@ -77,7 +77,7 @@ def test_an_answer_that_is_not_there_is_no_failure_and_says_what_to_try(program:
     answer = program("search", "zzyzx qwfpg", "--since", "2026-02-01", "--min-score", "0.9")
     assert answer.exit_code == 0
     assert answer.out == (
-        "No note answers this.\n"
+        "Nothing in your notes answers this.\n"
         "3 chunks could answer; the best scores 0.326, and the lowest score that counts is 0.9. Ask with other words,"
         " a name or a date. With --min-score 0.32 (minScore) you see what is nearest.\n"
     )

@@ -103,6 +103,7 @@ def test_neither_a_link_of_another_user_nor_a_link_to_a_file_of_another_user(tre
 
 def test_what_lies_above_a_refused_folder_is_still_found(tree: Path) -> None:
     (tree / "shared" / "build" / "memory").mkdir()
+    (tree / "shared" / "build" / "memory" / "a.md").touch()
     place = found(tree, owned({tree / "shared" / "build" / "memory": OTHER}))
 
     assert (place.workspace, len(place.refused)) == (tree / "shared", 1)
@@ -132,7 +133,9 @@ def test_no_folder_is_found_of_which_anything_that_counts_is_anothers(
     owners = dict(zip(levels, folders, strict=True))
     for level in levels:
         for sign, owner in signs.items():
-            (level / sign).mkdir() if sign == "memory" else (level / sign).touch()
+            (level / sign).mkdir() if "." not in sign[1:] else (level / sign).touch()
+            if sign == "memory":
+                (level / sign / "a.md").touch()
             owners[level / sign] = owner
 
     place = find_workspace(

@@ -368,7 +368,7 @@ class Answers:
             assert found["health"]["ok"] == (not found["health"]["reasons"])
             assert found["results"] or found["health"]["reasons"] or found["reasons"]
         assert self.text.exit_code == 0
-        assert ("No note answers this." in self.text.out) == (outcome == "none")
+        assert ("Nothing in your notes answers this." in self.text.out) == (outcome == "none")
 
 
 def plain(reasons: Any) -> list[dict[str, str]]:

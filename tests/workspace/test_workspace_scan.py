@@ -108,7 +108,7 @@ def test_both_spellings_of_the_long_term_file_are_found_but_one_file_only_once(t
 
 def test_a_folder_with_the_name_of_the_long_term_file_is_not_memory(tmp_path: Path) -> None:
     lay(tmp_path, "MEMORY.md/inside.md")
-    workspace = Workspace(tmp_path)
+    workspace = Workspace(tmp_path, layout="openclaw")
     assert found(workspace) == []
     assert skipped(workspace) == {"MEMORY.md": "special"}
     for path in ("MEMORY.md", "MEMORY.md/inside.md"):
@@ -177,7 +177,7 @@ def test_a_file_that_two_places_reach_is_found_once(tmp_path: Path) -> None:
     extra = [ExtraPath("memory"), ExtraPath("notes"), ExtraPath("notes/n.md"), ExtraPath("."), ExtraPath("MEMORY.md")]
     assert found(Workspace(tmp_path, extra)) == ["MEMORY.md", "memory/a.md", "notes/n.md"]
     outside = Workspace(tmp_path / "notes", [ExtraPath("../memory"), ExtraPath(str(tmp_path / "alias" / "memory"))])
-    assert found(outside) == ["../memory/a.md"]
+    assert found(outside) == ["../memory/a.md", "n.md"]
 
 
 def test_an_extra_path_inside_the_workspace_may_not_lead_through_a_link(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from memoriter.workspace import injected
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from memoriter.agent._events import Audience
     from memoriter.workspace import Workspace
@@ -53,13 +54,17 @@ def load_parts(
         audience: `MEMORY.md` is included for `private` only.
         budget: size of the context, in characters.
     """
-    notes: list[tuple[str, str, Literal["beginning", "end"]]] = []
-    if audience == "private":
-        notes.append((workspace.long_term().name, "long-term memory", "beginning"))
-    for days, word in ((1, "yesterday"), (0, "today")):
-        notes.append((f"memory/{(now - timedelta(days=days)).date().isoformat()}.md", word, "end"))
     parts, reasons = list[ContextPart](), list[Diagnostic]()
-    for path, title, keep in notes:
+    notes: list[tuple[Path, str, Literal["beginning", "end"]]] = []
+    if audience == "private":
+        notes.append((workspace.long_term(), "long-term memory", "beginning"))
+    for days, word in ((1, "yesterday"), (0, "today")):
+        try:
+            notes.append((workspace.daily((now - timedelta(days=days)).date()), word, "end"))
+        except PathRefused as error:
+            reasons.append(Diagnostic(error.code, error.message, error.remedy))
+    for file, title, keep in notes:
+        path = file.relative_to(workspace.root).as_posix()
         try:
             text = workspace.read(path, max_chars=LONGEST_NOTE).text
         except PathRefused as error:

@@ -25,7 +25,7 @@ SKIPPED = Field(list_of(plain("path", "reason", "message")))
 ATTEMPT = {"at": Field(iso_time, key="time"), "ok": Field(), "reason": Field(object_of(REASON), omit="none")}
 CANARY = {**plain("citation", "query", "found"), "lost": Field(list)}
 STATUS = {
-    **plain("agent", "workspace", "workspace_reason", "index", "index_bytes", "files", "chunks"),
+    **plain("agent", "workspace", "workspace_reason", "layout", "index", "index_bytes", "files", "chunks"),
     "sources": Field(list_of(plain("kind", "files", "chunks"))),
     **plain("vectors", "pending", "failed", "stale", "provider", "model", "dimensions", "vector_engine", "scoring"),
     **plain("backend", "leaves_machine", "endpoint", "key_source"),

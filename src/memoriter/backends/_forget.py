@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memoriter.types import CompactReport
     from memoriter.workspace import Workspace
 
-_CITED = re.compile(r"(?P<path>.+?)#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?")
+_CITED = re.compile(r"(?P<path>.+?)(?:#L|(?<=\.md):)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?")
 _SESSION = re.compile(r"[\w@+-][\w.@+-]{0,199}")
 _SHORTEST = 3
 """The fewest characters of a text to forget, because a shorter text is in every note."""

@@ -126,7 +126,7 @@ def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
         return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run `memoriter remember TEXT`.")
     message = f"There are no notes in {folder!r}."
-    return Diagnostic("no_notes", message, "Write MEMORY.md or memory/*.md, or run `memoriter remember TEXT`.")
+    return Diagnostic("no_notes", message, "Write Markdown files into it, or run `memoriter remember TEXT`.")
 
 
 def _next_request_tokens(context: BackendContext, index: Store, pending: int) -> int:

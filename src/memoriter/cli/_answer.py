@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.filters import all_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memoriter.cli._render import Line, Span
     from memoriter.types import Explanation, Hit, SearchResult
@@ -37,8 +37,10 @@ def answer_lines(result: SearchResult, query: str, *, marked: bool, narrowed: bo
         marked: whether to highlight the query's words in the text.
         narrowed: whether options restricted the search.
     """
-    mark = _marker(query) if marked else None
-    lines = [line for number, hit in enumerate(result.hits, 1) for line in _hit_lines(number, hit, mark)]
+    terms = _marker(query)
+    lines = [
+        line for number, hit in enumerate(result.hits, 1) for line in _hit_lines(number, hit, terms, marked=marked)
+    ]
     timings = [] if result.timings is None else [((timing_row(result.timings), "cyan"),)]
     return [*lines, *_outcome_lines(result, narrowed=narrowed), *timings]
 
@@ -52,20 +54,53 @@ def timing_row(timings: Mapping[str, float]) -> str:
     return "milliseconds: " + ", ".join(f"{title} {timings[stage]:.1f}" for stage, title in STAGES if stage in timings)
 
 
-def _hit_lines(number: int, hit: Hit, mark: re.Pattern[str] | None) -> Iterator[Line]:
+def _hit_lines(number: int, hit: Hit, terms: re.Pattern[str] | None, *, marked: bool) -> Iterator[Line]:
     title: list[Span] = [(f"{number}. ", "dim"), (hit.citation, "bold"), (f"  {hit.score:.2f}", "green")]
     if hit.heading:
         title.append((f"  {' › '.join(hit.heading)}", "dim"))
     yield tuple(title)
-    rows = [row.rstrip() for row in hit.snippet.strip("\n").splitlines() if row.strip()]
-    for row in rows[:SNIPPET_LINES]:
-        yield ((INDENT, ""), *_highlight(row, mark))
-    if len(rows) > SNIPPET_LINES:
-        yield ((f"{INDENT}…", "dim"),)
+    for row in snippet_window([row.rstrip() for row in hit.snippet.splitlines() if row.strip()], terms):
+        yield ((f"{INDENT}…", "dim"),) if row is None else ((INDENT, ""), *_highlight(row, terms if marked else None))
     if hit.explanation is not None:
         for text in explanation_rows(hit.explanation):
             yield ((f"{INDENT}{text}", "cyan"),)
     yield ()
+
+
+def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None) -> list[str | None]:
+    """Return the rows of a passage to show: those with most words of the query, the first ones if none has any.
+
+    Args:
+        rows: the lines of the passage, without blank ones.
+        terms: matches the words of the query.
+
+    Returns:
+        At most `SNIPPET_LINES` rows, with None for each part that is left out. If the rows begin inside a table, its
+        header is shown above them.
+    """
+    if len(rows) <= SNIPPET_LINES:
+        return list(rows)
+    found = [len({match[0].lower() for match in terms.finditer(row)}) if terms else 0 for row in rows]
+    starts = range(len(rows) - SNIPPET_LINES + 1)
+    best = max(starts, key=lambda start: sum(found[start : start + SNIPPET_LINES]))
+    if any(found):  # one row of context above the first match
+        first = next(at for at in range(best, len(rows)) if found[at])
+        best = min(max(best, first - 1), starts[-1])
+    header = _table_header(rows, best)
+    count = SNIPPET_LINES - len(header)
+    best = max(range(best, best + len(header) + 1), key=lambda start: sum(found[start : start + count]))
+    window: list[str | None] = list(rows[best : best + count])
+    before = [*header, None] if header else [None] if best > 0 else []
+    return [*before, *window, *([None] if best + count < len(rows) else [])]
+
+
+def _table_header(rows: Sequence[str], start: int) -> list[str]:
+    """Return the header of the table in which the row at `start` is, or nothing outside of a table or at its top."""
+    top = start
+    while top > 0 and rows[top - 1].lstrip().startswith("|"):
+        top -= 1
+    is_table = rows[start].lstrip().startswith("|") and set(rows[top + 1].strip()) <= set("|-: ")
+    return list(rows[top : top + 2]) if is_table and start > top + 1 else []
 
 
 def explanation_rows(explanation: Explanation) -> list[str]:
@@ -84,16 +119,15 @@ def explanation_rows(explanation: Explanation) -> list[str]:
 
 
 def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
-    count = f"{len(result.hits)} passage{'' if len(result.hits) == 1 else 's'}"
     lines: list[Line]
     match result.outcome:
-        case "match":
-            lines = [((f"{count}; the first answers.", "green"),)]
+        case "match" if result.hits:
+            lines = [((f"Best match: 1. {result.hits[0].citation}", "green"),)]
         case "weak":
-            lines = [((f"{count}, related, but none may answer.", "yellow"),), ((TRY, ""),)]
-        case "none":
-            nearest = " These are the nearest." if result.hits else ""
-            lines = [((f"No note answers this.{nearest}", "yellow"),), *_empty_result_lines(result)]
+            lines = [(("Possibly related; there is no clear match.", "yellow"),), ((TRY, ""),)]
+        case "match" | "none":
+            nearest = " These passages are the nearest." if result.hits else ""
+            lines = [((f"Nothing in your notes answers this.{nearest}", "yellow"),), *_empty_result_lines(result)]
     if result.outcome != "match" and narrowed and not result.reasons:
         options = ", ".join([*all_options(), "--min-score"])
         lines.append(((f"Or search everywhere: leave out {options}.", ""),))

@@ -1,7 +1,9 @@
-"""`memoriter config`."""
+"""`memoriter config` and `memoriter init`."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,7 +13,7 @@ import click
 from memoriter.api_json import error_json, reason_json
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.cli._render import FAILED
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,16 +27,55 @@ FILE = "memoriter.json5"
 @click.group(cls=CommandGroup, name="config", invoke_without_command=True)
 @click.pass_context
 def config_command(context: click.Context) -> None:
-    """Show the current settings, check them, or find their file.
+    """Show, change and check the settings, or find their file.
 
         memoriter config show memorySearch
+        memoriter config set query.maxResults 10
         memoriter config check
-        $EDITOR "$(memoriter config path)"
 
     The file is JSON5 with OpenClaw's keys. --config also accepts an openclaw.json.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())
+
+
+@click.command(cls=Command, name="init")
+@click.option(
+    "--layout",
+    type=click.Choice(["auto", "notes", "openclaw"]),
+    help="Which Markdown files are memory: notes: all; openclaw: MEMORY.md and memory/; auto: what is there decides.",
+)
+def init_command(layout: str | None) -> None:
+    """Give a folder of notes its own settings: .memoriter.json5.
+
+        memoriter init
+        memoriter init -w ~/notes --layout notes
+
+    The file has a comment for each setting. The folder is -w DIR or the current one, and nothing else in it is
+    changed. If it has settings already, only --layout changes them. Next: memoriter config set --help.
+    """
+    from memoriter.config import PROJECT_FILE, in_home
+    from memoriter.environment import read_environment
+    from memoriter.settings_file import TEMPLATE, write_settings
+
+    options, env = GlobalOptions.current(), read_environment()
+    folder = env.cwd / in_home(options.workspace, env.user_home) if options.workspace else env.cwd
+    if not folder.is_dir():
+        raise UsageError(f"The path {str(folder)!r} is not a folder.", remedy="Create it, or give another with -w DIR.")
+    file = Path(os.path.normpath(folder)) / PROJECT_FILE
+    existed = os.path.lexists(file)
+    if existed and layout is None:
+        raise UsageError(
+            f"The file {str(file)!r} exists already, and nothing was changed.",
+            remedy="Edit it, or change single settings with `memoriter config set KEY VALUE --here`.",
+        )
+    values: dict[tuple[str, ...], Any] = {("memory", "layout"): layout} if layout else {}
+    changed = write_settings(file, values, workspace=folder, text=TEMPLATE)
+    state = "changed" if changed and existed else "written" if changed else "unchanged"
+    if options.json:
+        options.screen.json({"file": str(file), "state": state})
+        return
+    options.screen.show([((str(file), "bold"), (f" is {state}.", ""))])
 
 
 @config_command.command(cls=Command, name="show")
@@ -109,6 +150,67 @@ def check() -> None:
         screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
 
 
+@config_command.command(cls=Command, name="get")
+@click.argument("key")
+def get(key: str) -> None:
+    """Print the value of one setting; the end of its key is enough where it is unique.
+
+        memoriter config get memorySearch.provider
+        memoriter config get query.maxResults --json
+
+    A key or password is masked. Next: memoriter config set --help.
+    """
+    screen = GlobalOptions.current().screen
+    _, configuration, _ = _settle()
+    names = _names(key)
+    name = ".".join(names)
+    rows = {key: (_plain(value), origin) for key, value, origin in configuration.rows()}
+    items = {key: value for key, (value, _) in rows.items() if key.startswith(f"{name}.")}
+    if name not in rows and items:
+        rows[name] = _nested(items, name), configuration.origin(names)
+    if name not in rows:
+        raise ConfigError(
+            f"The setting {name} has no value.", remedy=f"To set it, run `memoriter config set {name} VALUE`."
+        )
+    value, origin = rows[name]
+    if screen.as_json:
+        screen.json({"key": name, "value": value, "from": _origin_json(origin)})
+    else:
+        screen.text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+@config_command.command(cls=Command, name="set", context_settings={"ignore_unknown_options": True})
+@click.argument("key")
+@click.argument("value", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--here", is_flag=True, help="In the folder's own file, .memoriter.json5.")
+def set_(key: str, value: tuple[str, ...], *, here: bool) -> None:
+    """Set one setting in the configuration file; comments in the file stay.
+
+        memoriter config set query.maxResults 10
+        memoriter config set memorySearch.provider openai
+        memoriter config set extraPaths docs journal --here
+
+    KEY may be the end of a key where it is unique. VALUE is JSON5 or plain text; several values make a list. A value
+    that is not valid is refused, and nothing is written. Next: memoriter config show --changed.
+    """
+    names = _names(key)
+    _write(names, _parse_value(names, value), here=here)
+
+
+@config_command.command(cls=Command, name="unset")
+@click.argument("key")
+@click.option("--here", is_flag=True, help="In the folder's own file, .memoriter.json5.")
+def unset(key: str, *, here: bool) -> None:
+    """Remove one setting from the configuration file, so that its default holds again.
+
+        memoriter config unset query.maxResults
+        memoriter config unset extraPaths --here
+
+    Comments in the file stay. Next: memoriter config show --changed.
+    """
+    _write(_names(key), None, here=here)
+
+
 @config_command.command(cls=Command, name="path")
 def path() -> None:
     """Print the path of the configuration file, even if it does not exist.
@@ -138,6 +240,65 @@ def path() -> None:
     )
 
 
+def _nested(items: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a list or table from the values of the settings in it, by dotted key."""
+    tree: dict[str, Any] = {}
+    for key, value in items.items():
+        *steps, last = key.removeprefix(f"{name}.").split(".")
+        below = tree
+        for step in steps:
+            below = below.setdefault(step, {})
+        below[last] = value
+    return list(tree.values()) if all(step.isdigit() for step in tree) else tree
+
+
+def _names(key: str) -> tuple[str, ...]:
+    """Return the names of the setting that a key means. Raises ConfigError."""
+    from memoriter.config import reference, setting_names
+
+    # A setting inside the items of a list is set with the whole list.
+    return setting_names(key, list(dict.fromkeys(row.key.partition("[]")[0] for row in reference())))
+
+
+def _parse_value(names: tuple[str, ...], words: tuple[str, ...]) -> Any:
+    """Return the value that words on the command line stand for: JSON5 where the setting is no text, else text."""
+    from memoriter.config import parse_value, reference
+
+    key = ".".join(names)
+    kinds = ((row.key, row.type) for row in reference())
+    kind = next((kind if name == key else "list" for name, kind in kinds if name.partition("[]")[0] == key), "")
+    values: list[Any] = [parse_value(word) for word in words]
+    if kind.startswith("list"):
+        return cast("Any", values[0]) if len(values) == 1 and isinstance(values[0], list) else values
+    if len(words) == 1 and kind not in {"text", ""} and not kind.startswith('"'):
+        return values[0]
+    return values[0] if len(words) == 1 and words[0][:1] in {'"', "'"} else " ".join(words)
+
+
+def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
+    """Set a setting in the user's file or in the folder's own, or remove it if the value is None."""
+    from memoriter.config import PROJECT_FILE
+    from memoriter.settings_file import write_settings
+
+    screen, env = GlobalOptions.current().screen, _environment()
+    place, configuration, _ = _settle(env)
+    file = place.workspace / PROJECT_FILE if here else configuration.path or env.home / FILE
+    workspace = place.workspace if here else None
+    key = ".".join(names)
+    if value is None:
+        changed = write_settings(file, {}, removed=[names], workspace=workspace) if file.exists() else False
+        message = (
+            f"{key} is removed from {file}." if changed else f"{key} is not written in {file}; nothing was changed."
+        )
+    else:
+        changed = write_settings(file, {names: value}, workspace=workspace)
+        message = f"{key} is set in {file}." if changed else f"{key} has this value in {file} already."
+    if screen.as_json:
+        screen.json({"key": key, "file": str(file), "changed": changed})
+    else:
+        screen.show([((message, ""),)])
+
+
 def _environment() -> Environment:
     from memoriter.app import read_environment
 
@@ -148,7 +309,7 @@ def _settle(env: Environment | None = None) -> tuple[Place, Configuration, str]:
     from memoriter.app import settle
 
     options = GlobalOptions.current()
-    return settle(env or _environment(), options.workspace, options.config, options.agent)
+    return settle(env or _environment(), options.workspace, options.config, options.agent, any_notes=True)
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:

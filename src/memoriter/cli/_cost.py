@@ -36,7 +36,7 @@ def cost_command(*, days: int) -> None:
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     env = read_environment()
-    _, configuration, agent = settle(env, options.workspace, options.config, options.agent)
+    _, configuration, agent = settle(env, options.workspace, options.config, options.agent, any_notes=True)
     budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(env)
     try:
         rows, today = ledger.rows(days=days), ledger.today()

@@ -96,7 +96,7 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     env = read_environment()
     yield _check_home(env)
     try:
-        place, configuration, agent = settle(env, options.workspace, options.config, options.agent)
+        place, configuration, agent = settle(env, options.workspace, options.config, options.agent, any_notes=True)
     except ConfigError as error:
         yield Finding("configuration", "broken", error.message, error.remedy)
         return
@@ -233,7 +233,7 @@ def _broken(check: str, reason: Diagnostic | None) -> Finding:
 def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Iterator[Finding]:
     """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
-        with options.open_silently(scratch=scratch) as memory:
+        with options.open_silently(scratch=scratch, any_notes=True) as memory:
             yield from _check_plugins(memory)
             status = memory.status(deep=deep)
     except MemoriterError as error:
@@ -268,7 +268,8 @@ def _check_index(status: Status) -> Iterator[Finding]:
             if reason.code in WAITING:
                 yield Finding("index", "note", reason.message, reason.remedy)
                 return
-        yield Finding("index", "note", "There are no notes yet.", "Write MEMORY.md, or run `memoriter remember TEXT`.")
+        remedy = "Write Markdown files, or run `memoriter remember TEXT`."
+        yield Finding("index", "note", "There are no notes yet.", remedy)
         return
     size = (
         f"{pluralize(status.files, 'file')}, {pluralize(status.chunks, 'chunk')}, {pluralize(status.vectors, 'vector')}"

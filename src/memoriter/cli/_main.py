@@ -31,6 +31,7 @@ SECTIONS = {
         "cost": "_cost",
         "compact": "_index",
         "config": "_config",
+        "init": "_config",
         "eval": "_eval",
     },
 }
@@ -122,9 +123,9 @@ def main(context: click.Context) -> None:
         memoriter search which database did we choose
         memoriter -w ~/notes status
 
-    The notes are MEMORY.md and the Markdown files in memory/, in a folder that you choose. Commands build the index
-    automatically, and you can delete it at any time. To begin, run a search in a folder of notes, or remember
-    something.
+    The notes are the Markdown files of a folder that you choose; in an OpenClaw workspace, MEMORY.md and memory/*.md.
+    Commands build the index automatically, and you can delete it at any time. To begin, run a search in a folder of
+    notes, or remember something.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())

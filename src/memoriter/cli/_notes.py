@@ -33,8 +33,8 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
         memoriter get MEMORY.md
         memoriter get memory/2026-02-10.md --from 12 --lines 20
 
-    It reads only the Markdown files of this memory, at most 100,000 characters at once. For a note that does not exist
-    yet, it prints nothing and succeeds. Next: memoriter search, memoriter remember.
+    PATH can be a citation, such as MEMORY.md#L4-L6 or MEMORY.md:4. It reads only the Markdown files of this memory, at
+    most 100,000 characters at once. If the note does not exist, the exit code is 1. Next: memoriter search.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:
@@ -45,14 +45,17 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
                 raise
             screen.json(refusal_json(path, error.message, error.remedy, code=error.code))
             click.get_current_context().exit(USAGE)
+    is_missing = excerpt.reason is not None and excerpt.reason.code == "no_such_note"
     if screen.as_json:
         screen.json(excerpt_json(excerpt))
-        return
+        click.get_current_context().exit(FAILED if is_missing else DONE)
     screen.text(excerpt.text)
     if excerpt.reason is not None:
         screen.show_diagnostics([excerpt.reason])
     if excerpt.truncated:
         screen.note((("There is more: go on with --from and --lines.", "yellow"),))
+    if is_missing:
+        click.get_current_context().exit(FAILED)
 
 
 @click.command(cls=Command, name="remember")
@@ -62,7 +65,7 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
     type=click.Choice(["daily", "long-term"]),
     default="daily",
     show_default=True,
-    help="To memory/YYYY-MM-DD.md of today, or to MEMORY.md.",
+    help="To today's note (memory/YYYY-MM-DD.md, unless memory.dailyNote differs), or to MEMORY.md.",
 )
 def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
     """Add an entry to today's note, or to the long-term memory.
@@ -81,7 +84,7 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -
     if screen.as_json:
         screen.json(entry_json)
         return
-    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"))])
+    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"), (f" of {memory.place.workspace}", "dim"))])
     screen.show_diagnostics(remembered.reasons)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memoriter.environment import Environment
     from memoriter.memory import Memory
 
-STANDING = {"home_open", "settings_without_effect"}
+STANDING = {"home_open", "notes_outside", "settings_without_effect"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
 GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
 SERVER_VARIABLE = "MEMORITER_SERVER"
@@ -62,16 +62,17 @@ class GlobalOptions:
 
     def open_memory(self, *, spare: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
-        memory = self.open_silently(spare=spare)
+        memory = self.open_silently(spare=spare, any_notes=spare)
         self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in STANDING])
         return memory
 
-    def open_silently(self, *, spare: bool = True, scratch: Path | None = None) -> Memory:
+    def open_silently(self, *, spare: bool = True, scratch: Path | None = None, any_notes: bool = False) -> Memory:
         """Open the selected memory without notices.
 
         Args:
             spare: whether to use few threads, as suits a process that ends soon.
             scratch: what models store goes to this folder, and nothing else is written; None: the memory may write.
+            any_notes: whether the current folder is the workspace if it plainly holds notes, without any marker.
 
         Raises:
             ConfigError: the configuration is invalid.
@@ -82,9 +83,9 @@ class GlobalOptions:
 
         if spare:
             spare_threads()
-        if scratch is not None:
-            return Memory(assemble(self.workspace, config=self.config, agent=self.agent, scratch=scratch))
-        return Memory.open(self.workspace, config=self.config, agent=self.agent)
+        return Memory(
+            assemble(self.workspace, config=self.config, agent=self.agent, scratch=scratch, any_notes=any_notes)
+        )
 
     def show_egress_notice(self, memory: Memory) -> Memory:
         """Print a notice if text of the notes is about to leave the machine, and return the same memory."""

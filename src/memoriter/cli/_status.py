@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoriter.cli._render import Line
     from memoriter.types import Status
 
+LAYOUTS = {"notes": "all Markdown files of this folder", "openclaw": "MEMORY.md and memory/ of this folder"}
 LISTED = 10
 """Maximum skipped paths that are shown without -v."""
 
@@ -60,7 +61,7 @@ def _selected_agents(options: GlobalOptions) -> list[GlobalOptions]:
         return [options]
     from memoriter.app import read_environment, settle
 
-    _, configuration, chosen = settle(read_environment(), None, options.config, None)
+    _, configuration, chosen = settle(read_environment(), None, options.config, None, any_notes=True)
     agent_ids = [agent.id for agent in configuration.settings.agents.list]
     return [replace(options, agent=agent) for agent in agent_ids or [chosen]]
 
@@ -87,6 +88,7 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
 def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
+    yield "memory", LAYOUTS.get(state.layout, state.layout)
     why = f"; {state.index_reason}" if state.index_reason else ""
     size = f"{state.index_bytes / 1e6:.1f} MB" if state.index_bytes else "none yet"
     yield "index", f"{state.index} ({size}{why})"

@@ -7,9 +7,11 @@ if TYPE_CHECKING:
     from memoriter.config._check import as_file
     from memoriter.config._configuration import Configuration
     from memoriter.config._document import Origin, OriginKind
+    from memoriter.config._edit import remove_value, set_value, setting_names
     from memoriter.config._home import check_home, notices_of
     from memoriter.config._index_place import IndexPlace, cache_of, place_index
-    from memoriter.config._load import load, with_values
+    from memoriter.config._json5 import parse_value
+    from memoriter.config._load import check_text, load, with_values
     from memoriter.config._places import (
         PROJECT_FILE,
         Place,
@@ -109,6 +111,7 @@ __all__ = [
     "as_file",
     "cache_of",
     "check_home",
+    "check_text",
     "chosen_file",
     "effect_diagnostics",
     "expand",
@@ -118,10 +121,14 @@ __all__ = [
     "index_path",
     "load",
     "notices_of",
+    "parse_value",
     "place_index",
     "plan_qmd",
     "qmd_limits",
     "reference",
+    "remove_value",
+    "set_value",
+    "setting_names",
     "settings_without_effect",
     "user_home_of",
     "with_values",
@@ -134,9 +141,11 @@ def __getattr__(name: str) -> Any:
         "_check": "as_file",
         "_configuration": "Configuration",
         "_document": "Origin OriginKind",
+        "_edit": "remove_value set_value setting_names",
         "_home": "check_home notices_of",
         "_index_place": "IndexPlace cache_of place_index",
-        "_load": "load with_values",
+        "_json5": "parse_value",
+        "_load": "check_text load with_values",
         "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",
         "_qmd": "QmdMatch QmdRule QmdScope QmdSettings",
         "_qmd_plan": "Collection QmdPlan plan_qmd qmd_limits",

@@ -11,6 +11,7 @@ from memoriter.config._resolve import ELSEWHERE
 from memoriter.config._schema import Settings
 from memoriter.config._section import doc_of, dotted, fields_by_key, inner_section, is_list, is_table, leaves
 from memoriter.errors import sentence
+from memoriter.layout import daily_note_fault
 from memoriter.providers import AUTO, BY_NAME, NONE
 
 if TYPE_CHECKING:
@@ -140,6 +141,9 @@ def range_problems(values: Settings) -> Iterator[Problem]:
             )
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
             yield from provider_problems(key, value, values.models.providers)
+        if key[-1] == "dailyNote" and isinstance(value, str) and (fault := daily_note_fault(value)):
+            shown = display_value(value, plain=True)
+            yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not possible: {fault}.")
         if key[-1] == "searchMode" and isinstance(value, str) and value not in {"search", "vsearch", "query"}:
             yield Problem(
                 key,

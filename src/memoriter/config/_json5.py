@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from memoriter.errors import ConfigError, sentence
+
+_SPAN = "span"
 
 
 class Name(str):
@@ -19,6 +22,19 @@ class Name(str):
         return name
 
     offset: int
+
+
+@dataclass(slots=True)
+class Node:
+    """A value in a JSON5 text, with offsets in characters."""
+
+    start: int
+    end: int
+    key_start: int = 0
+    """Offset of the member's key; 0 for the outermost value."""
+    members: dict[str, Node] | None = None
+    """The members of an object; None for any other value."""
+    order: list[str] = field(default_factory=list[str])
 
 
 def position(text: str, offset: int) -> tuple[int, int]:
@@ -49,6 +65,19 @@ def parse(text: str, file: str) -> Any:
     raise ConfigError(f"{file}:{line}:{column}: This is not JSON5: {unexpected} is not expected here.")
 
 
+def parse_value(text: str) -> Any:
+    """Return the value that a text is in JSON5, or the text itself if it is no JSON5.
+
+    >>> parse_value("10"), parse_value("[1, 'a']"), parse_value("~/notes"), parse_value("null")
+    (10, [1, 'a'], '~/notes', 'null')
+    """
+    try:
+        value = parse(f"{{value: {text}\n}}", "")["value"]
+    except ConfigError:
+        return text
+    return text if value is None or not text.strip() else value
+
+
 def positioning_parser(text: str) -> Any:
     """Return json5's own parser, changed to keep the offset of each key."""
     from json5 import lib
@@ -66,6 +95,41 @@ def positioning_parser(text: str) -> Any:
 
     parser._member_ = member_with_offset
     return parser
+
+
+def parse_spans(text: str, file: str) -> Node:
+    """Return the outermost object of a text with the offsets of all values below it, in objects only.
+
+    Raises:
+        ConfigError: The text is not JSON5, or not an object; the message starts with `file:line:column`.
+    """
+    if not isinstance(parse(text, file), dict):
+        raise ConfigError(f"{file}:1:1: A configuration is an object in braces.")
+    parser: Any = positioning_parser(text)
+    member, value, spans = parser._member_, parser._value_, list[tuple[int, int]]()
+
+    def value_with_span() -> None:
+        start: int = parser.pos
+        value()
+        if not parser.failed:
+            spans.append((start, parser.pos))
+
+    def member_with_span() -> None:
+        member()
+        if not parser.failed:
+            key, below = parser.val
+            parser.val = [key, [_SPAN, *spans[-1], below]]
+
+    parser._value_, parser._member_ = value_with_span, member_with_span
+    tree, _, _ = parser.parse(global_vars={"_strict": False, "_consume_trailing": True})
+
+    def node(span: tuple[int, int], key_start: int, below: Any) -> Node:
+        if not (isinstance(below, list) and below[:1] == ["object"]):
+            return Node(*span, key_start)
+        members = {str(key): node((held[1], held[2]), key.offset, held[3]) for key, held in cast("Any", below[1])}
+        return Node(*span, key_start, members, list(members))
+
+    return node(spans[-1], 0, tree)
 
 
 def to_python(tree: Any) -> Any:

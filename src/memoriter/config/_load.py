@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.config._check import InvalidSettings, parse_settings, range_problems
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import make_document, read_document
+from memoriter.config._json5 import parse
 from memoriter.config._places import PROJECT_FILE, chosen_file
 from memoriter.config._project import find_forbidden
 from memoriter.config._tree import merge, remove_key, table
@@ -83,6 +84,21 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     result = combine([*configuration.documents, overrides])
     base = configuration
     return replace(result, path=base.path, project_path=base.project_path, refused=base.refused)
+
+
+def check_text(text: str, path: Path, *, workspace: Path | None = None) -> None:
+    """Check the text of a configuration file that is not written yet.
+
+    Args:
+        text: The whole text.
+        path: The file.
+        workspace: The folder whose own file this is; None: it is the user's file.
+
+    Raises:
+        ConfigError: The text is not valid; the message lists all mistakes.
+    """
+    kind: OriginKind = "file" if workspace is None else "project"
+    combine([validate(make_document(kind, parse(text, str(path)), path=path, text=text), workspace=workspace)])
 
 
 def validate(source: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import ConfigError
+from memoriter.layout import VAULT, notes_marker, openclaw_marker
 from memoriter.permissions import Owners, owners_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ HOME_NAME = ".memoriter"
 FILE = "memoriter.json5"
 PROJECT_FILE = ".memoriter.json5"
 DEFAULT_AGENT = "main"
-MARKERS = ("MEMORY.md", "memory", PROJECT_FILE)
+MARKERS = ("MEMORY.md", "memory.md", "memory", PROJECT_FILE, VAULT)
 """Files and folders that mark a folder as a workspace."""
 
 
@@ -37,7 +38,7 @@ class Place:
     `default`.
     """
     refused: tuple[Diagnostic, ...] = ()
-    """Diagnostics for folders that would have been the workspace if they were trusted."""
+    """Diagnostics for folders that would be the workspace if they were trusted, and for one without any marker."""
 
 
 def home_of(environ: Mapping[str, str], user_home: Path) -> Path:
@@ -91,11 +92,13 @@ def find_workspace(
     configured: str | None,
     home: Path,
     owners: Owners | None = None,
+    any_notes: bool = False,
 ) -> Place:
     """Return the workspace.
 
-    In order of precedence: the flag, the environment, `cwd` or the nearest folder above it with memory, the
-    configuration, the default. A named folder may have any owner; a folder that is only found must belong to the user.
+    In order of precedence: the flag, the environment, `cwd` or the nearest folder above it with memory, `cwd` or its
+    repository if it plainly holds notes, the configuration, the default. A named folder may have any owner; a folder
+    that is only found must belong to the user.
 
     Args:
         flag: The workspace of the caller, relative to `cwd`.
@@ -104,6 +107,8 @@ def find_workspace(
         configured: The workspace of the configuration, if it has one.
         home: Memoriter's home.
         owners: The users whose folders may be found; None: the user of this process.
+        any_notes: Whether a folder without a marker may be found because it holds Markdown files. A person who types
+            a command may mean it; an agent that works in somebody's repository must not.
     """
     user_home = user_home_of(environ, home)
     if flag is not None:
@@ -112,14 +117,18 @@ def find_workspace(
         return Place(cwd / in_home(variable, user_home), "MEMORITER_WORKSPACE")
     owners = owners or owners_of(environ)
     refused: list[Diagnostic] = []
-    for folder in candidate_folders(cwd, user_home):
-        if not (marker := find_marker(folder)):
-            continue
+    candidates = list(candidate_folders(cwd, user_home))
+    found: list[tuple[Path, str]] = [(folder, marker) for folder in candidates if (marker := find_marker(folder))]
+    by_notes = not found and any_notes
+    if by_notes:
+        found = [(folder, marker) for folder in candidates if (marker := find_notes(folder, cwd, user_home))]
+    for folder, marker in found:
         if distrusted := distrust_reason(folder, owners):
             refused.append(refusal_diagnostic(folder, *distrusted))
             continue
         relation = "in the current folder" if folder == cwd else "above the current folder"
-        return Place(folder, f"found {marker} {relation}", tuple(refused))
+        reason = f"found {marker} {relation}"
+        return Place(folder, reason, (*refused, *([found_diagnostic(folder, reason)] if by_notes else ())))
     if configured:
         return Place(home / in_home(configured, user_home), "configured", tuple(refused))
     return Place(home / "workspace", "default", tuple(refused))
@@ -146,6 +155,19 @@ def refusal_diagnostic(folder: Path, path: Path, complaint: str) -> Diagnostic:
     return Diagnostic("workspace_refused", message, f"If you trust it, name the folder with `-w {quote(str(folder))}`.")
 
 
+def found_diagnostic(folder: Path, reason: str) -> Diagnostic:
+    """Return the diagnostic for a folder that is the workspace only because it holds Markdown files."""
+    from shlex import quote
+
+    from memoriter.types import Diagnostic
+
+    return Diagnostic(
+        "notes_found",
+        f"The memory is the Markdown files of {str(folder)!r}: {reason}.",
+        f"To do without this notice, run `memoriter init -w {quote(str(folder))}`. For other notes, give -w DIR.",
+    )
+
+
 def candidate_folders(cwd: Path, user_home: Path) -> Iterator[Path]:
     """Yield the current folder and its parents, up to the repository's root or the user's home.
 
@@ -160,11 +182,20 @@ def candidate_folders(cwd: Path, user_home: Path) -> Iterator[Path]:
 
 
 def find_marker(folder: Path) -> str | None:
-    if (folder / "MEMORY.md").is_file():
-        return "MEMORY.md"
-    if (folder / "memory").is_dir():
-        return "memory/"
-    return PROJECT_FILE if (folder / PROJECT_FILE).is_file() else None
+    """Return the file or folder that makes the folder a workspace, or None."""
+    if marker := openclaw_marker(str(folder)):
+        return marker
+    if (folder / PROJECT_FILE).is_file():
+        return PROJECT_FILE
+    return f"{VAULT}/" if (folder / VAULT).is_dir() else None
+
+
+def find_notes(folder: Path, cwd: Path, user_home: Path) -> str | None:
+    """Return what shows that the current folder, or the repository around it, holds notes, or None."""
+    is_repository = (folder / ".git").exists()
+    if folder == user_home or not (is_repository or folder == cwd):
+        return None
+    return notes_marker(str(folder))
 
 
 def agent_name(agent_id: str) -> str:

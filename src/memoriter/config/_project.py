@@ -23,6 +23,8 @@ ALLOWED: tuple[Key, ...] = (
     (*SEARCH, "query"),
     (*SEARCH, "sources"),
     ("memory", "citations"),
+    ("memory", "layout"),
+    ("memory", "dailyNote"),
 )
 """Keys that affect only searches in the folder. `extraPaths` is allowed too, within the folder."""
 

@@ -78,6 +78,18 @@ class MemorySettings(Section):
     """Settings of the whole memory: its backend and citations."""
 
     backend: Annotated[Literal["builtin", "qmd"], Doc("Who searches: memoriter itself, or QMD")] = "builtin"
+    layout: Annotated[
+        Literal["auto", "notes", "openclaw"],
+        Doc(
+            "Which Markdown files of the folder are memory: `openclaw`: `MEMORY.md` and `memory/`; `notes`: all; "
+            "`auto`: all, unless the folder has `MEMORY.md` or Markdown in `memory/` and is no Obsidian vault, "
+            "or `extraPaths` names something inside it"
+        ),
+    ] = "auto"
+    daily_note: Annotated[
+        str,
+        Doc("Path of a day's note below the folder, with `%Y`, `%m`, `%d` and other date codes of `strftime`"),
+    ] = "memory/%Y-%m-%d.md"
     citations: Annotated[Citations, Doc("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = "auto"
     qmd: Annotated[QmdSettings, Doc("The QMD back end")] = field(default_factory=QmdSettings)
 

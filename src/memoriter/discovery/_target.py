@@ -73,7 +73,7 @@ def resolve_target(
         exact: whether a server must also be the same program with the same environment variables.
     """
     flag = Path(workspace) if workspace is not None else None
-    place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home)
+    place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home, any_notes=exact)
     real_workspace = "" if place.reason == BY_SETTINGS else os.path.realpath(place.workspace)
     return TargetMemory(real_workspace, agent or "", config, env, exact)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from memoriter.layout import TOOL_FOLDERS
 from memoriter.plain_file import read_plain
 from memoriter.workspace._globs import LONGEST_PATTERN, ignore_pattern
 
@@ -18,9 +19,6 @@ MOST_PATTERNS = 1_000
 """Limit of patterns that apply to one path; each path is compared with all of them."""
 _LONGEST_IGNORE_FILE = 1 << 20
 _EXCLUDED = "Everything below its folder is left out"
-_FOLDERS = frozenset(
-    {".git", "node_modules", ".pnpm-store", ".venv", "venv", ".tox", "__pycache__", ".trash", ".obsidian"}
-)
 _LEFTOVER = re.compile(
     r"\..*|~\$.*|#.*#|.*~|.*\.(?:swp|swo|swx|tmp|temp|bak|orig|part|crdownload)(?:\.md)?"
     r"|.*\.sync-conflict-.*|.* \(.*conflicted copy.*\).*",
@@ -35,7 +33,7 @@ def in_ignored_folder(path: str) -> bool:
 
 
 def _is_tool_folder(name: str) -> bool:
-    return name.strip().lower() in _FOLDERS
+    return name.strip().lower() in TOOL_FOLDERS
 
 
 def built_in_exclusion(name: str, *, folder: bool) -> str | None:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memoriter.layout import FOLDER, LONG_TERM, SUFFIX
 from memoriter.types import Skipped
 from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
 from memoriter.workspace._ignore import Rules, built_in_exclusion
@@ -15,10 +16,8 @@ from memoriter.workspace._ignore import Rules, built_in_exclusion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONG_TERM = ("MEMORY.md", "memory.md")
-"""Names of the long-term file, in order of preference."""
-FOLDER = "memory"
-SUFFIX = ".md"
+    from memoriter.layout import Layout
+
 LONGEST = 4096
 """Limit of a path in characters; no supported file system accepts more."""
 _NEVER_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -61,6 +60,30 @@ def cite(root: str, path: str) -> str:
         return os.path.relpath(path, root).replace(os.sep, "/")
     except ValueError:
         return path.replace(os.sep, "/")
+
+
+_CITATION = re.compile(
+    r"(?P<path>.+\.(?:md|jsonl))(?:#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?|:(?P<from>\d{1,9})(?:-(?P<to>\d{1,9}))?)",
+    re.DOTALL,
+)
+
+
+def split_citation(path: str) -> tuple[str, int | None, int | None]:
+    """Return the path of a citation, its first line and its number of lines; None where it names none.
+
+    No memory file has a name that ends like this, so a plain path is never mistaken for a citation.
+
+    >>> split_citation("a.md#L4-L6"), split_citation("a.md:4"), split_citation("a.md")
+    (('a.md', 4, 3), ('a.md', 4, 1), ('a.md', None, None))
+    """
+    match = _CITATION.fullmatch(path.strip())
+    if match is None:
+        return path, None, None
+    first = int(match["first"] or match["from"])
+    last = int(match["last"] or match["to"] or first)
+    if first < 1 or last < first:
+        return path, None, None
+    return match["path"], first, last - first + 1
 
 
 def path_fault(path: str, *, windows: bool) -> str | None:
@@ -134,6 +157,8 @@ class Area:
     """Path by which `path` is cited."""
     configured: bool = False
     """True for an extra path, False for the workspace's own areas."""
+    listed: bool = True
+    """Whether files that are not Markdown are reported as skipped, as in OpenClaw's `memory/`."""
     globs: tuple[tuple[str, ...], ...] = ()
     refused: str = ""
     """Reason that the pattern cannot be used, or empty; with a reason, the area accepts no file."""
@@ -159,9 +184,11 @@ class ReadablePath:
     cited: str
 
 
-def list_areas(root: str, extra_paths: Sequence[ExtraPath]) -> tuple[Area, ...]:
+def list_areas(root: str, extra_paths: Sequence[ExtraPath], layout: Layout = "openclaw") -> tuple[Area, ...]:
     """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name) for name in (*LONG_TERM, FOLDER)]
+    if layout == "notes":
+        own = [Area(root, root, (), ".", listed=False)]
     return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.layout import SUFFIX
 from memoriter.types import Skipped, Source
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
-from memoriter.workspace._paths import SUFFIX, name_fault, real_path, shown_name
+from memoriter.workspace._paths import name_fault, real_path, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -167,7 +168,7 @@ class Walk:
             self._skip(cited + name, "symlink", _SYMLINK)
         elif folder or name.endswith(SUFFIX):
             return False
-        elif not area.configured or name.lower().endswith(_MARKDOWN_LIKE):
+        elif (area.listed and not area.configured) or name.lower().endswith(_MARKDOWN_LIKE):
             self._skip(cited + name, "not_markdown", "only files that end in .md are memory")
         return True
 

@@ -6,16 +6,25 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
+from memoriter.layout import (
+    DAILY_NOTE,
+    FOLDER,
+    LONG_TERM,
+    OPENCLAW_FILES,
+    VAULT,
+    detect_layout,
+    markdown_files,
+    openclaw_marker,
+)
 from memoriter.types import Diagnostic, Excerpt, Skipped, Source
 from memoriter.workspace._confined import changed_ns, find_normalized, path_refused, read_bytes, source_at, stamp_of
 from memoriter.workspace._cut import slice_lines, truncate
 from memoriter.workspace._paths import (
-    FOLDER,
-    LONG_TERM,
     Area,
     ExtraPath,
     ReadablePath,
@@ -24,6 +33,7 @@ from memoriter.workspace._paths import (
     list_areas,
     may_hold,
     names_below,
+    split_citation,
 )
 from memoriter.workspace._scan import Scan, scan_areas
 
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
     from datetime import date
     from zoneinfo import ZoneInfo
 
+    from memoriter.layout import Layout
     from memoriter.workspace.transcripts import Transcripts
     from memoriter.workspace.writing import Appended
 
@@ -80,6 +91,9 @@ class Workspace:
         max_bytes: int = MAX_BYTES,
         transcripts: Transcripts | None = None,
         make: Callable[[Path], None] | None = None,
+        layout: Layout | None = None,
+        keep_layout: Callable[[], None] | None = None,
+        daily_note: str = DAILY_NOTE,
     ) -> None:
         """Open a workspace.
 
@@ -89,6 +103,10 @@ class Workspace:
             max_bytes: size limit of a note; scans skip larger notes, and reads refuse them.
             transcripts: session transcripts that belong to the memory.
             make: creates `root` if it is missing, when something is written; None: `root` must exist.
+            layout: which Markdown files of the folder are memory; None: what the folder holds decides at each scan.
+            keep_layout: called before the first write that would change the layout that the folder's content
+                decided, so that all its notes stay memory; it must make the layout a setting.
+            daily_note: path of a day's note below the folder, with the date codes of `strftime`.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -99,10 +117,21 @@ class Workspace:
         self.transcripts = transcripts
         self._previous_sources: Mapping[str, Source] = {}
         self._make = make
+        self._chosen_layout: Layout | None = layout
+        self._keep_layout = keep_layout
+        self._daily_note = daily_note
+        self._detected_layout: Layout | None = None
         if not self.root.is_dir() and (make is None or os.path.lexists(self.root)):
             raise WorkspaceNotFound(
                 f"The path {os.fspath(root)!r} is not a folder.", remedy="Create it, or name another with -w."
             )
+
+    @property
+    def layout(self) -> Layout:
+        """Which Markdown files of the folder are memory, as of the last scan."""
+        if self._chosen_layout is None and self._detected_layout is None:
+            self._detected_layout = "openclaw" if self._names_inside() else detect_layout(str(self.root))
+        return self._chosen_layout or self._detected_layout or "openclaw"
 
     def make_root(self) -> None:
         """Create the folder of notes if it is missing and may be created. Raises OSError."""
@@ -111,6 +140,7 @@ class Workspace:
 
     def scan(self) -> Scan:
         """Return all sources that are on the disk now, and the files that were skipped."""
+        self._detected_layout = None  # what the folder holds may have changed
         notes, self._previous_sources = scan_areas(self._areas(), self._max_bytes, self._previous_sources)
         if self.transcripts is None:
             return notes
@@ -161,7 +191,7 @@ class Workspace:
         For a transcript, return the messages in these lines of its file.
 
         Args:
-            path: a cited or an absolute path.
+            path: a cited or an absolute path, which may end in lines: `#L4-L6`, `#L4`, `:4` or `:4-6`.
             start: first line, 1-based; smaller numbers count as 1.
             lines: number of lines; smaller numbers count as 1, but 0 without `start` means all lines.
             max_chars: limit of the text in characters. A text of several lines is cut at the end of a line, and
@@ -173,6 +203,9 @@ class Workspace:
         Raises:
             PathRefused: the path is not one of the memory's files. No other exception is raised.
         """
+        path, cited_start, cited_lines = split_citation(path)
+        if cited_start is not None and start is None:
+            start, lines = cited_start, lines if lines is not None else cited_lines
         if self.transcripts is not None and self.transcripts.cites(path):
             return self.transcripts.read(path, start=start, lines=lines, max_chars=max(1, max_chars))
         place = self._readable_path(path)
@@ -221,7 +254,9 @@ class Workspace:
         from memoriter.workspace.writing import append
 
         self.make_root()
-        return append(self._writable_path(path), text, limit=self._max_bytes)
+        place = self._writable_path(path)
+        self._keep_layout_before(place)
+        return append(place, text, limit=self._max_bytes)
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
         """Replace the whole content of a note.
@@ -239,7 +274,9 @@ class Workspace:
         from memoriter.workspace.writing import replace
 
         self.make_root()
-        replace(self._writable_path(path), text, expected=expected)
+        place = self._writable_path(path)
+        self._keep_layout_before(place)
+        replace(place, text, expected=expected)
 
     def remove(self, path: str, *, expected: str) -> None:
         """Delete a note.
@@ -281,20 +318,73 @@ class Workspace:
         """Return the path of the daily log of a day.
 
         Raises:
-            PathRefused: `memory` is a symbolic link, so scans would not find a note that is written there.
+            PathRefused: a folder on the way is a symbolic link, so scans would not find a note that is written there.
         """
-        folder = self.root / FOLDER
-        if folder.is_symlink():
-            raise PathRefused(f"{FOLDER!r} is a symbolic link and is not followed.", remedy="Make it a plain folder.")
-        return folder / f"{day.isoformat()}.md"
+        *folders, name = day.strftime(self._daily_note).split("/")
+        folder = self.root
+        for part in folders:
+            folder /= part
+            if folder.is_symlink():
+                raise PathRefused(
+                    f"{folder.relative_to(self.root).as_posix()!r} is a symbolic link and is not followed.",
+                    remedy="Make it a plain folder.",
+                )
+        file = folder / name
+        refusal = self.refusal(str(file))
+        if refusal is not None and refusal.reason == "outside":
+            raise PathRefused(
+                f"The note of the day {file.relative_to(self.root).as_posix()!r} is outside the memory.",
+                remedy='Set memory.dailyNote to a path below memory/, or memory.layout to "notes".',
+            )
+        return file
 
     def long_term(self) -> Path:
         """Return the path of `MEMORY.md`, or of `memory.md` if only that file exists."""
         upper, lower = (self.root / name for name in LONG_TERM)
         return lower if os.path.lexists(lower) and not os.path.lexists(upper) else upper
 
+    def notes_outside(self) -> Diagnostic | None:
+        """Return a diagnostic if Markdown files below the folder are not memory because of OpenClaw's layout.
+
+        At most `layout.MOST_ENTRIES` directory entries are looked at. Files that an ignore rule excludes and
+        OpenClaw's own files, such as `AGENTS.md`, do not count.
+        """
+        if self.layout != "openclaw":
+            return None
+        root, inside = str(self.root), self._areas()
+        anywhere = list_areas(root, (), "notes")
+        count = sum(
+            path not in OPENCLAW_FILES
+            and isinstance(admit(inside, root, path), Skipped)
+            and isinstance(admit(anywhere, root, path), ReadablePath)
+            for path in markdown_files(root)
+        )
+        if not count:
+            return None
+        files = "1 Markdown file is" if count == 1 else f"{count:,} Markdown files are"
+        return Diagnostic(
+            "notes_outside",
+            f"{files} not memory: in {root!r}, only MEMORY.md and memory/ are.",
+            f"To search all Markdown files of this folder, run `memoriter init -w {quote(root)} --layout=notes`.",
+        )
+
+    def _names_inside(self) -> bool:
+        """Return whether an extra path is inside the folder: then the owner has chosen what is memory there."""
+        root = str(self.root)
+        return any(names_below(root, absolute(root, extra.path.strip())) is not None for extra in self._extra_paths)
+
+    def _keep_layout_before(self, place: ReadablePath) -> None:
+        """Make the layout a setting if the file that is about to be written would change it."""
+        if self._keep_layout is None or self._chosen_layout is not None or self.layout != "notes":
+            return
+        root = str(self.root)
+        names = names_below(root, str(Path(place.base, *place.names))) or ("",)
+        if names[0] in {*LONG_TERM, FOLDER} and not (self.root / VAULT).is_dir() and not openclaw_marker(root):
+            self._keep_layout()
+            self._chosen_layout = "notes"
+
     def _areas(self) -> tuple[Area, ...]:
-        return list_areas(str(self.root), self._extra_paths)
+        return list_areas(str(self.root), self._extra_paths, self.layout)
 
     def _writable_path(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
