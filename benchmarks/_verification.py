@@ -13,7 +13,7 @@ from benchmarks._report import Row
 from benchmarks._searching import ANYWHERE, Question
 from benchmarks._timing import paired
 from memoriter.backends._verified import Verifier
-from memoriter.index import _checksums
+from memoriter.index.store import _connection
 from memoriter.search import rank
 from memoriter.workspace import Workspace
 
@@ -49,7 +49,7 @@ def verification(stage: Stage, effort: Effort) -> Iterator[Row]:
     yield Row("verify.search", "warm hybrid search, passages compared", size, mine.p50 * 1000, "ms", mine.p95 * 1000)
     yield Row("verify.plain", "- without comparing", size, other.p50 * 1000, "ms", other.p95 * 1000)
     yield Row("verify.ratio", "- share of its speed", size, ratio, "x", budget=PASSAGES, more=True, ratio=True)
-    if (checking := _checksums.vfs()) is not None:
+    if (checking := _connection.vfs()) is not None:
         yield from _pages(stage, effort, checking)
 
 
@@ -85,5 +85,5 @@ def _pages(stage: Stage, effort: Effort, checking: str) -> Iterator[Row]:
 @contextmanager
 def _unverified(stage: Stage) -> Generator[Index]:
     """The same index, read without the layer that verifies pages."""
-    with patch.object(_checksums, "vfs", lambda: None), stage.open_index() as index:
+    with patch.object(_connection, "vfs", lambda: None), stage.open_index() as index:
         yield index

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from desk import MemoryEnv, codes, compatible
 from memoriter.backends._canaries import CANARIES, WORDS, rarest_words
-from memoriter.index._checksums import vfs
+from memoriter.index.store._connection import vfs
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
