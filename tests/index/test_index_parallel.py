@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import apsw
 import pytest
 
 from memoriter.index import _opening
@@ -107,6 +108,18 @@ def test_one_thread_opens_no_second_connection(filled, make, monkeypatch):
         make.put(index, "c.md", "alpha three")
     assert len(search(index)[0]) == 3
     assert len(opened) == made
+
+
+def test_an_index_that_cannot_be_written_is_searched_with_a_filter_by_path(filled, opened, monkeypatch):
+    filled().close()
+
+    def refuse(*_, **__):
+        raise apsw.CantOpenError("unable to open database file")
+
+    monkeypatch.setattr(_opening, "connect", refuse)
+    index = opened()
+    assert index.read_only
+    assert index.count(NOTES) == 3
 
 
 @pytest.mark.skipif(not DESCRIPTORS.exists(), reason="this system does not list open files")
