@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks._memory_process import peak_mb
 from benchmarks._timing import each
 from benchmarks._vectors import WordVectors
-from memoriter.index import Index, _keywords
+from memoriter.index import Index
+from memoriter.index.files import _keywords
 from memoriter.search import SearchSettings, clean_query, query_terms, rank
 from memoriter.sync import background_of
 from memoriter.types import Filters

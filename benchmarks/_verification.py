@@ -13,7 +13,7 @@ from benchmarks._report import Row
 from benchmarks._search_process import ANYWHERE, Question
 from benchmarks._timing import paired
 from memoriter.backends._verified import Verifier
-from memoriter.index import _checksums
+from memoriter.index.store import _connection
 from memoriter.search import rank
 from memoriter.workspace import Workspace
 
@@ -49,7 +49,7 @@ def verification(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
     yield Row("verify.search", "warm hybrid search, passages verified", size, mine.p50 * 1000, "ms", mine.p95 * 1000)
     yield Row("verify.plain", "- without verification", size, other.p50 * 1000, "ms", other.p95 * 1000)
     yield Row("verify.ratio", "- relative speed", size, ratio, "x", budget=PASSAGES, more=True, ratio=True)
-    if (checking := _checksums.vfs()) is not None:
+    if (checking := _connection.vfs()) is not None:
         yield from _pages(workspace, effort, checking)
 
 
@@ -85,5 +85,5 @@ def _pages(workspace: BenchWorkspace, effort: Effort, checking: str) -> Iterator
 @contextmanager
 def _unverified(workspace: BenchWorkspace) -> Generator[Index]:
     """Open the same index without the layer that verifies pages."""
-    with patch.object(_checksums, "vfs", lambda: None), workspace.open_index() as index:
+    with patch.object(_connection, "vfs", lambda: None), workspace.open_index() as index:
         yield index

@@ -12,7 +12,7 @@ import pytest
 from memoriter import Memory
 from memoriter.cli import main
 from memoriter.filters import FILTERS, ON, all_options, days_first, split_filters
-from memoriter.index._filters import CHUNK_CONDITIONS, FILE_CONDITIONS
+from memoriter.index.files._filters import CHUNK_CONDITIONS, FILE_CONDITIONS
 from memoriter.tools import SEARCH, MemoryLike
 from memoriter.tools._params import SearchParams
 from memoriter.types import Filters

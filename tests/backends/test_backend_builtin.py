@@ -22,7 +22,7 @@ from memoriter.cli._status import status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index
-from memoriter.index._checksums import vfs
+from memoriter.index.store._connection import vfs
 from memoriter.sync import _apply
 from memoriter.workspace import Workspace
 
@@ -589,7 +589,7 @@ def test_a_status_tells_how_many_vectors_the_codes_engine_compares(
 ) -> None:
     shutil.copytree(EXAMPLES / "memory", env.notes / "memory", dirs_exist_ok=True)
     assert env.open().status().oversampling is None
-    monkeypatch.setattr("memoriter.index._codes_engine.COMPARE_ALL", 0)
+    monkeypatch.setattr("memoriter.index.vectors._codes_engine.COMPARE_ALL", 0)
     memory = env.open(store={"vector": {"engine": "codes"}})
     memory.sync()
     state = memory.status()

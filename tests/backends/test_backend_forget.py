@@ -20,7 +20,7 @@ from memoriter import Memory
 from memoriter.app import Environment, assemble
 from memoriter.errors import IndexBusy, PathRefused, UsageError, WriteConflict
 from memoriter.index import Index
-from memoriter.index._checksums import vfs
+from memoriter.index.store._connection import vfs
 from memoriter.search import analyse
 from memoriter.sync import ChunkingSettings, entry_of
 from memoriter.types import Chunk, Source
@@ -215,7 +215,7 @@ import sys, time
 from pathlib import Path
 from memoriter.index import Index
 index = Index.open(Path(sys.argv[1]), clock=time.time)
-with index._reading() as connection:
+with index._file.reading() as connection:
     rows = connection.execute("SELECT text FROM chunks")
     next(rows)
     print("reading", flush=True)
@@ -495,7 +495,7 @@ def test_vectors_that_only_sqlite_vec_can_drop_are_told_of_and_the_remedy_drops_
         memory.sync()
         memory.search("pens")
         vectors = secret_vectors(place, text)
-    for module in ("_engines", "_compact", "_vectors"):
+    for module in ("vectors._sqlite_vec", "vectors._vectors", "_upkeep"):
         monkeypatch.setattr(f"memoriter.index.{module}.load_sqlite_vec", lambda *_: "not here")
     with place.open("exact") as memory:
         (left,) = forget(memory, match=text).left

@@ -206,7 +206,7 @@ def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed:
     server.let_go.set()
     thread.join(LIMIT)
     status = indexed.open().status()
-    with other._backend.index._reading() as connection:
+    with other._backend.index._file.reading() as connection:
         kept = connection.execute("SELECT count(*) FROM embedding_cache").get
     assert kept == status.chunks == len(NOTES)
 

@@ -60,9 +60,9 @@ def test_an_indexing_run_logs_its_counts_and_stages(program: Program) -> None:
     assert "memoriter.sync._apply: embed: 3 vectors, 0 failed, 0 pending, " in output
     stages = next(line for line in output.splitlines() if "read stages: " in line)
     assert all(f"{stage} " in stages for stage in ("scan", "read", "chunk", "store", "total"))
-    assert "memoriter.index._steps: open: " in output
-    assert "memoriter.index._steps: rebuild: " in program("index", "--force", "-vv").err
-    assert "memoriter.index._steps: compact: " in program("compact", "-vv").err
+    assert "memoriter.index: open: " in output
+    assert "memoriter.index: rebuild: " in program("index", "--force", "-vv").err
+    assert "memoriter.index: compact: " in program("compact", "-vv").err
 
 
 def test_explain_shows_the_milliseconds_of_each_stage(program: Program) -> None:

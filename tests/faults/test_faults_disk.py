@@ -90,7 +90,7 @@ def test_a_database_that_may_not_grow_is_searched_as_it_was_and_goes_on_when_it_
     memory = env.open()
     memory.sync()
     before = contents(env.notes)
-    connection = memory._backend.index._opened.connection  # type: ignore[attr-defined]
+    connection = memory._backend.index._file.opened.connection  # type: ignore[attr-defined]
     pages = connection.pragma("page_count")
     assert connection.pragma("max_page_count", pages) == pages
     env.many(100)

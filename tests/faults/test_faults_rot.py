@@ -70,7 +70,7 @@ def env(tmp_path: Path) -> Iterator[MemoryEnv]:
 
 def execute(memory: Memory, statement: str, *values: Any) -> None:
     """Change the index as no command does, with checksums of pages that are right."""
-    with memory._backend.index._writing() as connection:
+    with memory._backend.index._file.writing() as connection:
         connection.execute(statement, values)
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoriter.index import Index, _binary_quantization, _oversampling, _segments
+from memoriter.index import Index
+from memoriter.index.vectors import _binary_quantization, _oversampling, _segments
 from memoriter.types import Filters, ModelSpec
 
 DIMENSIONS = 96
@@ -35,7 +36,7 @@ def fill(index: Index, make, name: str, count: int, *, seed: int, rows: np.ndarr
 
 
 def cells(index: Index, statement: str) -> list[tuple]:
-    with index._reading() as connection:
+    with index._file.reading() as connection:
         return connection.execute(statement).fetchall()
 
 
@@ -194,7 +195,7 @@ def test_vectors_that_codes_cannot_tell_apart_are_a_notice(codes, make):
 
 @pytest.mark.slow
 def test_auto_compares_every_vector_where_codes_were_measured_to_miss_some(codes, make, monkeypatch):
-    monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2500)
+    monkeypatch.setattr("memoriter.index.vectors._vectors.MOST_COMPARED", 2500)
     query = alike(codes, make)
     codes.choose_engine("auto")
     assert codes.engine == "codes"
@@ -209,8 +210,8 @@ def test_auto_compares_every_vector_where_codes_were_measured_to_miss_some(codes
 
 @pytest.mark.slow
 def test_auto_keeps_codes_where_the_vectors_would_not_fit_into_memory(codes, make, monkeypatch):
-    monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2500)
-    monkeypatch.setattr("memoriter.index._vectors.LARGEST_MATRIX", 4 * DIMENSIONS * 2999)
+    monkeypatch.setattr("memoriter.index.vectors._vectors.MOST_COMPARED", 2500)
+    monkeypatch.setattr("memoriter.index.vectors._vectors.LARGEST_MATRIX", 4 * DIMENSIONS * 2999)
     query = alike(codes, make)
     codes.choose_engine("auto")
     assert len(found(codes, query)) == 10
@@ -280,7 +281,7 @@ def test_damaged_codes_are_made_again_from_the_vectors(codes, opened, make, dama
     fill(codes, make, "a.md", 5, seed=0)
     codes.settle()
     whole = found(codes, query)
-    with codes._writing() as connection:
+    with codes._file.writing() as connection:
         connection.execute(damage)
     cold = opened()
     cold.use_vectors(SPEC)
@@ -311,7 +312,7 @@ STEPS = st.one_of(
 def check(index: Index, query: np.ndarray) -> None:
     """Every chunk with a vector has the code of that vector, and nothing else has one."""
     found(index, query)
-    held, known = index._vectors._engine._codes, _means(index)
+    held, known = index._file.vectors._engine._codes, _means(index)
     ids, rows = index.vectors_at(index.all_ids())
     alive = ~held.excluded
     assert held.ids[alive].tolist() == ids
@@ -334,7 +335,7 @@ def test_after_any_sequence_of_writes_a_warm_and_a_new_process_hold_the_codes_of
 ):
     path = tmp_path_factory.mktemp("codes") / "main.sqlite"
     query = rows_of(np.random.default_rng(0), 1)[0]
-    small = patch.multiple(_segments, MAX_CODES=8, _MIN_GROWTH=2), patch("memoriter.index._code_cache._ROOM", 1)
+    small = patch.multiple(_segments, MAX_CODES=8, _MIN_GROWTH=2), patch("memoriter.index.vectors._code_cache._ROOM", 1)
     with small[0], small[1], Index.open(path, clock=lambda: 0.0) as index, Index.open(path, clock=lambda: 0.0) as other:
         for each in (index, other):
             each.use_vectors(SPEC)

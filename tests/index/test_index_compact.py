@@ -156,7 +156,7 @@ def test_while_another_process_indexes_it_is_refused(churned, path):
 
 
 def test_without_symbolic_links_the_file_is_rewritten_in_its_place(churned, make, path, monkeypatch):
-    monkeypatch.setattr("memoriter.index._index_files.IndexFiles.can_link", lambda _: False)
+    monkeypatch.setattr("memoriter.index.store._generations.IndexFiles.can_link", lambda _: False)
     before, generation = answers(churned, make), churned.generation
 
     report = churned.compact(**NONE)
@@ -185,7 +185,7 @@ def test_a_plain_file_becomes_a_generation_that_answers_the_same(churned, make, 
 def test_a_copy_that_cannot_be_finished_changes_nothing(churned, make, path, monkeypatch):
     before, names = answers(churned, make), [file.name for file in path.parent.iterdir()]
     monkeypatch.setattr(
-        "memoriter.index._index_files.IndexFiles.publish", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+        "memoriter.index.store._generations.IndexFiles.publish", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
     )
     with pytest.raises(Exception, match="full"):
         churned.compact(**ALL)

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from memoriter.index import Corpus, IndexedFile, StoredChunk
-from memoriter.index._filters import path_matches
+from memoriter.index.store._connection import path_matches
 from memoriter.types import Chunk, Filters
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
-from memoriter.index import Index, _connection
+from memoriter.index import Index
+from memoriter.index.store import _connection
 
 
 def found(index, word):
@@ -255,7 +256,7 @@ def test_a_database_of_another_program_is_set_aside_unharmed(opened, path):
 
 def test_an_index_of_a_newer_version_is_set_aside_with_a_message(opened, path):
     first = opened()
-    with first._reading() as connection:
+    with first._file.reading() as connection:
         connection.pragma("user_version", 99)
     first.close()
     index = opened()
@@ -265,7 +266,7 @@ def test_an_index_of_a_newer_version_is_set_aside_with_a_message(opened, path):
 
 def test_an_index_of_ours_without_its_tables_is_set_aside(opened):
     first = opened()
-    with first._writing() as connection:
+    with first._file.writing() as connection:
         connection.execute("DROP TABLE embedding_cache")
     first.close()
     assert "is damaged" in opened().notices[0].message
@@ -377,7 +378,7 @@ def test_quarantine_spares_an_index_that_somebody_made_meanwhile(index, opened, 
 
 def test_a_full_disk_is_an_error_with_a_remedy_and_loses_nothing(index, make):
     make.put(index, "a.md", "alpha")
-    with index._reading() as connection:
+    with index._file.reading() as connection:
         connection.pragma("max_page_count", int(connection.pragma("page_count")) + 2)
     with pytest.raises(IndexUnavailable, match="full") as caught:
         make.put(index, "b.md", *("beta " * 500 for _ in range(50)))
@@ -388,7 +389,7 @@ def test_a_full_disk_is_an_error_with_a_remedy_and_loses_nothing(index, make):
 def test_a_writer_that_takes_too_long_is_an_error_with_a_remedy(monkeypatch, opened, make):
     monkeypatch.setattr(_connection, "BUSY_MS", 20)
     index, other = opened(), opened()
-    with other._writing(), pytest.raises(IndexBusy) as caught:
+    with other._file.writing(), pytest.raises(IndexBusy) as caught:
         make.put(index, "a.md", "alpha")
     assert caught.value.remedy
     make.put(index, "a.md", "alpha")
@@ -407,7 +408,7 @@ def test_a_writer_whose_file_was_replaced_writes_to_the_new_one_after_a_refresh(
 
 
 def test_an_index_that_may_only_be_read_is_an_error_with_a_remedy(index, make):
-    with index._reading() as connection:
+    with index._file.reading() as connection:
         connection.pragma("query_only", 1)
     with pytest.raises(IndexUnavailable, match="readonly") as caught:
         make.put(index, "a.md", "alpha")
@@ -434,9 +435,9 @@ def test_a_rebuild_needs_the_lease(index, opened):
 @pytest.mark.parametrize("network", [False, True])
 @pytest.mark.parametrize("told", [True, False])
 def test_the_log_is_written_ahead_on_local_disks_only(monkeypatch, opened, network, told):
-    monkeypatch.setattr("memoriter.index._lifecycle.on_network", lambda _: network)
+    monkeypatch.setattr("memoriter.index._open_file.on_network", lambda _: network)
     index = opened(network=network) if told else opened()
-    with index._reading() as connection:
+    with index._file.reading() as connection:
         assert connection.pragma("journal_mode") == ("delete" if network else "wal")
 
 
@@ -445,16 +446,17 @@ def test_an_index_that_moved_to_the_network_changes_its_log(opened, make):
     make.put(first, "a.md", "alpha")
     first.close()
     index = opened(network=True)
-    with index._reading() as connection:
+    with index._file.reading() as connection:
         assert connection.pragma("journal_mode") == "delete"
     assert found(index, "alpha") == ["a.md"]
 
 
 def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(index, make, monkeypatch):
-    from memoriter.index import _index_files
 
     make.put(index, "a.md", "alpha")
-    before, remove = index.path.resolve(), _index_files._remove
+    from memoriter.index.store import _generations
+
+    before, remove = index.path.resolve(), _generations._remove
 
     def failing(path):
         if path == before:
@@ -466,7 +468,7 @@ def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(ind
             make.put(fresh, "b.md", "beta")
 
     with monkeypatch.context() as broken:
-        broken.setattr(_index_files, "_remove", failing)
+        broken.setattr(_generations, "_remove", failing)
         with pytest.raises(IndexUnavailable, match="the disk fails"):
             rebuilt()
     index.refresh()

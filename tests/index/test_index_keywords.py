@@ -163,33 +163,33 @@ def natural(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_search_counts_its_terms_once(natural, monkeypatch):
-    from memoriter.index import _counts
+    from memoriter.index.files import _files
     from memoriter.search import SearchSettings, query_terms, rank
     from memoriter.types import Filters
 
     asked: list[str] = []
-    count = _counts._count_terms
+    count = _files._count_terms
 
     def watched(connection, terms):
         asked.extend(terms)
         return count(connection, terms)
 
-    monkeypatch.setattr(_counts, "_count_terms", watched)
+    monkeypatch.setattr(_files, "_count_terms", watched)
     for question in natural.questions[:20]:
-        natural.index._counts = _counts.Counts()
+        natural.index._file.counts = _files.Counts()
         rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
         assert sorted(asked) == sorted(query_terms(question))
         asked.clear()
 
 
 def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, make, monkeypatch):
-    from memoriter.index import _counts
+    from memoriter.index.files import _files
 
-    monkeypatch.setattr(_counts, "COMMON", 3)
+    monkeypatch.setattr(_files, "COMMON", 3)
     make.put(index, "a.md", "tea milk", "tea", "tea")
     assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": 1}
     with monkeypatch.context() as watching:
-        watching.setattr(_counts, "_count_terms", lambda _, terms: [-1] * len(terms))
+        watching.setattr(_files, "_count_terms", lambda _, terms: [-1] * len(terms))
         assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": -1}
     make.put(index, "b.md", "tea")
     assert index.document_frequency(["milk", "tea"]) == {"milk": 1, "tea": 4}
@@ -197,7 +197,7 @@ def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, ma
 
 @pytest.mark.slow
 def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkeypatch):
-    from memoriter.index import _keywords
+    from memoriter.index.files import _keywords
     from memoriter.search import SearchSettings, rank
     from memoriter.types import Filters
 
@@ -228,7 +228,7 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
 @pytest.fixture
 def few(monkeypatch):
     """Bounds so small that a dozen chunks reach them."""
-    from memoriter.index import _keywords
+    from memoriter.index.files import _keywords
 
     for name, bound in (("MAX_PROPOSING", 6), ("MAX_SINGLE_LIST", 4), ("MAX_COUNTED", 30)):
         monkeypatch.setattr(_keywords, name, bound)

@@ -15,7 +15,8 @@ import pytest
 
 import memoriter
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.index import Index, _lease, _opening
+from memoriter.index import Index, _opening
+from memoriter.index.store import _lease
 
 SOURCES = str(Path(memoriter.__file__).parents[1])
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells the state of a process")
@@ -258,10 +259,10 @@ def test_a_forked_process_has_a_connection_and_a_lease_of_its_own(path, opened, 
     make.put(index, "a.md", "alpha")
 
     def act():
-        mine = index._opened.connection
+        mine = index._file.opened.connection
         with index.lease():
             make.put(index, "b.md", "beta")
-        return [index._opened.connection is mine, words(index)]
+        return [index._file.opened.connection is mine, words(index)]
 
     assert in_a_child(act) == [False, ["alpha", "beta"]]
     make.put(index, "c.md", "gamma")

@@ -114,7 +114,7 @@ def test_a_writer_that_is_killed_loses_nothing_it_had_finished(path, opened, mak
             assert [row.chunk.text.split()[0] for row in rows] == [f"round{file.size}"] * 5
         assert finished.keys() <= index.files().keys()
         assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=99)) == index.vectors() > 0
-        with index._reading() as connection:
+        with index._file.reading() as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('integrity-check')")
         index.close()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memoriter.errors import BadVector, EmbeddingError
-from memoriter.index import _connection
+from memoriter.index.store import _meta
 from memoriter.types import ModelSpec
 
 
@@ -100,7 +100,7 @@ def test_a_set_remembers_its_model_across_openings(opened, make):
 
 def test_a_registered_set_of_another_length_is_an_error_with_both_numbers(index, make):
     index.use_vectors(make.spec)
-    with index._writing() as connection:
+    with index._file.writing() as connection:
         connection.execute("UPDATE sets SET dimensions = 768")
     with pytest.raises(EmbeddingError, match=r"768 dimensions.* gives 4"):
         index.use_vectors(make.spec)
@@ -146,7 +146,7 @@ def test_vectors_are_kept_with_length_one(index, make):
 
 
 def stored(index):
-    with index._reading() as connection:
+    with index._file.reading() as connection:
         return int(connection.execute("SELECT count(*) FROM embedding_cache").get)
 
 
@@ -248,7 +248,7 @@ def test_a_broken_vector_table_costs_the_engine_and_not_the_index(index, make):
     make.embed(index)
     index.choose_engine("sqlite-vec")
     assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
-    with index._writing() as connection:
+    with index._file.writing() as connection:
         connection.execute("DROP TABLE chunks_vec_1_vector_chunks00")
     assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
     assert (index.engine, index.notices[0].code) == ("exact", "vector_engine")
@@ -256,7 +256,7 @@ def test_a_broken_vector_table_costs_the_engine_and_not_the_index(index, make):
 
 
 def test_auto_compares_all_of_a_small_set_and_lets_codes_choose_in_a_large_one(index, opened, make, monkeypatch):
-    monkeypatch.setattr("memoriter.index._vectors.MOST_COMPARED", 2)
+    monkeypatch.setattr("memoriter.index.vectors._vectors.MOST_COMPARED", 2)
     index.use_vectors(make.spec)
     index.choose_engine("auto")
     make.put(index, "a.md", "alpha", "beta")
@@ -296,6 +296,6 @@ def test_a_vector_table_full_of_holes_is_made_again(index, opened, make):
     index.vector_search(make.unit(1, 0, 0, 0), limit=1)
     opened().remove_files(["a.md"])
     assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
-    with index._reading() as connection:
+    with index._file.reading() as connection:
         assert int(connection.execute("SELECT count(*) FROM chunks_vec_1_chunks").get) == 1
-        assert _connection.counter(connection, "vec:1") == _connection.counter(connection, "content")
+        assert _meta.counter(connection, "vec:1") == _meta.counter(connection, "content")

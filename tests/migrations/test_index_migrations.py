@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from memoriter.index import Index
-from memoriter.index._connection import connect
-from memoriter.index._migrations import MIGRATIONS, Migration, create, migrate
-from memoriter.index._schema import VERSION
+from memoriter.index.store._connection import connect
+from memoriter.index.store._migrations import MIGRATIONS, Migration, create, migrate
+from memoriter.index.store._schema import VERSION
 from memoriter.types import Chunk, ModelSpec, Source
 
 RELEASED = sorted(Path(__file__).parent.glob("v*.sql"))
@@ -62,7 +62,7 @@ def test_a_released_index_opens_with_the_present_tables_and_all_its_content(rele
             assert index.vector_search(np.array([1, 0], dtype=np.float32), limit=5) == [(1, 1.0)]
         assert index.pending() == 1
         index.choose_engine("exact")
-        with index._writing() as connection:
+        with index._file.writing() as connection:
             connection.execute("DROP TABLE IF EXISTS chunks_vec_1")
     Index.open(new, clock=lambda: 0.0).close()
     assert structure(path) == structure(new)
@@ -103,7 +103,7 @@ def test_a_table_with_a_column_that_nobody_knows_still_works(tmp_path):
     from memoriter.index import ChunkRecord
 
     with Index.open(tmp_path / "main.sqlite", clock=lambda: 0.0) as index:
-        with index._writing() as connection:
+        with index._file.writing() as connection:
             for table in ("meta", "counters", "files", "chunks", "sets", "embedding_cache", "failures", "migrations"):
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN unknown TEXT DEFAULT 'x'")
         index.use_vectors(ModelSpec("fake", "tiny", 2))

@@ -10,9 +10,9 @@ import pytest
 
 from memoriter import Memory
 from memoriter.embed import _fake
-from memoriter.index._connection import connect
-from memoriter.index._migrations import EVERYTHING, Migration, migrate
-from memoriter.index._schema import VERSION
+from memoriter.index.store._connection import connect
+from memoriter.index.store._migrations import EVERYTHING, Migration, migrate
+from memoriter.index.store._schema import VERSION
 from transcript_lines import openclaw
 
 if TYPE_CHECKING:

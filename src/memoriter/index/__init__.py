@@ -1,12 +1,13 @@
-"""The disposable index: the only room that contains SQL. Everything in it can be rebuilt from the notes."""
+"""The disposable index: the only room that contains SQL. Everything in it can be rebuilt from the notes.
 
-from memoriter.index._engines import ENGINES, EngineName
-from memoriter.index._index import Index
-from memoriter.index._index_files import index_files
-from memoriter.index._inspection import InspectedIndex
+`store` has the file, `files` the chunks and words, `vectors` the vectors; `Index` composes them over one open file.
+"""
+
+from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
-from memoriter.index._network import network_of
-from memoriter.index._values import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+from memoriter.index.files import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+from memoriter.index.store._generations import index_files, network_of
+from memoriter.index.vectors import ENGINES, EngineName
 
 __all__ = [
     "ENGINES",

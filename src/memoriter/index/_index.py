@@ -2,116 +2,125 @@
 
 from __future__ import annotations
 
-from math import log1p
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
 
-from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.index import _cache, _compact, _files, _keywords, _leftovers
-from memoriter.index._errors import translate_errors
-from memoriter.index._lifecycle import OpenFile
-from memoriter.index._seal import check_file, check_if_changed
-from memoriter.index._text import storable
-from memoriter.types import CompactReport, Filters
+from memoriter.index._open_file import OpenFile
+from memoriter.index._reader import IndexReader
+from memoriter.index._upkeep import FORGETTING, Upkeep
+from memoriter.index.files import _files
+from memoriter.index.store import _meta
+from memoriter.index.store._errors import translate_errors
+from memoriter.index.store._seal import check_file, check_if_changed
+from memoriter.index.vectors import _cache
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index._engines import EngineName
-    from memoriter.index._values import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
-    from memoriter.types import ModelSpec, ScriptBaselines, Source, SourceKind
-
-_EVERYTHING = Filters()
+    from memoriter.index.files import ChunkRecord
+    from memoriter.index.vectors import EngineName
+    from memoriter.types import CompactReport, ModelSpec, Source
 
 
-class Index(OpenFile):
+class Index(IndexReader):
     """An open index file, and the operations on it.
 
     Any method may raise `IndexBusy` (another process writes for too long), `IndexDamaged` (call `quarantine` and try
-    again) or another `IndexUnavailable`; each has a remedy. Several threads may share one object and take turns. Other
-    processes may read and write the same file at the same time.
+    again) or another `IndexUnavailable`; each has a remedy. Several threads may share one object: they read chunks and
+    words at the same time, and take turns for the rest. Other processes may read and write the same file meanwhile.
     """
 
-    @property
-    def spec(self) -> ModelSpec | None:
-        """The model of the active vector set."""
-        return self._spec
+    def __init__(self, file: OpenFile) -> None:
+        """Take an open file; use `open`."""
+        super().__init__(file)
+        self._upkeep = Upkeep(file)
 
-    # settings stored with the content
+    @classmethod
+    def open(cls, path: Path, *, clock: Callable[[], float], network: bool | None = None) -> Self:
+        """Open the index, creating or replacing the file if needed; `notices` reports what was done.
 
-    def get_meta(self, key: str) -> str | None:
-        """Return a stored setting, or None."""
-        with self._reading() as connection:
-            value = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
-            return None if value is None else str(value)
+        `clock` returns seconds since 1970. `network` states whether the file is on a network file system; None: detect.
+        """
+        return cls(OpenFile.open(path, clock=clock, network=network))
 
-    def set_meta(self, key: str, value: str) -> None:
-        """Store a setting."""
-        with self._writing() as connection:
-            statement = (
-                "INSERT INTO meta(key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value"
-            )
-            connection.execute(statement, (key, value))
+    def close(self) -> None:
+        """Close the file; no other method may be called afterwards."""
+        self._file.close()
 
-    def metas(self, prefix: str) -> dict[str, str]:
-        """Return all stored settings whose names start with `prefix`, by name."""
-        with self._reading() as connection:
-            statement = "SELECT key, value FROM meta WHERE substr(key, 1, ?) = ? ORDER BY key"
-            rows = connection.execute(statement, (len(prefix), prefix))
-            return {str(key): str(value) for key, value in rows}
+    def __enter__(self) -> Self:
+        return self
 
-    def drop_meta(self, key: str) -> None:
-        """Delete a setting; do nothing if it does not exist."""
-        with self._writing() as connection:
-            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def refresh(self) -> bool:
+        """Reopen the index if its path leads to another file or to none, and return whether it did. Costs one `stat`.
+
+        The result is also True if `storing` has switched to another file since the last call.
+        """
+        return self._file.refresh()
+
+    def quarantine(self) -> None:
+        """Set the file aside after `IndexDamaged` and start a new, empty one, unless another process has done so."""
+        self._file.quarantine()
 
     def check(self) -> None:
         """Check the structure of the whole file and that its tables agree. Raises IndexDamaged."""
-        if (opened := self._opened) is not None and not self.read_only:
+        if (opened := self._file.opened) is not None and not self.read_only:
             with translate_errors(self.path):
                 check_file(opened.file)
 
     def check_if_changed(self) -> None:
         """Check the whole file if something other than indexing changed it. Raises IndexDamaged."""
-        if (opened := self._opened) is not None and not self.read_only:
+        if (opened := self._file.opened) is not None and not self.read_only:
             with translate_errors(self.path):
-                check_if_changed(opened.file, self._storage.seal, self._storage.lease)
+                check_if_changed(opened.file, self._file.storage.seal, self._file.storage.lease)
 
-    # files and chunks
+    # the rights to index, to embed and to watch
 
-    def files(self) -> dict[str, IndexedFile]:
-        """Return every indexed file by its path; during a rebuild, only the files stored again so far."""
-        with self._reading() as connection:
-            files = self._listing(connection)
-        rebuilt = self._rebuilt_paths
-        return files if rebuilt is None else {path: file for path, file in files.items() if path in rebuilt}
+    def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+        """Hold the right to index, for one thread of one process. Raises IndexBusy after `wait` seconds.
 
-    def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
-        """Return the indexed files among `paths`, by path."""
-        with self._reading() as connection:
-            return _files.listing_of(connection, paths)
+        On exit, vectors are prepared for searching. If no other process is reading, deleted text is then removed from
+        the file; in a large index, only after many deletions.
+        """
+        return self._upkeep.indexing(wait)
 
-    def corpus(self) -> Corpus:
-        """Return totals; they are counted once until the index changes."""
-        with self._reading() as connection:
-            return self._counts.corpus(connection, self.version())
+    def storing(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+        """Hold the right to index for one short write of vectors to the active file. Raises IndexBusy as `lease` does.
 
-    def content(self) -> int:
-        """Return a number that changes with every change of chunks or vectors and is the same in every process."""
-        with self._reading() as connection:
-            return _files.content_counter(connection)
+        Unlike `lease`, it neither prepares searches nor removes deleted text on exit.
+        """
+        return self._file.storing(wait)
 
-    def count(self, filters: Filters) -> int:
-        """Return the number of chunks that pass the filters."""
-        with self._reading() as connection:
-            return _files.count(connection, filters)
+    def embedding_lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+        """Hold the right to compute vectors. Raises IndexBusy after `wait` seconds.
 
-    def kinds(self) -> Mapping[SourceKind, KindCount]:
-        """Return totals for each kind of source that is indexed; they are counted once until the index changes."""
-        with self._reading() as connection:
-            return self._counts.kinds(connection, self.version())
+        It is separate from the right to index, so a slow provider does not delay keyword indexing.
+        """
+        self._file.check_writable()
+        return self._file.storage.embedding(wait)
+
+    def watch_lease(self) -> AbstractContextManager[None]:
+        """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
+        return self._file.storage.watching()
+
+    # content
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Store a setting."""
+        with self._file.writing() as connection:
+            _meta.set_meta(connection, key, value)
+
+    def drop_meta(self, key: str) -> None:
+        """Delete a setting; do nothing if it does not exist."""
+        with self._file.writing() as connection:
+            _meta.drop_meta(connection, key)
 
     def put_file(
         self,
@@ -131,188 +140,75 @@ class Index(OpenFile):
             keep: number of stored chunks, from the first, that stay as they are.
             tail: how far the file was read, for the next incremental read.
         """
-        with self._writing() as connection:
+        with self._file.writing() as connection:
             change = _files.put(connection, source, hash, entries, keep=keep, tail=tail)
-            _cache.mark_used(connection, change.added, now=self._clock())
-            self._vectors.apply_change(change)
-        if self._rebuilt_paths is not None:
-            self._rebuilt_paths.add(storable(source.path))
+            _cache.mark_used(connection, change.added, now=self._file.clock())
+            self._file.vectors.apply_change(change)
+        self._file.mark_stored(source.path)
 
     def touch_file(self, source: Source, *, tail: str | None = None) -> None:
         """Update size, time and read position of a file whose indexed content has not changed."""
-        with self._writing() as connection:
+        with self._file.writing() as connection:
             _files.touch(connection, source, tail)
-        if self._rebuilt_paths is not None:
-            self._rebuilt_paths.add(storable(source.path))
+        self._file.mark_stored(source.path)
 
     def remove_files(self, paths: Collection[str]) -> None:
         """Delete files and their chunks, in one transaction; unknown paths are ignored."""
-        with self._writing() as connection:
-            self._vectors.apply_change(_files.remove(connection, paths))
-
-    def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
-        """Return complete chunks by id; ids that no longer exist are absent."""
-        with self._reading() as connection:
-            return _files.rows(connection, ids)
-
-    def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
-        """Return what ranking needs of chunks, without their texts; ids that do not exist are absent."""
-        with self._reading() as connection:
-            return _files.scoring_rows(connection, ids)
-
-    def ids_at(self, path: str) -> list[int]:
-        """Return the chunk ids of a file, in file order."""
-        with self._reading() as connection:
-            return _files.ids_at(connection, path)
-
-    def all_ids(self) -> list[int]:
-        """Return every chunk id, ascending."""
-        with self._reading() as connection:
-            return _files.all_ids(connection)
-
-    # keywords
-
-    def keyword_search(
-        self,
-        terms: Sequence[str],
-        *,
-        limit: int,
-        filters: Filters = _EVERYTHING,
-        frequency: Mapping[str, int] | None = None,
-        weights: Mapping[str, float] | None = None,
-    ) -> list[tuple[int, float]]:
-        """Return chunks with any of the terms, heaviest first: (chunk id, weight of its terms). Any string is safe.
-
-        `frequency` takes a result of `document_frequency` for these terms, so that they are not counted again. Without
-        `weights`, rare terms weigh more.
-        """
-        counts = self.document_frequency(terms) if frequency is None else frequency
-        if weights is None:
-            chunks = self.corpus().chunks
-            weights = {term: log1p(chunks / max(count, 1)) for term, count in counts.items()}
-        with self._reading() as connection:
-            return _keywords.search(connection, terms, limit=limit, filters=filters, frequency=counts, weights=weights)
-
-    def keyword_search_all(
-        self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
-    ) -> list[tuple[int, float]]:
-        """Return chunks with all of the terms, best first: (chunk id, FTS5 rank, negative: lower is better)."""
-        with self._reading() as connection:
-            return _keywords.search_all(connection, terms, limit=limit, filters=filters)
-
-    def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
-        """Return the number of chunks that contain each term; 0 if no chunk does."""
-        with self._reading() as connection:
-            return self._counts.document_frequency(connection, terms, self.version())
-
-    # vectors
+        with self._file.writing() as connection:
+            self._file.vectors.apply_change(_files.remove(connection, paths))
 
     def choose_engine(self, name: EngineName, extension_path: str | None = None) -> None:
         """Select the vector engine; `auto` picks by size. If sqlite-vec does not work, a notice is added."""
-        with self._reading():
-            self._engine_setting = name, extension_path
-            self._vectors.choose(*self._effective_engine)
+        self._file.choose_engine(name, extension_path)
 
     def use_vectors(self, spec: ModelSpec) -> None:
         """Activate this model's vector set and keep the others. Raises EmbeddingError if its dimensions changed."""
-        with self._reading():
-            self._vectors.use(spec, now=self._clock())
-            self._spec = spec
-
-    def missing(self, limit: int) -> list[tuple[bytes, str]]:
-        """Return up to `limit` distinct (key, text to embed) that have neither a vector nor a recorded failure."""
-        self.version()
-        with self._reading():
-            return self._vectors.missing(limit)
-
-    def pending(self) -> int:
-        """Return the number of chunks that wait for a vector; 0 if no set is active."""
-        with self._reading() as connection:
-            having, failed = self._vectors.counts(self.version())
-            return max(0, _files.corpus(connection).chunks - having - failed) if self._vectors.in_use else 0
-
-    def failures(self) -> int:
-        """Return the number of chunks whose text the model refused."""
-        with self._reading():
-            return self._vectors.counts(self.version())[1]
-
-    def vectors(self) -> int:
-        """Return the number of chunks that have a vector in the active set."""
-        with self._reading():
-            return self._vectors.counts(self.version())[0]
+        self._file.use_vectors(spec)
 
     def put_vectors(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
         """Store vectors, (n, dims), under their keys, in one transaction. Raises BadVector if one does not fit."""
-        with self._writing():
-            self._vectors.put(keys, vectors, now=self._clock())
-
-    def referenced(self, keys: Collection[bytes]) -> set[bytes]:
-        """Return the keys that chunks currently refer to."""
-        with self._reading() as connection:
-            return _cache.referenced(connection, keys)
+        with self._file.writing():
+            self._file.vectors.put(keys, vectors, now=self._file.clock())
 
     def put_failure(self, key: bytes, message: str) -> None:
         """Record that a text cannot be embedded, so that it is not sent again."""
-        with self._writing() as connection:
-            _cache.record_failure(connection, self._vectors.active(), key, message, now=self._clock())
+        with self._file.writing() as connection:
+            _cache.record_failure(connection, self._file.vectors.active(), key, message, now=self._file.clock())
 
     def clear_failures(self) -> None:
         """Delete the recorded failures of the active set, so that those texts are tried again."""
-        with self._writing() as connection:
-            _cache.clear_failures(connection, self._vectors.active())
-            self._vectors.forget_progress()
-
-    def vector_search(
-        self,
-        query: NDArray[np.float32],
-        *,
-        limit: int,
-        filters: Filters = _EVERYTHING,
-        levels: ScriptBaselines | None = None,
-    ) -> list[tuple[int, float]]:
-        """Return the chunks nearest to the query, best first, ties by id: (chunk id, cosine).
-
-        Cosines are exact with every engine. With `levels`, chunks are ordered by how far they stand out in their
-        script.
-        """
-        with self._reading():
-            return self._vectors.nearest(query, limit=limit, filters=filters, baselines=levels, version=self.version())
-
-    def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
-        """Return the cosine with the query of each chunk that has a vector."""
-        with self._reading():
-            return self._vectors.cosines(query, ids, version=self.version())
-
-    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
-        """Return the chunks that have a vector, ascending, and their vectors: (m ids, (m, dims))."""
-        with self._reading():
-            return self._vectors.at(ids, version=self.version())
-
-    def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
-        """Return texts and vectors of up to `count` chunks with different texts: (m texts, (m, dims)).
-
-        The hashes of the texts determine the selection and its order, so the same notes give the same sample.
-        """
-        with self._reading() as connection:
-            chosen = _cache.sample_chunks(connection, self._vectors.active(), count)
-            found_ids, vectors = self._vectors.at(chosen, version=self.version())
-            positions = {chunk_id: position for position, chunk_id in enumerate(found_ids)}
-            kept = [chunk_id for chunk_id in chosen if chunk_id in positions]
-            texts = _files.texts(connection, kept)
-            return [texts[chunk_id] for chunk_id in kept], vectors[[positions[chunk_id] for chunk_id in kept]]
-
-    def sample_vectors(self, count: int, *, seed: int) -> NDArray[np.float32]:
-        """Return the vectors of `count` random chunks (or of all, if fewer), each at most once: (m, dims)."""
-        with self._reading():
-            return self._vectors.sample(count, seed=seed, version=self.version())
+        with self._file.writing() as connection:
+            _cache.clear_failures(connection, self._file.vectors.active())
+            self._file.vectors.forget_progress()
 
     def evict(self, *, max_entries: int, max_bytes: int) -> int:
         """Shrink the vector store, over all sets, to these limits and return the number of evicted vectors.
 
         Only vectors that no chunk refers to are evicted, the least recently used first.
         """
-        with self._writing() as connection:
+        with self._file.writing() as connection:
             return _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)
+
+    # upkeep
+
+    def settle(self) -> None:
+        """Prepare now what the next vector search would otherwise have to prepare."""
+        self._upkeep.settle()
+
+    def purge(self) -> None:
+        """Remove deleted text from the file permanently and release free space, without waiting for other processes."""
+        self._upkeep.purge()
+
+    @contextmanager
+    def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
+        """Build a new index that has the vectors of this one and replaces it at the end, unless something fails.
+
+        Without `vectors`, the new index has only the vectors of models that are not active. This index remains usable
+        meanwhile. Where the file system has no symbolic links, files are replaced one by one in this index, and files
+        that were not stored again are removed at the end.
+        """
+        with self._upkeep.rebuild(vectors=vectors) as file:
+            yield self if file is self._file else type(self)(file)
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         """Make the file as small as possible while holding the lease; search results do not change.
@@ -320,80 +216,31 @@ class Index(OpenFile):
         Vectors are evicted as by `evict`; `damaged` also deletes indexes that were set aside. This needs free disk
         space of the size of the index. Raises IndexBusy if another process is still indexing after `wait` seconds.
         """
-        with self.lease(wait=wait):
-            self.refresh()
-            with self._reading():
-                before = _compact.disk_bytes(self._storage)
-            evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
-            serving = f"chunks_vec_{self._vectors.active().id}" if self.engine == "sqlite-vec" else ""
-            with self._writing() as connection:
-                _compact.tidy(connection, serving=serving, extension_path=self._engine_setting[1])
-            # The engine updates its data in the file before the file is rewritten.
-            self.vectors_at((0,))
-            with self._reading() as connection:
-                unused = _compact.count_unused(connection)
-                _compact.rewrite(self._storage, after=self.generation, network=self._network)
-            self.refresh()
-        with translate_errors(self.path):
-            aside, aside_bytes = _compact.damaged_files(self._storage, remove=damaged)
-            after = _compact.disk_bytes(self._storage)
-        return CompactReport(before, after, evicted, unused, aside, aside_bytes, damaged_removed=damaged)
-
-    # forgetting
-
-    @property
-    def forgetting(self) -> bool:
-        """Whether text was removed from notes and `forget` has not finished since."""
-        return self.get_meta(_leftovers.UNFINISHED) is not None
+        return self._upkeep.compact(max_entries=max_entries, max_bytes=max_bytes, damaged=damaged, wait=wait)
 
     def begin_forgetting(self) -> None:
         """Record that text is about to be removed from notes, so that another process can finish after a kill."""
-        self.set_meta(_leftovers.UNFINISHED, "1")
+        self.set_meta(FORGETTING, "1")
 
     def end_forgetting(self) -> None:
         """Record that nothing has to be forgotten any more, or that no note was changed."""
-        self.drop_meta(_leftovers.UNFINISHED)
+        self.drop_meta(FORGETTING)
 
     def forget(self) -> CompactReport:
         """Delete everything from disk that no note contains any more: words, vectors, codes, logs, damaged copies.
 
         Index the current notes first, under the same lease.
         """
-        with self.lease():
-            with self._writing() as connection:
-                _leftovers.drop(connection)
-            report = self.compact(max_entries=0, max_bytes=0, damaged=True)
-            with translate_errors(self.path):
-                self._storage.clean()
-            with self._reading() as connection:
-                if self.engine != "sqlite-vec" and _compact.left_by_sqlite_vec(connection):
-                    message = f"Only sqlite-vec can drop the vectors that it keeps in {str(self.path)!r}."
-                    raise IndexUnavailable(message, remedy="Run `memoriter index --force`.")
-            if self._is_log_in_use():
-                message = f"Another process keeps reading what {str(self.path)!r} held before."
-                raise IndexBusy(message, remedy="Close it, then run `memoriter index`.")
-            self.end_forgetting()
-        return report
+        return self._upkeep.forget()
 
-    def _is_log_in_use(self) -> bool:
-        """Return whether an open reader keeps old pages in the log of a plain file; a generation is a separate file."""
-        with translate_errors(self.path):
-            if self._storage.can_link():
-                return False
-        self.purge()
-        return _compact.log_bytes(self._storage) > 0
 
-    def places_of(self, text: str) -> list[tuple[str, int, int]]:
-        """Return (path, first line, last line) of every chunk that contains the exact text."""
-        with self._reading() as connection:
-            return _leftovers.chunks_with(connection, text)
+class InspectedIndex(Index):
+    """An index that is only read: it creates and changes no file, stays at the file it opened, and refuses leases."""
 
-    def providers(self) -> set[str]:
-        """Return the providers whose models made the stored vectors."""
-        with self._reading() as connection:
-            return _leftovers.providers(connection)
+    @classmethod
+    def inspect(cls, path: Path, *, clock: Callable[[], float]) -> Self:
+        """Open the index; it is empty if there is no file, or if the file cannot serve, which `notices` reports.
 
-    def vector_keys(self) -> set[bytes]:
-        """Return the keys of the vectors of all chunks."""
-        with self._reading() as connection:
-            return {bytes(key) for (key,) in connection.execute("SELECT DISTINCT key FROM chunks")}
+        `clock` returns seconds since 1970.
+        """
+        return cls(OpenFile.inspect(path, clock=clock))

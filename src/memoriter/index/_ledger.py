@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexDamaged, IndexUnavailable, ProviderUnavailable
-from memoriter.index import _connection
-from memoriter.index._errors import translate_errors
-from memoriter.index._inspection import connect_for_inspection
-from memoriter.index._network import on_network
+from memoriter.index.store import _connection
+from memoriter.index.store._connection import connect_read_only
+from memoriter.index.store._errors import translate_errors
+from memoriter.index.store._generations import on_network
 from memoriter.permissions import make_private_folder
 from memoriter.types import Spending, Spent
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from pathlib import Path
 
-    from memoriter.index._database import Database
+    from memoriter.index.store._connection import Database
 
 _TABLES = 2
 _SCHEMA = """
@@ -166,6 +166,6 @@ class Ledger:
         if not self._path.exists():
             yield None
             return
-        with closing(connect_for_inspection(self._path)) as connection:
+        with closing(connect_read_only(self._path)) as connection:
             statement = "SELECT count(*) FROM sqlite_schema WHERE name IN ('spending', 'kept')"
             yield connection if connection.execute(statement).get == _TABLES else None

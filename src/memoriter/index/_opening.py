@@ -1,34 +1,50 @@
-"""Opening the index at a path: create a missing file, migrate an old one, set a foreign or damaged one aside."""
+"""Opening the index at a path.
+
+For use: create a missing file, migrate an old one, set a foreign or damaged one aside. For inspection: create and
+change no file.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexUnavailable
-from memoriter.index import _cache, _migrations
-from memoriter.index._connection import connect, file_kind
-from memoriter.index._errors import is_damage
-from memoriter.index._lease import identity
-from memoriter.index._seal import check_if_unsealed
-from memoriter.index._steps import logged
+from memoriter.index.store import _migrations
+from memoriter.index.store._connection import (
+    add_functions,
+    connect,
+    connect_read_only,
+    file_kind,
+    has_orphaned_log,
+    logged,
+)
+from memoriter.index.store._errors import is_damage, to_index_error
+from memoriter.index.store._lease import identity
+from memoriter.index.store._seal import check, check_if_unsealed
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.index._connection import FileKind
-    from memoriter.index._database import Database
-    from memoriter.index._index_files import IndexFiles
+    from memoriter.index.store._connection import Database, FileKind
+    from memoriter.index.store._generations import IndexFiles
+    from memoriter.index.vectors._cache import VectorSet
 
 _ATTEMPTS = 20
 """Other processes may delete and replace the file meanwhile, but not this many times in a row."""
 _IDS_PER_GENERATION = 1 << 32
 """Chunk ids reserved for each generation: an id of an older generation never comes back."""
-REASONS: dict[FileKind, str] = {
+_UNWRITABLE = frozenset({"CantOpenError", "ReadOnlyError", "IOError", "FullError", "PermissionsError"})
+"""Errors of SQLite after which a file may still be readable."""
+_NEXT = "Run `memoriter index`."
+_INSPECTED = Diagnostic("index_read_only", "The index is only inspected, so nothing is stored.", _NEXT)
+_OLD = Diagnostic("index_outdated", "The index was made by an earlier version and is not converted yet.", _NEXT)
+_REASONS: dict[FileKind, str] = {
     "foreign": "belongs to another program",
     "newer": "was made by a newer version",
     "damaged": "is damaged",
@@ -79,18 +95,16 @@ def open_index(
         except Exception as error:
             if identity(storage.path) != file_identity:
                 continue  # another generation replaced it meanwhile, and its log was deleted
-            from memoriter.index._reading import can_read, connect_read_only, read_only_notice
-
-            connection, kind = connect_read_only(target) if can_read(error) else None, None
+            connection, kind = _read_instead(target, error), None
             if connection is None:
                 raise
-            reason = read_only_notice(storage.path, error)
+            reason = _read_only_notice(storage.path, error)
         if connection is not None and file_identity is not None and identity(storage.path) == file_identity:
             return OpenedFile(connection, target, file_identity, storage.generation_of(target), reason)
         if connection is not None:
             connection.close()
-        if kind in REASONS:
-            damaged = set_aside(storage, file_identity, REASONS[kind], clock=clock, notice=notice) or damaged
+        if kind in _REASONS:
+            damaged = set_aside(storage, file_identity, _REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
         f"The index {str(storage.path)!r} keeps changing.", remedy="Stop the other process and try again."
     )
@@ -119,10 +133,35 @@ def _try_open(
             connection.close()
             raise
         kind = "damaged"
-    if kind in REASONS:
+    if kind in _REASONS:
         connection.close()
         return None, kind
     return connection, kind
+
+
+def _read_instead(target: Path, error: Exception) -> Database | None:
+    """Return a read-only connection to an index that could not be opened for writing: a read-only folder, a full disk.
+
+    The result is None if something else is wrong, or if the log has content that only a writing process can merge.
+    """
+    import apsw
+
+    if type(error).__name__ not in _UNWRITABLE or has_orphaned_log(target):
+        return None
+    with suppress(apsw.Error, OSError):
+        connection = connect_read_only(target)
+        with suppress(apsw.Error):
+            if file_kind(connection) == "ours":
+                return connection
+        connection.close()
+    return None
+
+
+def _read_only_notice(path: Path, error: Exception) -> Diagnostic:
+    """Return the diagnostic for an index that is open for reading only."""
+    problem = to_index_error(path, error)
+    message = f"{problem.message} It is only read, so what changed since it was written is not found."
+    return Diagnostic("index_read_only", message, problem.remedy)
 
 
 def build(
@@ -134,7 +173,7 @@ def build(
     try:
         prepare(connection, storage.generation_of(fresh), clock=clock)
         if damaged is not None:
-            from memoriter.index._salvage import salvage
+            from memoriter.index.vectors._transfer import salvage
 
             salvage(connection, damaged)
     finally:
@@ -145,7 +184,7 @@ def build_from(
     storage: IndexFiles,
     file: Path,
     source: str | None,
-    without: _cache.VectorSet | None,
+    without: VectorSet | None,
     *,
     clock: Callable[[], float],
     network: bool,
@@ -164,7 +203,9 @@ def build_from(
     connection = connect(file, network=network)
     try:
         if source is not None:
-            _cache.copy_vectors(connection, source, without=without)
+            from memoriter.index.vectors._transfer import copy_vectors
+
+            copy_vectors(connection, source, without=without)
     except BaseException:
         connection.close()
         raise
@@ -207,3 +248,64 @@ def set_aside(
             )
         )
     return place
+
+
+@logged("inspect")
+def inspect_index(
+    storage: IndexFiles, *, clock: Callable[[], float], notice: Callable[[Diagnostic], None]
+) -> OpenedFile:
+    """Open the active file for reading, without creating or changing any file; an empty index in memory stands in.
+
+    That is for a file that does not exist or cannot serve. `apsw` errors that are not damage pass through.
+
+    Args:
+        storage: the files of the index.
+        clock: returns seconds since 1970.
+        notice: called with a diagnostic for a file that exists and cannot serve as it is.
+    """
+    target = storage.target()
+    if target is None:
+        return _empty(storage, clock=clock)
+    connection, kind = _inspect(storage, target)
+    if connection is not None:
+        file_identity = identity(target) or (0, 0)
+        return OpenedFile(connection, target, file_identity, storage.generation_of(target), _INSPECTED)
+    if kind == "old":
+        notice(_OLD)
+    elif kind in _REASONS:
+        message = f"The index file {str(storage.path)!r} {_REASONS[kind]}; the next search begins a new index."
+        notice(Diagnostic("index_damaged", message, _NEXT))
+    return _empty(storage, clock=clock)
+
+
+def _inspect(storage: IndexFiles, target: Path) -> tuple[Database | None, FileKind]:
+    """Return a connection, or what is wrong with the file."""
+    connection: Database | None = None
+    try:
+        connection = connect_read_only(target)
+        kind = file_kind(connection)
+        if kind == "ours" and _migrations.lost_checksums(connection):
+            kind = "damaged"
+        if kind == "ours" and not storage.seal.matches(target):
+            check(connection, target)
+        if kind == "ours":
+            return connection, kind
+    except Exception as error:
+        if connection is not None:
+            connection.close()
+        if not is_damage(error):
+            raise
+        return None, "damaged"
+    connection.close()
+    return None, kind
+
+
+def _empty(storage: IndexFiles, *, clock: Callable[[], float]) -> OpenedFile:
+    """Return an empty index in memory."""
+    import apsw
+
+    connection = cast("Database", apsw.Connection(":memory:"))
+    add_functions(connection)
+    _migrations.create(connection, now=clock(), first_id=1)
+    connection.pragma("query_only", 1)
+    return OpenedFile(connection, storage.path, (0, 0), 0, _INSPECTED)

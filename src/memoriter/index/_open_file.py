@@ -1,0 +1,398 @@
+"""An index file in use: its connection, what is cached of its content, and the rights to change it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, Self, TypeVar
+
+from memoriter.errors import IndexUnavailable
+from memoriter.index import _opening
+from memoriter.index.files import _files
+from memoriter.index.store import _connection
+from memoriter.index.store._errors import translate_errors
+from memoriter.index.store._generations import IndexFiles, on_network
+from memoriter.index.store._lease import identity
+from memoriter.index.store._read_pool import ReadPool
+from memoriter.index.vectors._vectors import Vectors
+from memoriter.permissions import make_private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+    from memoriter.index.files._values import IndexedFile
+    from memoriter.index.store._connection import Database
+    from memoriter.index.vectors._engines import EngineName
+    from memoriter.types import Diagnostic, ModelSpec
+
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
+
+Mode = Literal["serve", "build", "inspect"]
+"""`serve`: follows the path, whichever file it leads to. `build`: a generation that is not published yet. `inspect`:
+only read, creates and changes no file, and stays at the file that was opened."""
+
+
+class OpenFile:
+    """The active file of an index. Several threads may share one object.
+
+    They take turns, except that reads of stored rows and words run at the same time, on connections of a pool. While
+    one thread searches alone, it uses the same connection as writes, and no other is opened.
+    """
+
+    def __init__(self, storage: IndexFiles, *, clock: Callable[[], float], network: bool, mode: Mode) -> None:
+        """Take the files of the index; `adopt` or `open` opens one of them.
+
+        Args:
+            storage: the files of the index.
+            clock: returns seconds since 1970.
+            network: whether the files are on a network file system.
+            mode: how the file is used.
+        """
+        self.storage = storage
+        self.clock = clock
+        self.network = network
+        self.mode: Mode = mode
+        self.opened: _opening.OpenedFile | None = None
+        self.closed = False
+        self.vectors: Vectors
+        self.counts = _files.Counts()
+        self.spec: ModelSpec | None = None
+        """The model of the active vector set."""
+        self.engine_setting: tuple[EngineName, str | None] = ("exact", None)
+        self.stored_paths: set[str] | None = None
+        """The files stored so far by a rebuild in place; None if there is none."""
+        self._process = os.getpid()
+        self._rlock = threading.RLock()
+        self._pool: ReadPool | None = None
+        self._searching: list[int] = []
+        """The threads that search now."""
+        self._bound_thread: int | None = None
+        """The thread that writes, or reads in a snapshot; it reads with the same connection."""
+        self._notices: list[Diagnostic] = []
+        self._version = 0
+        self._data_version = -1
+        self._listing: tuple[int, dict[str, IndexedFile]] = (-1, {})
+        self._replaced = False
+
+    @classmethod
+    def open(cls, path: Path, *, clock: Callable[[], float], network: bool | None) -> Self:
+        """Open the active file at a path; create or replace it if needed."""
+        with translate_errors(path):
+            storage = IndexFiles(path, clock)
+            make_private_folder(folder := storage.path.parent)
+            network = on_network(folder) if network is None else network
+            file = cls(storage, clock=clock, network=network, mode="serve")
+            with suppress(OSError):
+                storage.clean()
+            file.adopt(file._open())
+        return file
+
+    @classmethod
+    def inspect(cls, path: Path, *, clock: Callable[[], float]) -> Self:
+        """Open the active file at a path for inspection; an empty index in memory stands in for an unusable one."""
+        with translate_errors(path):
+            file = cls(IndexFiles(path, clock), clock=clock, network=False, mode="inspect")
+            file.adopt(file._open())
+        return file
+
+    def sibling(self) -> Self:
+        """Return an object of the same settings for a generation that is being built; `adopt` its file."""
+        other = type(self)(self.storage, clock=self.clock, network=self.network, mode="build")
+        other.engine_setting, other.spec = self.engine_setting, self.spec
+        return other
+
+    def _open(self, *, after: int = 0, damaged: Path | None = None) -> _opening.OpenedFile:
+        if self.mode == "inspect":
+            return _opening.inspect_index(self.storage, clock=self.clock, notice=self._add_notice)
+        open_index = partial(_opening.open_index, self.storage, clock=self.clock, network=self.network)
+        return open_index(notice=self._add_notice, after=after, damaged=damaged)
+
+    def adopt(self, opened: _opening.OpenedFile) -> None:
+        """Use this file from now on."""
+        self.opened = opened
+        shared = self.mode == "serve" and not self.network and opened.read_only_reason is None
+        self._pool = ReadPool(opened.file, opened.identity) if shared else None
+        self._data_version = -1
+        self._version += 1
+        self.vectors = Vectors(opened.connection, self._add_notice)
+        self.vectors.choose(*self._effective_engine)
+        if self.spec is not None:
+            self.vectors.use(self.spec, now=self.now)
+
+    def close(self) -> None:
+        """Close the file; no other method may be called afterwards."""
+        with self.lock, translate_errors(self.path):
+            self.closed = True
+            self._close_file()
+
+    def _close_file(self) -> None:
+        if self.opened is not None:
+            opened, self.opened = self.opened, None
+            if self._pool is not None:
+                self._pool.close()
+            sealed = self.mode == "serve" and self.storage.seal.matches(opened.file)
+            opened.connection.close()
+            # The last connection that closes the file writes the log into it.
+            if sealed and not self.storage.seal.matches(opened.file):
+                self.storage.seal.write(opened.file)
+
+    # state
+
+    @property
+    def path(self) -> Path:
+        """The path of the index; a link in its place leads to the active file."""
+        return self.storage.path
+
+    @property
+    def now(self) -> float | None:
+        """The time to record for a write in seconds since 1970; None if nothing may be written."""
+        return None if self.mode == "inspect" else self.clock()
+
+    @property
+    def generation(self) -> int:
+        """The number of the active file; 0 for a plain file."""
+        return self.opened.generation if self.opened else 0
+
+    @property
+    def notices(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics for the user. That an inspected file is only read is no news."""
+        reason = self.opened.read_only_reason if self.opened and self.mode != "inspect" else None
+        return (*self._notices, reason) if reason else tuple(self._notices)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file can only be read."""
+        return self.opened is not None and self.opened.read_only_reason is not None
+
+    def check_writable(self) -> None:
+        """Raise IndexUnavailable, with the reason, if the file can only be read."""
+        if self.opened and (reason := self.opened.read_only_reason):
+            raise IndexUnavailable(reason.message, remedy=reason.remedy)
+
+    @property
+    def _effective_engine(self) -> tuple[EngineName, str | None]:
+        """The engine setting; `exact` if the disk is read-only, because other engines write tables of their own."""
+        return ("exact", None) if self.read_only and self.mode != "inspect" else self.engine_setting
+
+    def choose_engine(self, name: EngineName, extension_path: str | None) -> None:
+        """Select the vector engine."""
+        with self.reading():
+            self.engine_setting = name, extension_path
+            self.vectors.choose(*self._effective_engine)
+
+    def use_vectors(self, spec: ModelSpec) -> None:
+        """Activate the vector set of a model."""
+        with self.reading():
+            self.vectors.use(spec, now=self.now)
+            self.spec = spec
+
+    def _add_notice(self, reason: Diagnostic) -> None:
+        if reason not in self._notices:
+            self._notices.append(reason)
+
+    def version(self) -> int:
+        """Return a number that changes whenever the content may have changed, in any process."""
+        with self.reading() as connection:
+            data_version = int(connection.pragma("data_version"))
+            if data_version != self._data_version:
+                self._data_version = data_version
+                self._version += 1
+                self.vectors.forget_progress()
+            return self._version
+
+    # the file behind the path
+
+    def refresh(self) -> bool:
+        """Reopen the index if its path leads to another file or to none, and return whether that has happened."""
+        moved, self._replaced = self._replaced, False
+        return self._reopen_if_replaced() or moved
+
+    def _reopen_if_replaced(self) -> bool:
+        if self.mode == "inspect":
+            return False
+        with self.lock, translate_errors(self.path):
+            is_current = self.opened and identity(self.storage.path) == self.opened.identity
+            if self.closed or self.mode == "build" or is_current:
+                return not self.closed and self.read_only and self._try_writable()
+            before = self.generation
+            self._close_file()
+            self.adopt(self._open(after=before))
+            return True
+
+    def _try_writable(self) -> bool:
+        opened = self._open()
+        if opened.read_only_reason is not None:
+            opened.connection.close()
+            return False
+        self._close_file()
+        self.adopt(opened)
+        return True
+
+    def quarantine(self) -> None:
+        """Set a damaged file aside and start a new, empty one, unless another process has done so.
+
+        An inspected file is opened again: it was written meanwhile, or it is damaged and an empty index stands in.
+        """
+        if self.mode == "build":
+            raise IndexUnavailable(
+                "The new index that is being built is damaged.", remedy="Start again; the old one still serves."
+            )
+        if self.mode == "serve" and self.read_only:
+            raise IndexUnavailable(
+                f"The index {str(self.path)!r} changed or broke while it was only read.",
+                remedy="Ask again; if that does not help, make its folder writable.",
+            )
+        with self.lock, translate_errors(self.path):
+            file_identity, before = (self.opened.identity if self.opened else None), self.generation
+            self._close_file()
+            place = None
+            if file_identity is not None and self.mode == "serve":
+                place = _opening.set_aside(
+                    self.storage, file_identity, "is damaged", clock=self.clock, notice=self._add_notice
+                )
+            self.adopt(self._open(after=before, damaged=place))
+
+    # one thread at a time
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock for one thread at a time; a forked process first gets a connection of its own."""
+        if self._process != os.getpid():
+            self._process, self._rlock = os.getpid(), threading.RLock()
+            self.storage = IndexFiles(self.path, self.clock)
+            self._searching, self._bound_thread = [], None
+            if self._pool is not None:
+                _connection.abandon(self._pool)
+                self._pool = None
+            if self.opened is not None:
+                _connection.abandon(self.opened.connection)
+                self.opened = None
+            if not self.closed and self.mode == "serve":
+                with translate_errors(self.path):
+                    self.adopt(self._open())
+        return self._rlock
+
+    @contextmanager
+    def reading(self) -> Generator[Database]:
+        """Give this thread the connection; errors of SQLite become errors of the index."""
+        with self.lock, translate_errors(self.path):
+            if self.opened is None:
+                raise IndexUnavailable(f"The index {str(self.path)!r} is not open.", remedy="Open it again.")
+            yield self.opened.connection
+
+    def read(self, function: Callable[Concatenate[Database, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Return what a function reads from a connection, which is its first argument."""
+        with self._reading_beside_others() as connection:
+            return function(connection, *args, **kwargs)
+
+    @contextmanager
+    def _reading_beside_others(self) -> Generator[Database]:
+        """Give this thread a connection for one read: one of the pool if another thread searches or has the own one."""
+        lock = self.lock
+        crowded = len(self._searching) > 1 and self._bound_thread != threading.get_ident()
+        if not crowded and lock.acquire(blocking=False):
+            try:
+                with self.reading() as own:
+                    yield own
+            finally:
+                lock.release()
+            return
+        with translate_errors(self.path), nullcontext() if self._pool is None else self._pool.lend() as lent:
+            if lent is not None:
+                yield lent
+                return
+        with self.reading() as own:
+            yield own
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Let no other thread read or write the file meanwhile."""
+        with self.lock, nullcontext() if self._pool is None else self._pool.paused():
+            yield
+
+    @contextmanager
+    def _bound(self) -> Generator[None]:
+        """Let this thread read only with the connection that it has."""
+        before, self._bound_thread = self._bound_thread, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._bound_thread = before
+
+    def ask(self, question: Callable[[Vectors, int], _T]) -> _T:
+        """Return the answer of the vectors to a question, which takes them and the version of the index."""
+        with self.reading():
+            version = self.version()
+            return question(self.vectors, version)
+
+    def count(self, question: Callable[[_files.Counts, Database, int], _T]) -> _T:
+        """Return a count; `question` takes the cached counts, the connection and the version of the index."""
+        with self.reading() as connection:
+            return question(self.counts, connection, self.version())
+
+    @contextmanager
+    def writing(self) -> Generator[Database]:
+        """Give this thread the connection in a transaction, if the right to index was not lost."""
+        with self.reading() as connection:
+            self.storage.lease.check()
+            with self._bound(), _connection.transaction(connection):
+                self.storage.lease.check()
+                yield connection
+            self._version += 1
+
+    def at_one_state(self, read: Callable[[], _T]) -> _T:
+        """Return the result of `read`, all of whose reads see one state of the index."""
+        searching, thread = self._searching, threading.get_ident()
+        searching.append(thread)
+        try:
+            version = self.version()
+            result = read()
+            if self.version() == version:
+                return result
+        finally:
+            searching.remove(thread)
+        with self.reading() as connection, self._bound():
+            return _connection.at_one_state(connection, read)
+
+    def listing(self) -> dict[str, IndexedFile]:
+        """Return every indexed file by its path, read once until the index changes."""
+        with self.reading() as connection:
+            version = self.version()
+            if self._listing[0] != version:
+                self._listing = version, _files.listing(connection)
+            return self._listing[1]
+
+    def mark_stored(self, path: str) -> None:
+        """Record that a file was stored, for a rebuild in place."""
+        if self.stored_paths is not None:
+            self.stored_paths.add(_connection.storable(path))
+
+    # rights
+
+    @contextmanager
+    def indexing(self, wait: float) -> Generator[None]:
+        """Hold the right to index, for one thread of one process; IndexBusy after `wait` seconds."""
+        with self.lock:
+            lease = self.storage.lease
+            self.check_writable()
+        with ExitStack() as stack:
+            with translate_errors(self.path):
+                stack.enter_context(lease.hold(wait))
+            yield
+
+    @contextmanager
+    def storing(self, wait: float) -> Generator[None]:
+        """Hold the right to index for one short write of vectors to the active file; IndexBusy after `wait` seconds."""
+        with self.lock:
+            lease = self.storage.lease
+        with ExitStack() as stack:
+            with translate_errors(self.path):
+                stack.enter_context(lease.hold(wait))
+            self._replaced = self._reopen_if_replaced() or self._replaced
+            if self.opened is not None:
+                stack.enter_context(self.storage.seal.reseal(self.opened.file))
+            yield

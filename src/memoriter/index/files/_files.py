@@ -1,0 +1,293 @@
+"""Files and their chunks. Functions that write expect an open transaction."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from unicodedata import normalize
+
+from memoriter.index.files import _keywords
+from memoriter.index.files._filters import condition
+from memoriter.index.files._values import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+from memoriter.index.store._connection import storable
+from memoriter.index.store._meta import counter
+from memoriter.types import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from memoriter.index.files._values import ChunkRecord
+    from memoriter.index.store._connection import Database
+    from memoriter.types import Filters, Source, SourceKind
+
+
+class StoredChange(NamedTuple):
+    """The ids of chunks that a write deleted and added."""
+
+    gone: Sequence[int]
+    added: Sequence[int]
+
+
+CHUNK = "chunks.start_line, chunks.end_line, chunks.text, chunks.heading"
+
+
+def make_chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk:
+    """Return a chunk from the columns of `CHUNK`."""
+    titles = tuple(cast("list[str]", json.loads(heading))) if heading else ()
+    return Chunk(start_line, end_line, text, titles)
+
+
+def put(
+    connection: Database,
+    source: Source,
+    hash: str,  # noqa: A002 (named as in `Index.put_file`)
+    entries: Sequence[ChunkRecord],
+    *,
+    keep: int = 0,
+    tail: str = "",
+) -> StoredChange:
+    """Replace all stored data of a file except its first `keep` chunks, and return what changed."""
+    path = storable(source.path)
+    file, gone = _delete_chunks(connection, path, keep)
+    kept, length = cast(
+        "tuple[int, int]",
+        connection.execute("SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE file = ?", (file,)).get,
+    )
+    chunks, length = kept + len(entries), length + sum(entry.length for entry in entries)
+    values = (path, source.kind, hash, source.size, source.mtime_ns, chunks, length, tail, source.stamp)
+    if file is None:
+        statement = (
+            "INSERT INTO files(path, kind, hash, size, mtime_ns, chunks, length, tail, stamp)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+        )
+        file = int(connection.execute(statement, values).get)
+    else:
+        statement = (
+            "UPDATE files SET path = ?, kind = ?, hash = ?, size = ?, mtime_ns = ?, chunks = ?, length = ?, tail = ?,"
+            " stamp = ? WHERE id = ?"
+        )
+        connection.execute(statement, (*values, file))
+    return StoredChange(gone, _add_chunks(connection, file, entries, kept))
+
+
+def _add_chunks(connection: Database, file: int, entries: Sequence[ChunkRecord], before: int) -> range:
+    first = newest_id(connection) + 1
+    ids = range(first, first + len(entries))
+    connection.executemany(
+        "INSERT INTO chunks(id, file, day, ordinal, length, script, key, bag, start_line, end_line, heading, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (chunk_id, file, entry.day, before + chunk_id - first, *_columns(entry))
+            for chunk_id, entry in zip(ids, entries, strict=True)
+        ),
+    )
+    _keywords.add(connection, zip(ids, (entry.terms for entry in entries), strict=True))
+    return ids
+
+
+def _columns(entry: ChunkRecord) -> tuple[int, str, bytes, bytes, int, int, str, str]:
+    passage = entry.chunk
+    heading = json.dumps(passage.heading, ensure_ascii=False) if passage.heading else ""
+    place = passage.start_line, passage.end_line, storable(heading), storable(passage.text)
+    return entry.length, entry.script, entry.key, entry.term_counts, *place
+
+
+def _delete_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int | None, list[int]]:
+    file = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).get
+    if file is None:
+        return None, []
+    which = "FROM chunks WHERE file = ? AND ordinal >= ?"
+    gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))
+    _keywords.drop(connection, gone)
+    connection.execute(f"DELETE {which}", (file, keep))
+    return int(file), gone
+
+
+def remove(connection: Database, paths: Collection[str]) -> StoredChange:
+    """Delete files and return what changed; unknown paths are ignored."""
+    everything: list[int] = []
+    for path in paths:
+        file, gone = _delete_chunks(connection, storable(path))
+        connection.execute("DELETE FROM files WHERE id = ?", (file,))
+        everything += gone
+    return StoredChange(everything, ())
+
+
+def touch(connection: Database, source: Source, tail: str | None = None) -> None:
+    """Update size, time and read position of a file whose content has not changed."""
+    values = (source.size, source.mtime_ns, source.stamp, tail, storable(source.path))
+    statement = "UPDATE files SET size = ?, mtime_ns = ?, stamp = ?, tail = coalesce(?, tail) WHERE path = ?"
+    connection.execute(statement, values)
+
+
+def listing(connection: Database) -> dict[str, IndexedFile]:
+    """Return every indexed file by its path."""
+    statement = "SELECT path, kind, hash, size, mtime_ns, chunks, tail, stamp FROM files ORDER BY path"
+    rows = connection.execute(statement).fetchall()
+    return {str(row[0]): IndexedFile(*row) for row in rows}
+
+
+def kinds(connection: Database) -> dict[SourceKind, KindCount]:
+    """Return totals for each kind of source that is indexed."""
+    rows = connection.execute("SELECT kind, count(*), sum(chunks) FROM files GROUP BY kind ORDER BY kind")
+    return {kind: KindCount(files, chunks) for kind, files, chunks in cast("Iterable[tuple[Any, int, int]]", rows)}
+
+
+def listing_of(connection: Database, paths: Collection[str]) -> dict[str, IndexedFile]:
+    """Return the indexed files among `paths`, by path."""
+    statement = (
+        "SELECT files.path, kind, hash, size, mtime_ns, chunks, tail, stamp FROM json_each(?) AS wanted"
+        " CROSS JOIN files ON files.path = wanted.value ORDER BY files.path"
+    )
+    rows = connection.execute(statement, (json.dumps([storable(path) for path in paths]),)).fetchall()
+    return {str(row[0]): IndexedFile(*row) for row in rows}
+
+
+def corpus(connection: Database) -> Corpus:
+    """Return totals, from the file rows."""
+    files, chunks, length = cast(
+        "tuple[int, int, int]",
+        connection.execute("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(length), 0) FROM files").get,
+    )
+    return Corpus(files, chunks, length / chunks if chunks else 0.0)
+
+
+def count(connection: Database, filters: Filters) -> int:
+    """Return the number of chunks that pass the filters."""
+    where, values = condition(filters)
+    return int(connection.execute(f"SELECT count(*) FROM chunks WHERE {where}", values).get)  # noqa: S608 (fixed text; values are bound)
+
+
+def rows(connection: Database, ids: Iterable[int]) -> dict[int, StoredChunk]:
+    """Return complete chunks by id; ids that no longer exist are absent."""
+    result = connection.execute(
+        f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK}, bag, chunks.length, day, script, chunks.key"  # noqa: S608 (fixed text)
+        " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+        " CROSS JOIN files ON files.id = chunks.file",
+        (id_list(ids),),
+    )
+    return {
+        chunk_id: StoredChunk(
+            chunk_id, path, cast("SourceKind", kind), ordinal, make_chunk(*passage), bag, length, day, script, key
+        )
+        for chunk_id, path, kind, ordinal, *passage, bag, length, day, script, key in cast(
+            "Iterable[tuple[Any, ...]]", result
+        )
+    }
+
+
+def texts(connection: Database, ids: Iterable[int]) -> dict[int, str]:
+    """Return only the texts of chunks, by id."""
+    result = connection.execute(
+        "SELECT chunks.id, text FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value",
+        (id_list(ids),),
+    )
+    return dict(cast("Iterable[tuple[int, str]]", result))
+
+
+def scoring_rows(connection: Database, ids: Iterable[int]) -> dict[int, ScoringRow]:
+    """Return what ranking needs of chunks, by id; ids that no longer exist are absent."""
+    result = connection.execute(
+        "SELECT chunks.id, files.path, files.kind, chunks.length, chunks.bag, chunks.day, chunks.script"
+        " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
+        " CROSS JOIN files ON files.id = chunks.file",
+        (id_list(ids),),
+    )
+    return {row[0]: ScoringRow._make(row) for row in cast("Iterable[tuple[Any, ...]]", result)}
+
+
+def ids_at(connection: Database, path: str) -> list[int]:
+    """Return the chunk ids of a file, in file order."""
+    statement = (
+        "SELECT chunks.id FROM files JOIN chunks ON chunks.file = files.id WHERE files.path = ? ORDER BY chunks.id"
+    )
+    return _column(connection, statement, (storable(path),))
+
+
+def all_ids(connection: Database) -> list[int]:
+    """Return every chunk id, ascending, read from the narrowest SQL index."""
+    return sorted(_column(connection, "SELECT id FROM chunks INDEXED BY chunks_file", ()))
+
+
+def id_list(ids: Iterable[int]) -> str:
+    """Return ids as one value for `json_each`, so that one statement takes any number of them."""
+    return json.dumps([int(each) for each in ids])
+
+
+def newest_id(connection: Database) -> int:
+    """Return the highest chunk id that was ever assigned."""
+    return int(connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = 'chunks'").get or 0)
+
+
+def chunks_with(connection: Database, text: str) -> list[tuple[str, int, int]]:
+    """Return path, first and last line of every chunk whose text or headings contain a text, composed or not."""
+    forms = sorted({text, normalize("NFC", text), normalize("NFD", text)})
+    either = " OR ".join("instr(chunks.text, ?) OR instr(chunks.heading, ?)" for _ in forms)
+    result = connection.execute(
+        "SELECT files.path, start_line, end_line FROM chunks JOIN files ON files.id = chunks.file"  # noqa: S608 (fixed text)
+        f" WHERE {either} ORDER BY files.path, start_line",
+        tuple(form for each in forms for form in (each, each)),
+    )
+    return cast("list[tuple[str, int, int]]", result.fetchall())
+
+
+def content_counter(connection: Database) -> int:
+    """Return the content counter."""
+    return counter(connection, "content")
+
+
+def _column(connection: Database, statement: str, values: tuple[Any, ...]) -> list[int]:
+    return [int(cast("int", value)) for (value,) in connection.execute(statement, values)]
+
+
+COMMON = 512
+"""Terms in at least this many chunks are cached: few terms are that common, and many queries contain them."""
+MAX_CACHED_TERMS = 16_384
+
+
+class Counts:
+    """A cache of counts; `version` is that of the index."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._corpus: Corpus | None = None
+        self._kinds: dict[SourceKind, KindCount] | None = None
+        self._common: dict[str, int] = {}
+
+    def corpus(self, connection: Database, version: int) -> Corpus:
+        """Return totals."""
+        self._reset_if_changed(version)
+        if self._corpus is None:
+            self._corpus = corpus(connection)
+        return self._corpus
+
+    def kinds(self, connection: Database, version: int) -> dict[SourceKind, KindCount]:
+        """Return totals for each kind of source."""
+        self._reset_if_changed(version)
+        if self._kinds is None:
+            self._kinds = kinds(connection)
+        return self._kinds
+
+    def document_frequency(self, connection: Database, terms: Iterable[str], version: int) -> dict[str, int]:
+        """Return the number of chunks that contain each term. The time grows with the counts of uncached terms."""
+        self._reset_if_changed(version)
+        wanted = dict.fromkeys(terms)
+        unknown = [term for term in wanted if term not in self._common]
+        new_counts = dict(zip(unknown, _count_terms(connection, unknown), strict=True))
+        counts = new_counts | self._common
+        if len(self._common) < MAX_CACHED_TERMS:
+            self._common |= {term: count for term, count in new_counts.items() if count >= COMMON}
+        return {term: counts[term] for term in wanted}
+
+    def _reset_if_changed(self, version: int) -> None:
+        if version != self._version:
+            self._version, self._corpus, self._kinds, self._common = version, None, None, {}
+
+
+def _count_terms(connection: Database, terms: list[str]) -> list[int]:
+    statement = (
+        "SELECT wanted.key, doc FROM json_each(?) AS wanted CROSS JOIN chunks_terms ON chunks_terms.term = wanted.value"
+    )
+    folded = json.dumps([_keywords.fold(term) for term in terms])
+    counts = dict(cast("Iterable[tuple[int, int]]", connection.execute(statement, (folded,)))) if terms else {}
+    return [counts.get(place, 0) for place in range(len(terms))]

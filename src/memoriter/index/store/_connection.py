@@ -1,0 +1,358 @@
+"""SQLite connections with their settings, page checksums and transactions, and the kind of a file.
+
+`Database` is the part of `apsw.Connection` that the index uses, with types: its own stubs name types that Python 3.11
+lacks.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import closing, contextmanager, suppress
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from urllib.parse import quote
+
+from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION
+from memoriter.permissions import make_private_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+
+log = logging.getLogger("memoriter.index")
+
+BUSY_MS = 10_000
+"""How long a statement waits for another process' short transaction."""
+INCREMENTAL = 2
+"""The mode of `auto_vacuum` in which free pages are released on request."""
+
+_WAL_FORMAT = 2
+"""Byte 18 of a database in write-ahead-log mode."""
+_LEAST_SHM_BYTES = 32 * 1024
+"""The size of the smallest index of a log (`-shm`). A full disk leaves a shorter one, which nobody can use."""
+_ATTEMPTS = 3
+"""The most attempts to read one state. Other processes may change the vectors meanwhile, but not each time."""
+_T = TypeVar("_T")
+
+_ABANDONED: list[object] = []
+"""Connections of a parent process, kept so that they are never closed."""
+
+FileKind = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
+_VFS = "cksmvfs"
+"""SQLite's `cksumvfs` extension, which is part of apsw's wheels. It verifies every page that is read."""
+CHECKSUM_BYTES = 8
+"""Bytes at the end of each page that hold its checksum."""
+_LIBRARY_SUFFIXES = (".so", ".dylib", ".dll")
+
+
+SqlValue = str | int | float | bytes | None
+
+
+class Cursor(Protocol):
+    """The rows of a statement, read on demand."""
+
+    @property
+    def get(self) -> Any:
+        """The only column of the first row, or the row; None if there is no row."""
+        ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]: ...
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+
+
+class Database(Protocol):
+    """An open connection."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(
+        self, statements: str, bindings: Sequence[SqlValue] | Mapping[str, SqlValue] | None = None, /
+    ) -> Cursor: ...
+
+    def executemany(self, statements: str, bindings: Iterable[Sequence[SqlValue]], /) -> Cursor: ...
+
+    def pragma(self, name: str, value: str | int | None = None, /) -> Any: ...
+
+    def reserve_bytes(self, schema: str | None = None, reserve: int = -1, /) -> int: ...
+
+    def config(self, operation: int, value: int, /) -> Any: ...
+
+    def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+
+    def create_scalar_function(
+        self, name: str, function: Callable[..., SqlValue] | None, arguments: int, /, *, deterministic: bool
+    ) -> None: ...
+
+    def enable_load_extension(self, enable: bool, /) -> None: ...
+
+    def load_extension(self, filename: str, /) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = True) -> Database:
+    """Open and tune an existing database, or create it if `create` is set; `apsw` errors pass through.
+
+    Only the owner can read a new file; SQLite gives its logs the permissions of the database. If the file is not
+    `trusted`, its kind is checked first, and a foreign file stays as it is.
+    """
+    import apsw
+
+    if create:
+        make_private_file(path)
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    connection = cast("Database", apsw.Connection(str(path), flags=flags, vfs=vfs()))
+    try:
+        if create:
+            reserve_checksums(connection)
+        connection.set_busy_timeout(BUSY_MS)
+        add_functions(connection)
+        if trusted or file_kind(connection) in {"ours", "old", "empty"}:
+            _tune(connection, network=network)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _tune(connection: Database, *, network: bool) -> None:
+    import apsw
+
+    # Both affect only a new file; an existing file keeps its settings. Setting `auto_vacuum` always writes the first
+    # page, which costs a process that only reads more than its search: the file no longer matches its seal.
+    connection.pragma("page_size", PAGE_SIZE)
+    if connection.pragma("auto_vacuum") != INCREMENTAL:
+        connection.pragma("auto_vacuum", INCREMENTAL)
+    mode = "delete" if network else "wal"
+    if connection.pragma("journal_mode") != mode:
+        # Another process that has the file open prevents the change; that is slower, but correct.
+        with suppress(apsw.BusyError, apsw.LockedError):
+            connection.pragma("journal_mode", mode)
+    connection.pragma("synchronous", 1)
+    connection.pragma("secure_delete", 1)
+    connection.pragma("temp_store", 2)
+    # No memory map: if another program truncates the file, the process would be killed instead of getting an error.
+    connection.pragma("cache_size", -32 * 1024)
+    connection.pragma("journal_size_limit", 16 * 1024 * 1024)
+
+
+def connect_read_only(path: Path) -> Database:
+    """Return a read-only connection that creates no file and changes none; `apsw` errors pass through.
+
+    SQLite reads a database in write-ahead-log mode in one of three ways. If the index of the log (`-shm`) exists,
+    another process may be writing, and SQLite reads it without changing it. If there is only a log, its writer died,
+    and SQLite keeps an index of it in memory; no other process can use the file meanwhile. If there is neither, the
+    file is complete, and cannot change.
+    """
+    import apsw
+
+    flags, options, heap = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, "", False
+    if _journal_format(path) == _WAL_FORMAT:
+        heap = has_orphaned_log(path)
+        if _is_shared(path):
+            options = "?readonly_shm=1"
+        elif heap:
+            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+        else:
+            options = "?immutable=1"
+    connection = cast("Database", apsw.Connection(f"file:{quote(str(path))}{options}", flags=flags, vfs=vfs()))
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        if heap:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.pragma("locking_mode", "exclusive")
+        connection.pragma("query_only", 1)
+        connection.pragma("temp_store", 2)
+        add_functions(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def has_orphaned_log(path: Path) -> bool:
+    """Return whether a process that died left content in the log, which only a process that may write can merge."""
+    return _bytes_of(path, "-wal") > 0 and not _is_shared(path)
+
+
+def _is_shared(path: Path) -> bool:
+    """Return whether there is an index of the log, through which processes share a database."""
+    return _bytes_of(path, "-shm") >= _LEAST_SHM_BYTES
+
+
+def _bytes_of(path: Path, suffix: str) -> int:
+    companion = path.with_name(f"{path.name}{suffix}")
+    return companion.stat().st_size if companion.exists() else 0
+
+
+def _journal_format(path: Path) -> int:
+    with path.open("rb") as file:
+        header = file.read(20)
+    return header[18] if len(header) == 20 else 0
+
+
+def add_functions(connection: Database) -> None:
+    """Add the functions that statements of the index call."""
+    connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
+
+
+def path_matches(path: str, pattern: str) -> bool:
+    """Match like SQLite's `GLOB`, whose time grows by another power of the path's length with each `*`."""
+    return fnmatchcase(path, pattern)
+
+
+def file_kind(connection: Database) -> FileKind:
+    """Return the kind of the file, from its header and its table list; `apsw` errors pass through."""
+    application = int(connection.pragma("application_id"))
+    version = int(connection.pragma("user_version"))
+    tables = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if not tables and application in {0, APPLICATION_ID}:
+        return "empty"
+    if application != APPLICATION_ID:
+        return "foreign"
+    if version > VERSION:
+        return "newer"
+    if version < 1 or not {"meta", "files", "chunks", "chunks_fts", "embedding_cache"} <= tables:
+        return "damaged"
+    return "ours" if version == VERSION else "old"
+
+
+def abandon(connection: object) -> None:
+    """Keep a connection, or a pool of them, that a forked process has from its parent, and never use or close it.
+
+    Its SQLite locks belong to the parent, and closing it would disturb the parent.
+    """
+    _ABANDONED.append(connection)
+
+
+class WriteInSnapshotError(Exception):
+    """A write began while a snapshot was open, which only reads."""
+
+
+@contextmanager
+def snapshot(connection: Database) -> Generator[None]:
+    """Run several reads on one state of the file. Snapshots may be nested."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def at_one_state(connection: Database, read: Callable[[], _T]) -> _T:
+    """Return the result of `read`, all of whose reads see one state of the file.
+
+    A read that has to prepare or repair vectors needs to write; then it runs once outside of a snapshot before.
+    """
+    for _ in range(_ATTEMPTS):
+        with suppress(WriteInSnapshotError), snapshot(connection):
+            return read()
+        read()
+    return read()
+
+
+@contextmanager
+def transaction(connection: Database) -> Generator[None]:
+    """Run statements in one transaction; it takes the write lock at once, so that it cannot fail half-way.
+
+    Raises:
+        WriteInSnapshotError: a snapshot is open.
+    """
+    if connection.in_transaction:
+        raise WriteInSnapshotError
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some failures (a full disk) end the transaction by themselves.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def vacuum_and_checkpoint(connection: Database) -> None:
+    """Release free pages if more than a quarter of the file is free, and empty the log unless a process reads it."""
+    import apsw
+
+    with suppress(apsw.BusyError, apsw.LockedError):
+        if int(connection.pragma("freelist_count")) * 4 > int(connection.pragma("page_count")):
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+        connection.set_busy_timeout(0)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.set_busy_timeout(BUSY_MS)
+
+
+@cache
+def vfs() -> str | None:
+    """Return the name of the file system layer that verifies pages; None if apsw has no such extension.
+
+    A file is verified if its pages have room for checksums. Any other file is read and written as it is.
+    """
+    import apsw
+
+    library = _checksum_library()
+    if library is None:
+        return None
+    names = apsw.vfs_names()
+    try:
+        with closing(apsw.Connection(":memory:")) as scratch:
+            scratch.enable_load_extension(True)
+            scratch.load_extension(library)
+        # Loading makes the layer the default of the whole process; the application decides that.
+        apsw.set_default_vfs(names[0])
+    except (apsw.Error, ValueError):
+        return None
+    return _VFS if _VFS in apsw.vfs_names() else None
+
+
+def reserve_checksums(connection: Database) -> None:
+    """Reserve space for checksums in a database that is still empty, or in one that `VACUUM` rewrites next."""
+    if vfs() is not None:
+        connection.reserve_bytes("main", CHECKSUM_BYTES)
+
+
+def has_checksums(connection: Database) -> bool:
+    """Return whether the pages of this file have checksums that are verified."""
+    return vfs() is not None and int(connection.pragma("checksum_verification") or 0) == 1
+
+
+def _checksum_library() -> str | None:
+    """Return the path of the extension, as `apsw.sqlite_extra.path` does, without the imports that it needs."""
+    import apsw
+
+    folder = Path(apsw.__file__).parent / "sqlite_extra_binaries"
+    candidates = (folder / f"cksumvfs{suffix}" for suffix in _LIBRARY_SUFFIXES)
+    return next((str(library) for library in candidates if library.exists()), None)
+
+
+def storable(text: str) -> str:
+    """Return the text with each lone surrogate replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+@contextmanager
+def logged(step: str) -> Generator[None]:
+    """Log the duration of a step that changes or checks the file, or that it failed.
+
+    The index has only a wall clock, which cannot measure.
+    """
+    started = time.perf_counter()
+    try:
+        yield
+    except Exception as error:
+        log.debug("%s: %s after %.1f ms", step, type(error).__name__, (time.perf_counter() - started) * 1000)
+        raise
+    log.debug("%s: %.1f ms", step, (time.perf_counter() - started) * 1000)

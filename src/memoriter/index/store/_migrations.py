@@ -1,0 +1,170 @@
+"""Migrations from every earlier schema to the current one. Steps are appended and never edited.
+
+A new index is created from `_schema.py` alone, so each step has its counterpart there. A test compares both.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memoriter.index.store._connection import CHECKSUM_BYTES, has_checksums, logged, reserve_checksums, transaction, vfs
+from memoriter.index.store._schema import APPLICATION_ID, SCHEMA, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.index.store._connection import Database
+    from memoriter.types import SourceKind
+
+LARGE_BYTES = 64 * 1024 * 1024
+"""A larger file gets checksums the next time it is rewritten: doing so at once would take seconds."""
+_CHECKSUMS_KEY = "page_checksums"
+"""Set in `meta` of a file whose pages have checksums."""
+
+
+EVERYTHING: tuple[SourceKind, ...] = ("memory", "sessions")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step: `sql` turns the schema of `version - 1` into that of `version`."""
+
+    version: int
+    name: str
+    sql: str = ""
+    reread: tuple[SourceKind, ...] = ()
+    """The kinds of sources whose files the next sync reads again: `EVERYTHING`, or one kind.
+
+    Their chunks stay searchable until then. Chunks with unchanged text keep their vectors.
+    """
+
+
+_CODES = """
+-- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
+-- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
+-- that the codes hold, codes:<set>:overwritten the overwritten vectors.
+CREATE TABLE code_sets(
+  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
+  epoch INTEGER NOT NULL,
+  vectors INTEGER NOT NULL,
+  measured INTEGER NOT NULL,
+  oversampling INTEGER NOT NULL,
+  recall REAL NOT NULL,
+  means BLOB NOT NULL
+) STRICT;
+
+-- Written once and never changed. The columns by which one chunk is looked for come before the codes.
+CREATE TABLE code_segments(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  set_id INTEGER NOT NULL REFERENCES sets(id),
+  size INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  ids BLOB NOT NULL,
+  places BLOB NOT NULL,
+  factors BLOB NOT NULL,
+  codes BLOB NOT NULL
+) STRICT;
+CREATE INDEX code_segments_size ON code_segments(set_id, size);
+
+-- AUTOINCREMENT: a reader asks only for those that are new.
+CREATE TABLE code_tombs(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  segment INTEGER NOT NULL REFERENCES code_segments(id),
+  chunk INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
+"""
+
+_TAILS = """
+-- How far a file that only grows was read, as the sync room writes it; empty for files that are read whole.
+ALTER TABLE files ADD COLUMN tail TEXT NOT NULL DEFAULT '';
+"""
+
+_CHECKS = """
+-- `Source.stamp` of the file when it was read.
+ALTER TABLE files ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0;
+-- Checksums, as `_sums.py` makes them; NULL: written before there were any.
+ALTER TABLE embedding_cache ADD COLUMN sum INTEGER;
+ALTER TABLE code_segments ADD COLUMN sum INTEGER;
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(2, "codes of vectors", _CODES),
+    Migration(3, "how far a growing file was read", _TAILS),
+    Migration(4, "checksums and stamps of files", _CHECKS),
+)
+
+
+def create(connection: Database, *, now: float, first_id: int = 1) -> None:
+    """Create the current schema in an empty database, in one transaction; chunk ids start at `first_id`."""
+    with transaction(connection):
+        # Another process may have created the schema first.
+        if version(connection) == 0:
+            connection.execute(SCHEMA).fetchall()
+            connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (first_id - 1,))
+            connection.pragma("application_id", APPLICATION_ID)
+            if has_checksums(connection):
+                _note_checksums(connection)
+            _record(connection, VERSION, "created", now)
+
+
+@logged("migrate")
+def migrate(connection: Database, *, now: float, steps: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Apply the missing steps, each in a transaction with its record, and return their names."""
+    applied: list[str] = []
+    for step in steps:
+        with transaction(connection):
+            if version(connection) >= step.version:
+                continue
+            connection.execute(step.sql).fetchall()
+            if step.reread:
+                _forget_reads(connection, step.reread)
+            _record(connection, step.version, step.name, now)
+        applied.append(step.name)
+    return applied
+
+
+def _forget_reads(connection: Database, kinds: Sequence[SourceKind]) -> None:
+    """Mark files so that a sync takes them for changed: no file has this stamp and hash, and reading starts anew."""
+    statement = "UPDATE files SET stamp = -1, hash = '', tail = '' WHERE kind IN (SELECT value FROM json_each(?))"
+    connection.execute(statement, (json.dumps(kinds),))
+
+
+def add_checksums(connection: Database) -> None:
+    """Rewrite every page with a checksum, unless another process uses the file or the file is large."""
+    import apsw
+
+    large = int(connection.pragma("page_count")) * int(connection.pragma("page_size")) > LARGE_BYTES
+    if large or vfs() is None or has_checksums(connection):
+        return
+    reserve_checksums(connection)
+    with suppress(apsw.BusyError, apsw.LockedError, apsw.FullError):
+        connection.execute("VACUUM").fetchall()
+    if has_checksums(connection):
+        with transaction(connection):
+            _note_checksums(connection)
+
+
+def lost_checksums(connection: Database) -> bool:
+    """Return whether header and content disagree about page checksums, which means that one of them is damaged."""
+    recorded = connection.execute("SELECT value FROM meta WHERE key = ?", (_CHECKSUMS_KEY,)).get is not None
+    reserved = int(connection.reserve_bytes("main"))
+    return reserved != CHECKSUM_BYTES if recorded else reserved not in (0, CHECKSUM_BYTES)
+
+
+def _note_checksums(connection: Database) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, '1')", (_CHECKSUMS_KEY,))
+
+
+def version(connection: Database) -> int:
+    """Return the schema version of the file; 0 for an empty file."""
+    return int(connection.pragma("user_version"))
+
+
+def _record(connection: Database, number: int, name: str, now: float) -> None:
+    connection.execute("INSERT INTO migrations(version, name, applied_at) VALUES (?, ?, ?)", (number, name, now))
+    connection.pragma("user_version", number)

@@ -1,0 +1,368 @@
+"""Vector sets and the store of full-precision vectors. Functions that write expect an open transaction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+from zlib import crc32
+
+from memoriter.errors import EmbeddingError, IndexDamaged
+from memoriter.ids import fingerprint
+from memoriter.index.files import _files
+from memoriter.index.store._connection import storable
+from memoriter.index.store._errors import REBUILD
+from memoriter.index.store._meta import increment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index.store._connection import Database
+    from memoriter.types import ModelSpec
+
+
+class BrokenVectors(IndexDamaged):
+    """Some stored vectors do not match their checksums; without them the index is sound."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        """Take the ids of the vectors in `embedding_cache`."""
+        super().__init__(f"The index holds {len(ids)} damaged vectors", remedy=REBUILD)
+        self.ids = tuple(ids)
+
+
+class BrokenCodes(IndexDamaged):
+    """Some stored codes do not match their checksums; they can be made again from the vectors."""
+
+    def __init__(self) -> None:
+        """Create the error."""
+        super().__init__("The index holds damaged codes", remedy=REBUILD)
+
+
+def vector_sums(keys: Sequence[bytes], rows: NDArray[np.float32]) -> list[int]:
+    """Return a checksum for each vector and its key; a change of any single bit changes it.
+
+    Args:
+        keys: n keys under which the vectors are stored.
+        rows: (n, dims), float32.
+    """
+    import numpy as np
+
+    bits = rows.astype("<f4", copy=False).view("<u4")
+    sums = (bits * _weights(rows.shape[1])).sum(axis=1, dtype=np.uint32)
+    mixed = sums ^ np.fromiter(map(crc32, keys), dtype=np.uint32, count=len(keys))
+    return mixed.tolist()
+
+
+def blob_sum(blobs: Sequence[bytes]) -> int:
+    """Return one checksum of all blobs, in order."""
+    total = 0
+    for blob in blobs:
+        total = crc32(blob, total)
+    return total
+
+
+@cache
+def _weights(dimensions: int) -> NDArray[np.uint32]:
+    """Return odd numbers, so that no bit of a component is lost in the product."""
+    import numpy as np
+
+    places = np.arange(1, dimensions + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (places >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+
+
+LENGTH_ERROR = 1e-3
+"""The maximum deviation of a vector's squared length from 1; float32 rounding is a thousand times smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSet:
+    """A set of vectors that may be compared with each other."""
+
+    id: int
+    fingerprint: str
+    dimensions: int
+
+
+_EMBEDDED = "FROM chunks CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
+_VECTORS_OF_CHUNKS = (
+    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+    " CROSS JOIN chunks ON chunks.id = wanted.value"
+    " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
+)
+# A new index has its vectors in insertion order and few unused ones: reading them in that order is a third faster than
+# looking up each key.
+ALL_IN_ORDER = (
+    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
+    " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
+)
+ALL_BY_KEY = ALL_IN_ORDER.replace("NOT INDEXED", "")
+_WAITING = (
+    "NOT EXISTS (SELECT 1 FROM embedding_cache AS known WHERE known.set_id = :set AND known.key = chunks.key)"
+    " AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.set_id = :set AND failures.key = chunks.key)"
+)
+
+
+def find_set(connection: Database, spec: ModelSpec) -> VectorSet | None:
+    """Return the registered set of this model, or None.
+
+    Raises:
+        EmbeddingError: the set has vectors of another length.
+    """
+    name = fingerprint(spec)
+    row = cast(
+        "tuple[int, int] | None",
+        connection.execute("SELECT id, dimensions FROM sets WHERE fingerprint = ?", (name,)).get,
+    )
+    if row is None:
+        return None
+    if row[1] != spec.dimensions:
+        raise EmbeddingError(
+            f"The vectors of {spec.model!r} in the index have {row[1]} dimensions, the model gives {spec.dimensions}.",
+            remedy="Name the model's dimensions in the configuration, or run `memoriter index --force`.",
+        )
+    return VectorSet(row[0], name, row[1])
+
+
+def register(connection: Database, spec: ModelSpec, *, now: float) -> None:
+    """Register the vector set of a model; do nothing if it exists."""
+    if spec.dimensions < 1:
+        raise EmbeddingError(
+            f"{spec.model!r} gives vectors of {spec.dimensions} dimensions.", remedy="Choose another model."
+        )
+    description = json.dumps(asdict(spec), sort_keys=True)
+    connection.execute(
+        "INSERT INTO sets(fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (fingerprint(spec), spec.dimensions, description, now),
+    )
+
+
+def store(
+    connection: Database, vector_set: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float
+) -> int:
+    """Store vectors under their keys, clear the recorded failures of these keys, and return how many were replaced."""
+    pairs = list(zip(keys, map(bytes, rows), strict=True))
+    sums = vector_sums(keys, rows)
+    places = [(vector_set.id, key) for key in keys]
+    exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
+    replaced = sum(connection.execute(exists, place).get is not None for place in places)
+    connection.executemany(
+        "INSERT INTO embedding_cache(set_id, key, used_at, vector, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT(set_id, key)"
+        " DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector, sum = excluded.sum",
+        [(vector_set.id, key, now, vector, total) for (key, vector), total in zip(pairs, sums, strict=True)],
+    )
+    connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", places)
+    if replaced:
+        increment(connection, "overwritten", replaced)
+    return replaced
+
+
+def mark_used(connection: Database, ids: Sequence[int], *, now: float) -> None:
+    """Record, in every set, that chunks use their cached vectors."""
+    if not ids:
+        return
+    connection.execute(
+        "UPDATE embedding_cache SET used_at = :now WHERE used_at < :now AND id IN"
+        " (SELECT known.id FROM chunks CROSS JOIN sets"
+        " CROSS JOIN embedding_cache AS known ON known.set_id = sets.id AND known.key = chunks.key"
+        " WHERE chunks.id BETWEEN :first AND :last)",
+        {"now": now, "first": ids[0], "last": ids[-1]},
+    )
+
+
+def record_failure(connection: Database, vector_set: VectorSet, key: bytes, message: str, *, now: float) -> None:
+    """Record that the model refused a text, so that it is not sent again."""
+    connection.execute(
+        "INSERT OR REPLACE INTO failures(set_id, key, message, failed_at) VALUES (?, ?, ?, ?)",
+        (vector_set.id, key, storable(message), now),
+    )
+
+
+def clear_failures(connection: Database, vector_set: VectorSet) -> None:
+    connection.execute("DELETE FROM failures WHERE set_id = ?", (vector_set.id,))
+
+
+def chunks_of_keys(connection: Database, keys: Iterable[bytes]) -> list[int]:
+    """Return the chunks whose vectors are stored under these keys, ascending."""
+    results = (connection.execute("SELECT id FROM chunks WHERE key = ?", (key,)).fetchall() for key in set(keys))
+    return sorted(cast("int", chunk_id) for rows in results for (chunk_id,) in rows)
+
+
+def referenced(connection: Database, keys: Iterable[bytes]) -> set[bytes]:
+    """Return the keys that chunks refer to."""
+    statement = "SELECT 1 FROM chunks WHERE key = ? LIMIT 1"
+    return {key for key in set(keys) if connection.execute(statement, (key,)).get}
+
+
+def keys_of_chunks(connection: Database) -> set[bytes]:
+    """Return the keys of the vectors of all chunks."""
+    return {bytes(key) for (key,) in connection.execute("SELECT DISTINCT key FROM chunks")}
+
+
+def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
+    """Return the first waiting chunk (or the next id), and texts without a vector by key, starting at chunk `since`."""
+    first = _files.newest_id(connection) + 1
+    texts: dict[bytes, str] = {}
+    columns = f"chunks.id, chunks.key, {_files.CHUNK}"
+    statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {_WAITING} ORDER BY chunks.id"  # noqa: S608 (fixed text)
+    for chunk_id, key, *passage in cast(
+        "Iterable[tuple[Any, ...]]", connection.execute(statement, {"since": since, "set": vector_set.id})
+    ):
+        first = min(first, chunk_id)
+        if len(texts) >= limit:
+            break
+        if key not in texts:
+            texts[key] = _files.make_chunk(*passage).contextual
+    return first, texts
+
+
+def read_batches(
+    connection: Database, vector_set: VectorSet, statement: str, values: tuple[Any, ...], *, batch: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Yield the ids and vectors that a statement returns, up to `batch` rows at a time: (n,) and (n, dims).
+
+    The statement returns (id, vector id, key, checksum, vector).
+
+    Raises:
+        BrokenVectors: some vectors do not match their checksums.
+    """
+    import numpy as np
+
+    cursor = connection.execute(statement, values)
+    while rows := cast("list[VectorRow]", list(islice(cursor, batch))):
+        ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+        yield ids, verify_rows(rows, vector_set)
+
+
+VectorRow = tuple[int, int, bytes, int | None, bytes]
+"""Any id, the vector's own id, its key, its checksum and its bytes."""
+
+
+def verify_rows(rows: Sequence[VectorRow], vector_set: VectorSet) -> NDArray[np.float32]:
+    """Return stored vectors, (n, dims), after checking their lengths and checksums. Raises BrokenVectors."""
+    import numpy as np
+
+    _, ids, keys, sums, vectors = zip(*rows, strict=True)
+    blob = b"".join(vectors)
+    if len(blob) != len(rows) * vector_set.dimensions * 4 or len({*map(len, vectors)}) > 1:
+        raise BrokenVectors(
+            [row for row, vector in zip(ids, vectors, strict=True) if len(vector) != vector_set.dimensions * 4]
+        )
+    matrix = np.frombuffer(blob, dtype="<f4").reshape(len(rows), vector_set.dimensions)
+    computed = vector_sums(keys, matrix)
+    if computed != list(sums):
+        broken = [
+            row
+            for row, expected, actual in zip(ids, sums, computed, strict=True)
+            if expected is not None and expected != actual
+        ]
+        if broken:
+            raise BrokenVectors(broken)
+    return matrix
+
+
+def vectors_of_chunks(
+    connection: Database, vector_set: VectorSet, ids: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the chunks that have a vector, and their vectors: (n,) and (n, dims)."""
+    import numpy as np
+
+    if not ids:
+        return np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
+    batches = read_batches(
+        connection, vector_set, _VECTORS_OF_CHUNKS, (_files.id_list(ids), vector_set.id), batch=len(ids)
+    )
+    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)))
+
+
+def vectors_by_id(
+    connection: Database, vector_set: VectorSet, places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the stored vectors with these ascending vector ids, and the ids that exist: (n,) and (n, dims)."""
+    import numpy as np
+
+    statement = (
+        "SELECT known.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+        " CROSS JOIN embedding_cache AS known"
+        " ON known.id = wanted.value WHERE known.set_id = ?"
+    )
+    empty = np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
+    if not places.size:
+        return empty
+    values = (_files.id_list(places.tolist()), vector_set.id)
+    return next(read_batches(connection, vector_set, statement, values, batch=places.size), empty)
+
+
+def sample_chunks(connection: Database, vector_set: VectorSet, count: int) -> list[int]:
+    """Return up to `count` chunks, one for each distinct text, in the order of the hashes of their texts."""
+    statement = (
+        "SELECT min(chunks.id) FROM embedding_cache AS known CROSS JOIN chunks ON chunks.key = known.key"
+        " WHERE known.set_id = ? GROUP BY known.key ORDER BY known.key LIMIT ?"
+    )
+    return [cast("int", chunk_id) for (chunk_id,) in connection.execute(statement, (vector_set.id, count))]
+
+
+def embedded_chunks(connection: Database, vector_set: VectorSet) -> list[int]:
+    """Return every chunk with a vector, ascending."""
+    return sorted(
+        cast("int", chunk_id) for (chunk_id,) in connection.execute(f"SELECT chunks.id {_EMBEDDED}", (vector_set.id,))
+    )
+
+
+def count_embedded(connection: Database, vector_set: VectorSet) -> int:
+    """Return the number of chunks with a vector."""
+    return int(connection.execute(f"SELECT count(*) {_EMBEDDED}", (vector_set.id,)).get)
+
+
+def count_failed(connection: Database, vector_set: VectorSet) -> int:
+    """Return the number of chunks whose text the model refused."""
+    statement = "SELECT count(*) FROM failures CROSS JOIN chunks ON chunks.key = failures.key WHERE failures.set_id = ?"
+    return int(connection.execute(statement, (vector_set.id,)).get)
+
+
+def providers(connection: Database) -> set[str]:
+    """Return the providers of the models whose vectors were ever stored here."""
+    return {str(name) for (name,) in connection.execute("SELECT json_extract(spec, '$.provider') FROM sets")}
+
+
+def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
+    """Delete vectors that no chunk refers to, least recently used first, until the store fits; return how many."""
+    sets = cast(
+        "list[tuple[int, int]]",
+        connection.execute(
+            "SELECT dimensions * 4, (SELECT count(*) FROM embedding_cache WHERE set_id = sets.id) FROM sets"
+        ).fetchall(),
+    )
+    entries, size = sum(count for _, count in sets), sum(length * count for length, count in sets)
+    if entries <= max_entries and size <= max_bytes:
+        return 0
+    idle = connection.execute(
+        "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"
+        " WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.key = known.key) ORDER BY known.used_at, known.id"
+    )
+    evicted: list[tuple[int]] = []
+    for vector_id, length in cast("Iterable[tuple[int, int]]", idle):
+        if entries <= max_entries and size <= max_bytes:
+            break
+        evicted.append((vector_id,))
+        entries, size = entries - 1, size - length
+    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", evicted)
+    return len(evicted)
+
+
+def drop_set(connection: Database, vector_set: VectorSet) -> None:
+    """Delete every vector of a set."""
+    connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (vector_set.id,))
+    increment(connection, "overwritten")
+
+
+def drop_vectors(connection: Database, ids: Sequence[int]) -> None:
+    """Delete damaged vectors, so that they are computed again."""
+    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in ids])
+    connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
+    increment(connection, "overwritten")
+    increment(connection, "content")

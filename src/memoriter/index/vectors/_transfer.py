@@ -1,0 +1,143 @@
+"""Vectors taken over from another index file, so that no vector is computed or paid for twice.
+
+The other file may be damaged: what is readable and matches its checksum is kept.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from itertools import islice
+from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
+
+from memoriter.index.store._connection import transaction, vfs
+from memoriter.index.vectors._cache import LENGTH_ERROR, vector_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from memoriter.index.store._connection import Database
+    from memoriter.index.vectors._cache import VectorSet
+
+_ATTEMPTS = 400
+"""The maximum number of statements; each unreadable page takes a few."""
+_MAX_ID = 1 << 40
+
+_Vector = tuple[int, int, bytes, float, bytes, int]
+
+
+def copy_vectors(connection: Database, old: str, *, without: VectorSet | None = None) -> None:
+    """Copy the vector sets and their metadata from another index file into this empty one, in one transaction.
+
+    The vectors of the set `without` are not copied.
+    """
+    connection.execute("ATTACH ? AS old", (old,))
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(
+            "INSERT INTO main.sets(id, fingerprint, dimensions, spec, created_at)"
+            " SELECT id, fingerprint, dimensions, spec, created_at FROM old.sets"
+        )
+        connection.execute(
+            "INSERT INTO main.embedding_cache(id, set_id, key, used_at, vector, sum)"
+            " SELECT id, set_id, key, used_at, vector, sum FROM old.embedding_cache WHERE set_id IS NOT ?",
+            (without.id if without else None,),
+        )
+        connection.execute(
+            "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
+            " WHERE key GLOB 'batch:*' OR key GLOB 'background:*' OR key = 'forgetting'"
+        )
+        _drop_broken(connection)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.execute("DETACH old")
+
+
+def _drop_broken(connection: Database) -> None:
+    """Delete vectors that do not match their checksum or do not have length 1, and the baselines computed from them."""
+    broken: list[int] = []
+    for set_id, dimensions in connection.execute("SELECT id, dimensions FROM sets").fetchall():
+        cursor = connection.execute("SELECT id, key, sum, vector FROM embedding_cache WHERE set_id = ?", (set_id,))
+        vectors = cast("Iterator[tuple[int, bytes, int | None, bytes]]", iter(cursor))
+        while batch := list(islice(vectors, 4096)):
+            broken += find_broken(batch, dimensions)
+    if broken:
+        connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in broken])
+        connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
+
+
+def find_broken(rows: Sequence[tuple[int, bytes, int | None, bytes]], dimensions: int) -> list[int]:
+    """Return the ids of damaged vectors."""
+    import numpy as np
+
+    broken = [row for row, _, _, vector in rows if len(vector) != 4 * dimensions]
+    whole = [each for each in rows if len(each[3]) == 4 * dimensions]
+    matrix = np.frombuffer(b"".join(vector for *_, vector in whole), dtype="<f4").reshape(-1, dimensions)
+    with np.errstate(all="ignore"):
+        unit_length = np.abs(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) - 1) < LENGTH_ERROR
+    sums = vector_sums([key for _, key, _, _ in whole], matrix)
+    for (row, _, expected, _), actual, has_unit_length in zip(whole, sums, unit_length.tolist(), strict=True):
+        if not has_unit_length or expected not in (None, actual):
+            broken.append(row)
+    return broken
+
+
+def salvage(connection: Database, damaged: Path) -> None:
+    """Copy every vector that is readable and matches its checksum from a damaged index into a new, empty one.
+
+    Unreadable data is skipped, and the damaged file stays as it is.
+    """
+    import apsw
+
+    # `immutable`: the file is neither locked nor written to, and a log beside it is left alone.
+    place = f"file:{quote(str(damaged))}?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        old = cast("Database", apsw.Connection(place, flags=flags, vfs=vfs()))
+    except apsw.Error:
+        return
+    with closing(old), suppress(apsw.Error, ValueError, TypeError):
+        sets = old.execute("SELECT id, fingerprint, dimensions, spec, created_at FROM sets").fetchall()
+        for set_id, fingerprint, dimensions, spec, created in sets:
+            with transaction(connection):
+                connection.execute(
+                    "INSERT INTO sets(id, fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?, ?)",
+                    (set_id, fingerprint, dimensions, spec, created),
+                )
+                _copy(old, connection, set_id, dimensions)
+
+
+def _copy(old: Database, new: Database, set_id: int, dimensions: int) -> None:
+    for rows in _readable(old):
+        rows_of_set = [row for row in rows if row[1] == set_id]
+        broken = set(find_broken([(row[0], row[2], row[5], row[4]) for row in rows_of_set], dimensions))
+        new.executemany(
+            "INSERT OR IGNORE INTO embedding_cache(id, set_id, key, used_at, vector, sum) VALUES (?, ?, ?, ?, ?, ?)",
+            [row for row in rows_of_set if row[0] not in broken],
+        )
+
+
+def _readable(old: Database) -> Iterator[list[_Vector]]:
+    """Yield the readable vectors; a range of ids that cannot be read as a whole is halved."""
+    import apsw
+
+    statement = (
+        "SELECT id, set_id, key, used_at, vector, sum FROM embedding_cache WHERE id BETWEEN ? AND ? AND sum IS NOT NULL"
+    )
+    try:
+        last = int(old.execute("SELECT max(id) FROM embedding_cache").get or 0)
+    except apsw.Error:
+        last = _MAX_ID
+    ranges, attempts = [(0, last)], 0
+    while ranges and attempts < _ATTEMPTS:
+        first, end = ranges.pop()
+        attempts += 1
+        try:
+            yield cast("list[_Vector]", old.execute(statement, (first, end)).fetchall())
+        except apsw.Error:
+            if first < end:
+                middle = (first + end) // 2
+                ranges += [(middle + 1, end), (first, middle)]

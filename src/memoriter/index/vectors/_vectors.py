@@ -1,0 +1,325 @@
+"""The vector retriever of an open index: the active set, its engine, and the chunks that wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from memoriter.errors import EmbeddingError
+from memoriter.ids import fingerprint
+from memoriter.index.files import _files
+from memoriter.index.store._connection import transaction
+from memoriter.index.store._meta import increment
+from memoriter.index.vectors import _cache, _oversampling, _ranking, _segments
+from memoriter.index.vectors._cache import BrokenCodes, BrokenVectors
+from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
+from memoriter.index.vectors._engines import LARGEST_MATRIX, MOST_COMPARED
+from memoriter.index.vectors._exact import ExactEngine
+from memoriter.index.vectors._oversampling import RECALL, Measurement
+from memoriter.index.vectors._ranking import ChunkScripts, StandardizedCosines
+from memoriter.index.vectors._sqlite_vec import SqliteVecEngine, load_sqlite_vec
+from memoriter.types import Diagnostic, Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.index.store._connection import Database
+    from memoriter.index.vectors._engines import EngineName, VectorEngine
+    from memoriter.types import ModelSpec, ScriptBaselines
+
+_T = TypeVar("_T")
+
+_ENGINE_CLASSES: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorEngine]] = {
+    "exact": ExactEngine,
+    "codes": CodesEngine,
+    "sqlite-vec": SqliteVecEngine,
+}
+NO_SET = -1
+"""The id of a set that is not registered."""
+MAX_REPAIRS = 64
+"""The maximum number of repeated searches after a repair; each repair removes a whole batch of damaged data."""
+_LOW_RECALL = Diagnostic(
+    "vector_recall",
+    f"Codes tell these vectors apart so badly that less than {RECALL:.0%} of the nearest passages are found.",
+    "Set memorySearch.store.vector.engine to exact.",
+)
+
+
+class Vectors:
+    """All vector operations on one connection. Methods that write expect an open transaction."""
+
+    def __init__(self, connection: Database, notice: Callable[[Diagnostic], None]) -> None:
+        self._connection = connection
+        self._notice = notice
+        self._set: _cache.VectorSet | None = None
+        self._engine: VectorEngine | None = None
+        self._scripts: ChunkScripts | None = None
+        self._engine_setting: tuple[EngineName, str | None] = ("exact", None)
+        self._engine_name: EngineName = "exact"
+        self._auto_checked = -1
+        self._extension_loaded: bool | None = None
+        self._first_waiting = 0
+        self._cached_counts: tuple[int, int, int] | None = None
+        self.dropped = 0
+        """The number of damaged vectors that were deleted."""
+
+    @property
+    def engine(self) -> EngineName:
+        return self._engine_name
+
+    def use(self, spec: ModelSpec, *, now: float | None) -> None:
+        """Activate this model's set; register it if it is new, or use an empty set if `now` is None."""
+        vector_set = _cache.find_set(self._connection, spec)
+        if vector_set is None and now is None:
+            vector_set = _cache.VectorSet(NO_SET, fingerprint(spec), spec.dimensions)
+        if vector_set is None and now is not None:
+            with transaction(self._connection):
+                _cache.register(self._connection, spec, now=now)
+            vector_set = _cache.find_set(self._connection, spec)
+        if vector_set != self._set:
+            self._set, self._engine = vector_set, None
+            self.forget_progress()
+            self.choose(*self._engine_setting)
+
+    def choose(self, name: EngineName, extension_path: str | None) -> None:
+        """Select the engine; if sqlite-vec does not work, use the exact engine and add a notice."""
+        self._engine_setting = name, extension_path
+        self._auto_checked = -1
+        if name == "auto":
+            name = self._auto_engine()
+        if name == "sqlite-vec" and not self._extension_loaded:
+            problem = load_sqlite_vec(self._connection, extension_path)
+            self._extension_loaded = problem is None
+            if problem is not None:
+                self._fall_back(name, problem)
+                return
+        if name != self._engine_name:
+            self._engine_name, self._engine = name, None
+
+    def _auto_engine(self) -> EngineName:
+        """Return the best engine for this corpus size, given the recall measured for codes."""
+        chunks = _files.corpus(self._connection).chunks
+        if chunks <= MOST_COMPARED:
+            return "exact"
+        code_means = self._code_means()
+        if code_means is None or code_means.recall >= RECALL or _oversampling.is_due(code_means.measured, chunks):
+            return "codes"
+        return "exact" if chunks * code_means.means.nbytes <= LARGEST_MATRIX else "codes"
+
+    def _fall_back(self, failed: EngineName, problem: str) -> None:
+        remedies = {
+            "sqlite-vec": "Set memorySearch.store.vector.extensionPath to a working library",
+            "codes": "Run `memoriter index --force`",
+        }
+        remedy = f"{remedies[failed]}, or leave it: the answers are the same."
+        message = f"{failed} does not work here ({problem}); vectors are searched by the exact engine."
+        self._notice(Diagnostic("vector_engine", message, remedy))
+        self._engine_name, self._engine = "exact", None
+        if failed == "codes":
+            self._engine_setting = "exact", None
+
+    def forget_progress(self) -> None:
+        """Search all chunks again for missing vectors, because another process may have changed what waits."""
+        self._first_waiting, self._cached_counts = 0, None
+
+    def active(self) -> _cache.VectorSet:
+        """Return the active set. Raises EmbeddingError if there is none."""
+        if self._set is None:
+            raise EmbeddingError("No embedding model is in use.", remedy="Call `use_vectors` first.")
+        return self._set
+
+    def _code_means(self) -> _segments.CodeMeans | None:
+        """Return how the codes of the active set were made; None if there are none or they are unusable."""
+        try:
+            return _segments.read_code_means(self._connection, self._set) if self._set else None
+        except BrokenCodes:
+            return None
+
+    # reading
+
+    @property
+    def oversampling(self) -> Measurement | None:
+        """The measured oversampling, if codes are active and not all chunks are compared anyway; else None."""
+        code_means = self._code_means() if self._engine_name == "codes" else None
+        return (
+            None
+            if code_means is None or not code_means.measured
+            else Measurement(code_means.oversampling, code_means.recall)
+        )
+
+    def missing(self, limit: int) -> list[tuple[bytes, str]]:
+        if self._set is None:
+            return []
+        first, texts = _cache.missing(self._connection, self._set, limit=limit, since=self._first_waiting)
+        # No earlier chunk waits, and a vector in use is never evicted, so the next call starts here.
+        self._first_waiting = first
+        return list(texts.items())
+
+    def counts(self, version: int) -> tuple[int, int]:
+        """Return the number of chunks with a vector and the number that failed."""
+        if self._set is None:
+            return 0, 0
+        if self._cached_counts is None or self._cached_counts[0] != version:
+            engine = self._engine if isinstance(self._engine, (ExactEngine, CodesEngine)) else None
+            is_current = engine is not None and engine.loaded(version)
+            having = engine.size if engine and is_current else _cache.count_embedded(self._connection, self._set)
+            self._cached_counts = version, having, _cache.count_failed(self._connection, self._set)
+        return self._cached_counts[1:]
+
+    def pending(self, version: int) -> int:
+        """Return the number of chunks that wait for a vector; 0 if no set is active."""
+        having, failed = self.counts(version)
+        return max(0, _files.corpus(self._connection).chunks - having - failed) if self._set else 0
+
+    def nearest(
+        self,
+        query: NDArray[np.float32],
+        *,
+        limit: int,
+        filters: Filters,
+        baselines: ScriptBaselines | None,
+        version: int,
+    ) -> list[tuple[int, float]]:
+        if self._set is None or limit <= 0:
+            return []
+        unit = _ranking.unit_query(query, self._set.dimensions)
+        standardized = StandardizedCosines(self._chunk_scripts(), baselines) if baselines else None
+        ids, rows = self._query_engine(
+            version, lambda engine: engine.take(engine.candidates(unit, limit, filters, standardized).tolist())
+        )
+        cosines = _ranking.cosines(rows, unit)
+        scores = standardized.scores(cosines, standardized.numbers(ids)) if standardized else cosines
+        order = _ranking.best(ids, scores, limit)
+        return list(zip(ids[order].tolist(), cosines[order].tolist(), strict=True))
+
+    def at(self, ids: Collection[int], *, version: int) -> tuple[list[int], NDArray[np.float32]]:
+        """Return the chunks that have a vector, and their vectors."""
+        import numpy as np
+
+        if self._set is None or not ids:
+            return [], np.empty((0, self._set.dimensions if self._set else 0), dtype=np.float32)
+        found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
+        return found_ids.tolist(), rows
+
+    def cosines(self, query: NDArray[np.float32], ids: Collection[int], *, version: int) -> dict[int, float]:
+        if self._set is None or not ids:
+            return {}
+        unit = _ranking.unit_query(query, self._set.dimensions)
+        found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
+        return dict(zip(found_ids.tolist(), _ranking.cosines(rows, unit).tolist(), strict=True))
+
+    def sample(self, count: int, *, seed: int, version: int) -> NDArray[np.float32]:
+        import numpy as np
+
+        if self._set is None:
+            return np.empty((0, 0), dtype=np.float32)
+        _, rows = self._query_engine(
+            version, lambda engine: engine.take(_ranking.random_ids(engine.ids(), count, seed))
+        )
+        return rows
+
+    def sample_texts(self, count: int, *, version: int) -> tuple[list[str], NDArray[np.float32]]:
+        """Return texts and vectors of up to `count` chunks with different texts, in the order of their hashes."""
+        chosen = _cache.sample_chunks(self._connection, self.active(), count)
+        found_ids, vectors = self.at(chosen, version=version)
+        positions = {chunk_id: position for position, chunk_id in enumerate(found_ids)}
+        kept = [chunk_id for chunk_id in chosen if chunk_id in positions]
+        texts = _files.texts(self._connection, kept)
+        return [texts[chunk_id] for chunk_id in kept], vectors[[positions[chunk_id] for chunk_id in kept]]
+
+    def _query_engine(self, version: int, operation: Callable[[VectorEngine], _T]) -> _T:
+        import apsw
+
+        def run() -> _T:
+            return operation(self._current_engine(version))
+
+        for _ in range(MAX_REPAIRS):
+            try:
+                return self._with_fallback(run)
+            except (BrokenVectors, BrokenCodes) as broken:
+                self._repair(broken)
+            except apsw.ReadOnlyError:  # codes and tables of engines cannot be brought up to date
+                if self._engine_name == "exact":
+                    raise
+                self._engine_name, self._engine, self._engine_setting = "exact", None, ("exact", None)
+        return self._with_fallback(run)
+
+    def _repair(self, broken: BrokenVectors | BrokenCodes) -> None:
+        """Delete what is damaged: vectors are computed again, codes are made again from the vectors."""
+        with transaction(self._connection):
+            if isinstance(broken, BrokenVectors):
+                _cache.drop_vectors(self._connection, broken.ids)
+            else:
+                _segments.drop_codes(self._connection, self.active())
+        self._engine = None
+        self.forget_progress()
+        self._auto_checked = -1
+        if isinstance(broken, BrokenVectors):
+            self.dropped += len(broken.ids)
+
+    def _with_fallback(self, operation: Callable[[], _T]) -> _T:
+        """Run `operation`; if the extension fails, switch to the exact engine and run it again."""
+        import apsw
+
+        try:
+            return operation()
+        except apsw.SQLError as error:
+            if self._engine_name == "exact":
+                raise
+            self._fall_back(self._engine_name, str(error))
+            return operation()
+
+    def _current_engine(self, version: int) -> VectorEngine:
+        engine = self._active_engine()
+        engine.catch_up(version)
+        if self._engine_setting[0] == "auto" and self._auto_checked != version:
+            # The recall of codes is known only after they are up to date, so check the choice of engine now.
+            while (better := self._auto_engine()) != self._engine_name:
+                self._engine_name, self._engine = better, None
+                engine = self._active_engine()
+                engine.catch_up(version)
+            self._auto_checked = version
+        if isinstance(engine, CodesEngine) and engine.measured and engine.measured.recall < RECALL:
+            self._notice(_LOW_RECALL)
+        return engine
+
+    def _active_engine(self) -> VectorEngine:
+        if self._engine is None:
+            self._engine = _ENGINE_CLASSES[self._engine_name](self._connection, self.active())
+        return self._engine
+
+    def _chunk_scripts(self) -> ChunkScripts:
+        if self._scripts is None:
+            self._scripts = ChunkScripts(self._connection)
+        return self._scripts
+
+    # writing
+
+    def settle(self, version: int) -> None:
+        """Prepare the next search: make the codes and measure their oversampling."""
+        if self._set is None:
+            return
+        if self._engine_setting[0] == "auto":
+            self.choose(*self._engine_setting)
+        if self._engine_name == "codes" and needs_settling(self._connection, self._set):
+            self._query_engine(version, lambda _: None)
+
+    def apply_change(self, change: _files.StoredChange) -> None:
+        """Count a change of chunks and apply it to the codes and to the engine's table."""
+        before = increment(self._connection, "content")
+        if self._set is None:
+            return
+        _segments.apply_change(self._connection, self._set, change, before=before)
+        if self._engine_name == "sqlite-vec":
+            self._with_fallback(lambda: self._active_engine().apply_change(change, before=before))
+
+    def put(self, keys: Sequence[bytes], vectors: NDArray[np.float32], *, now: float) -> None:
+        rows = _ranking.unit_rows(vectors, self.active().dimensions)
+        if len(rows) != len(keys):
+            raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors.")
+        replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)
+        needs_ids = self._engine_name == "sqlite-vec" or _segments.exists(self._connection, self.active())
+        ids = _cache.chunks_of_keys(self._connection, keys) if needs_ids else []
+        self.apply_change(_files.StoredChange(ids if replaced else [], ids))
