@@ -31,8 +31,8 @@ class Index(IndexReader):
     """An open index file, and the operations on it.
 
     Any method may raise `IndexBusy` (another process writes for too long), `IndexDamaged` (call `quarantine` and try
-    again) or another `IndexUnavailable`; each has a remedy. Several threads may share one object: they read chunks and
-    words at the same time, and take turns for the rest. Other processes may read and write the same file meanwhile.
+    again) or another `IndexUnavailable`; each has a remedy. Several threads may share one object and take turns. Other
+    processes may read and write the same file at the same time.
     """
 
     def __init__(self, file: OpenFile) -> None:
@@ -103,12 +103,11 @@ class Index(IndexReader):
 
         It is separate from the right to index, so a slow provider does not delay keyword indexing.
         """
-        self._file.check_writable()
-        return self._file.storage.embedding(wait)
+        return self._file.embedding(wait)
 
     def watch_lease(self) -> AbstractContextManager[None]:
         """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
-        return self._file.storage.watching()
+        return self._file.watching()
 
     # content
 

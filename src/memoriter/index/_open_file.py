@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from functools import partial
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, Self, TypeVar
 
-from memoriter.errors import IndexUnavailable
+from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _opening
 from memoriter.index.files import _files
 from memoriter.index.store import _connection
 from memoriter.index.store._errors import translate_errors
 from memoriter.index.store._generations import IndexFiles, on_network
 from memoriter.index.store._lease import identity
-from memoriter.index.store._read_pool import ReadPool
 from memoriter.index.vectors._vectors import Vectors
 from memoriter.permissions import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from memoriter.index.files._values import IndexedFile
@@ -37,11 +36,7 @@ only read, creates and changes no file, and stays at the file that was opened.""
 
 
 class OpenFile:
-    """The active file of an index. Several threads may share one object.
-
-    They take turns, except that reads of stored rows and words run at the same time, on connections of a pool. While
-    one thread searches alone, it uses the same connection as writes, and no other is opened.
-    """
+    """The active file of an index. Several threads may share one object and take turns."""
 
     def __init__(self, storage: IndexFiles, *, clock: Callable[[], float], network: bool, mode: Mode) -> None:
         """Take the files of the index; `adopt` or `open` opens one of them.
@@ -67,11 +62,6 @@ class OpenFile:
         """The files stored so far by a rebuild in place; None if there is none."""
         self._process = os.getpid()
         self._rlock = threading.RLock()
-        self._pool: ReadPool | None = None
-        self._searching: list[int] = []
-        """The threads that search now."""
-        self._bound_thread: int | None = None
-        """The thread that writes, or reads in a snapshot; it reads with the same connection."""
         self._notices: list[Diagnostic] = []
         self._version = 0
         self._data_version = -1
@@ -108,14 +98,18 @@ class OpenFile:
     def _open(self, *, after: int = 0, damaged: Path | None = None) -> _opening.OpenedFile:
         if self.mode == "inspect":
             return _opening.inspect_index(self.storage, clock=self.clock, notice=self._add_notice)
-        open_index = partial(_opening.open_index, self.storage, clock=self.clock, network=self.network)
-        return open_index(notice=self._add_notice, after=after, damaged=damaged)
+        return _opening.open_index(
+            self.storage,
+            clock=self.clock,
+            network=self.network,
+            notice=self._add_notice,
+            after=after,
+            damaged=damaged,
+        )
 
     def adopt(self, opened: _opening.OpenedFile) -> None:
         """Use this file from now on."""
         self.opened = opened
-        shared = self.mode == "serve" and not self.network and opened.read_only_reason is None
-        self._pool = ReadPool(opened.file, opened.identity) if shared else None
         self._data_version = -1
         self._version += 1
         self.vectors = Vectors(opened.connection, self._add_notice)
@@ -132,8 +126,6 @@ class OpenFile:
     def _close_file(self) -> None:
         if self.opened is not None:
             opened, self.opened = self.opened, None
-            if self._pool is not None:
-                self._pool.close()
             sealed = self.mode == "serve" and self.storage.seal.matches(opened.file)
             opened.connection.close()
             # The last connection that closes the file writes the log into it.
@@ -264,10 +256,6 @@ class OpenFile:
         if self._process != os.getpid():
             self._process, self._rlock = os.getpid(), threading.RLock()
             self.storage = IndexFiles(self.path, self.clock)
-            self._searching, self._bound_thread = [], None
-            if self._pool is not None:
-                _connection.abandon(self._pool)
-                self._pool = None
             if self.opened is not None:
                 _connection.abandon(self.opened.connection)
                 self.opened = None
@@ -285,43 +273,9 @@ class OpenFile:
             yield self.opened.connection
 
     def read(self, function: Callable[Concatenate[Database, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Return what a function reads from a connection, which is its first argument."""
-        with self._reading_beside_others() as connection:
+        """Return what a function reads from the connection, which is its first argument."""
+        with self.reading() as connection:
             return function(connection, *args, **kwargs)
-
-    @contextmanager
-    def _reading_beside_others(self) -> Generator[Database]:
-        """Give this thread a connection for one read: one of the pool if another thread searches or has the own one."""
-        lock = self.lock
-        crowded = len(self._searching) > 1 and self._bound_thread != threading.get_ident()
-        if not crowded and lock.acquire(blocking=False):
-            try:
-                with self.reading() as own:
-                    yield own
-            finally:
-                lock.release()
-            return
-        with translate_errors(self.path), nullcontext() if self._pool is None else self._pool.lend() as lent:
-            if lent is not None:
-                yield lent
-                return
-        with self.reading() as own:
-            yield own
-
-    @contextmanager
-    def alone(self) -> Generator[None]:
-        """Let no other thread read or write the file meanwhile."""
-        with self.lock, nullcontext() if self._pool is None else self._pool.paused():
-            yield
-
-    @contextmanager
-    def _bound(self) -> Generator[None]:
-        """Let this thread read only with the connection that it has."""
-        before, self._bound_thread = self._bound_thread, threading.get_ident()
-        try:
-            yield
-        finally:
-            self._bound_thread = before
 
     def ask(self, question: Callable[[Vectors, int], _T]) -> _T:
         """Return the answer of the vectors to a question, which takes them and the version of the index."""
@@ -339,23 +293,18 @@ class OpenFile:
         """Give this thread the connection in a transaction, if the right to index was not lost."""
         with self.reading() as connection:
             self.storage.lease.check()
-            with self._bound(), _connection.transaction(connection):
+            with _connection.transaction(connection):
                 self.storage.lease.check()
                 yield connection
             self._version += 1
 
     def at_one_state(self, read: Callable[[], _T]) -> _T:
         """Return the result of `read`, all of whose reads see one state of the index."""
-        searching, thread = self._searching, threading.get_ident()
-        searching.append(thread)
-        try:
-            version = self.version()
-            result = read()
-            if self.version() == version:
-                return result
-        finally:
-            searching.remove(thread)
-        with self.reading() as connection, self._bound():
+        version = self.version()
+        result = read()
+        if self.version() == version:
+            return result
+        with self.reading() as connection:
             return _connection.at_one_state(connection, read)
 
     def listing(self) -> dict[str, IndexedFile]:
@@ -396,3 +345,16 @@ class OpenFile:
             if self.opened is not None:
                 stack.enter_context(self.storage.seal.reseal(self.opened.file))
             yield
+
+    def embedding(self, wait: float) -> AbstractContextManager[None]:
+        """Hold the right to compute vectors; IndexBusy after `wait` seconds."""
+        self.check_writable()
+        message = f"Another process is computing vectors for {str(self.path)!r}."
+        busy = IndexBusy(message, remedy="Wait until it is done; words are searched meanwhile.")
+        return self.storage.exclusive("embed", busy, wait)
+
+    def watching(self) -> AbstractContextManager[None]:
+        """Hold the right to watch; IndexBusy if another process watches."""
+        message = f"Another process is watching the notes of {str(self.path)!r}."
+        busy = IndexBusy(message, remedy="Nothing: this one takes over when the other ends.")
+        return self.storage.exclusive("watch", busy, 0.0)

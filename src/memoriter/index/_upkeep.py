@@ -66,7 +66,7 @@ class Upkeep:
         With `always`, remove it in any case.
         """
         file = self._file
-        with file.alone():
+        with file.lock:
             if file.closed:
                 return
             with file.reading() as connection:

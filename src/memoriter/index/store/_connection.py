@@ -36,7 +36,7 @@ _ATTEMPTS = 3
 """The most attempts to read one state. Other processes may change the vectors meanwhile, but not each time."""
 _T = TypeVar("_T")
 
-_ABANDONED: list[object] = []
+_ABANDONED: list[Database] = []
 """Connections of a parent process, kept so that they are never closed."""
 
 FileKind = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
@@ -221,8 +221,8 @@ def file_kind(connection: Database) -> FileKind:
     return "ours" if version == VERSION else "old"
 
 
-def abandon(connection: object) -> None:
-    """Keep a connection, or a pool of them, that a forked process has from its parent, and never use or close it.
+def abandon(connection: Database) -> None:
+    """Keep a connection that a forked process has from its parent, so that it is never used or closed again.
 
     Its SQLite locks belong to the parent, and closing it would disturb the parent.
     """

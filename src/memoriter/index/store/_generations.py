@@ -21,7 +21,6 @@ from memoriter.permissions import PRIVATE_FILE, make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-    from contextlib import AbstractContextManager
 
 
 _COMPANIONS = ("-wal", "-shm", "-journal")
@@ -146,19 +145,9 @@ class IndexFiles:
             for name in self._orphans():
                 _unlink(self.path.with_name(name))
 
-    def embedding(self, wait: float) -> AbstractContextManager[None]:
-        """Hold the right to compute vectors; IndexBusy after `wait` seconds."""
-        message = f"Another process is computing vectors for {str(self.path)!r}."
-        return self._exclusive("embed", message, "Wait until it is done; words are searched meanwhile.", wait)
-
-    def watching(self) -> AbstractContextManager[None]:
-        """Hold the right to watch; IndexBusy if another process watches."""
-        message = f"Another process is watching the notes of {str(self.path)!r}."
-        return self._exclusive("watch", message, "Nothing: this one takes over when the other ends.", 0.0)
-
     @contextmanager
-    def _exclusive(self, name: str, message: str, remedy: str, wait: float) -> Generator[None]:
-        """Hold the lock file of this name beside the index; IndexBusy if it is not free within `wait` seconds."""
+    def exclusive(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
+        """Hold the lock file of this name beside the index; raise `busy` if it is not free within `wait` seconds."""
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.path.with_name(f"{self.path.name}.{name}"), mode=PRIVATE_FILE)
@@ -166,7 +155,7 @@ class IndexFiles:
             try:
                 lock.acquire(timeout=wait)
             except Timeout as error:
-                raise IndexBusy(message, remedy=remedy) from error
+                raise busy from error
         try:
             yield
         finally:
