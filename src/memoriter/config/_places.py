@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import ConfigError
 from memoriter.permissions import Owners, owners_of
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,9 +1,11 @@
 """`memory.qmd`: the settings of the QMD backend, as written."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import ANY, Doc, Section
+from memoriter.values import dataclass
 
 Action = Literal["allow", "deny"]
 

@@ -6,12 +6,12 @@ import math
 import os.path
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from memoriter.config._places import in_home
 from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

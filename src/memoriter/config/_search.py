@@ -1,11 +1,14 @@
 """`memorySearch`: the settings of indexing, embedding and search."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import Doc, Section, Whole
 from memoriter.types import SourceKind
+from memoriter.values import dataclass
 
 Scoring = Literal["calibrated", "rrf", "classic"]
 Engine = Literal["auto", "exact", "codes", "sqlite-vec"]
