@@ -7,7 +7,6 @@ import random
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from memoriter.index import Ledger, index_files, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
+from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:

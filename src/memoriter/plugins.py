@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pluggy
@@ -13,6 +13,7 @@ from memoriter.errors import ConfigError, sentence
 from memoriter.hookspecs import HookSpecs, PluginContext, Tool, hookimpl
 from memoriter.tools import tools_for
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

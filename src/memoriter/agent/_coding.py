@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from memoriter.agent._context_usage import context_usage
 from memoriter.agent._events import Message
 from memoriter.errors import PathRefused, UsageError, sentence
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.agent._session import Session

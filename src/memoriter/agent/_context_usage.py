@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import PathRefused, sentence
 from memoriter.plain_file import open_plain
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeGuard, cast
 
 from memoriter.errors import UsageError
+from memoriter.values import dataclass
 
 Step = Literal["requested", "written", "nothing_to_store", "failed"]
 STEPS = frozenset({"requested", "written", "nothing_to_store", "failed"})

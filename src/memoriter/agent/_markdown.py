@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.agent._passages import RecallPassage
 from memoriter.errors import MemoriterError
+from memoriter.values import dataclass
 from memoriter.workspace import foreign_lines
 
 if TYPE_CHECKING:

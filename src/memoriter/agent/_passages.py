@@ -5,12 +5,12 @@ The text fits a budget and repeats no passage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.agent._guard import escape_for_prompt, gives_orders
 from memoriter.ids import content_hash
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 from memoriter.workspace import injected, neutral
 
 if TYPE_CHECKING:

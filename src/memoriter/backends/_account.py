@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from memoriter.embed import price_of, price_row
 from memoriter.errors import OverBudget
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.index import Ledger

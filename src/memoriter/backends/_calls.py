@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from memoriter.errors import TransientFailure
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

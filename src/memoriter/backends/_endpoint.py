@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,6 +9,7 @@ from memoriter.backends._calls import GivenUp
 from memoriter.backends._pause import Pause, Pauses
 from memoriter.errors import TransientFailure
 from memoriter.search import Deadline
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from unicodedata import normalize
@@ -16,6 +15,7 @@ from unicodedata import normalize
 from memoriter.errors import MemoriterError
 from memoriter.ids import bytes_hash
 from memoriter.plain_file import read_plain
+from memoriter.values import dataclass
 from memoriter.workspace import MAX_BYTES, blocks_with, holds, replace
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.codes import stored_code
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.errors import EmbeddingError

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.search import Reader, Stopwatch

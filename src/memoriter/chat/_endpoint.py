@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from memoriter.config import expand
 from memoriter.errors import UsageError
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

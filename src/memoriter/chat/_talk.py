@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memoriter.chat._model import is_overflow, open_model, to_model_failed
 from memoriter.errors import ModelFailed
+from memoriter.values import dataclass
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from memoriter.cli._render import pluralize
 from memoriter.errors import ConfigError, MemoriterError
 from memoriter.extras import PACKAGES, install_command, missing_packages
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

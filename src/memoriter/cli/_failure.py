@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import click
 
 from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
+from memoriter.values import dataclass
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +14,7 @@ import click
 from memoriter.cli._delegation import ask_server
 from memoriter.cli._failure import describe_failure
 from memoriter.cli._options import STANDING, Command, GlobalOptions
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from memoriter.cli._render import Screen
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from memoriter.cli._delegation import ask_server
 from memoriter.cli._options import STANDING, Command, GlobalOptions, egress_line
 from memoriter.cli._render import diagnostic_lines
 from memoriter.filters import FILTERS, ON, search_arguments
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

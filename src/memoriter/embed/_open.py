@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.embed._registry import open_provider, spec_of
 from memoriter.errors import ProviderUnavailable
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

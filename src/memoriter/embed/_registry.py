@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.embed import _fake
 from memoriter.embed.bundled import _bundled
 from memoriter.errors import ConfigError
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.errors import UsageError
 from memoriter.evals._json import fields_of, read_json, rows_of
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

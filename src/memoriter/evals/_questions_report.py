@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memoriter.evals._metrics import auc, mean
 from memoriter.evals._table import Table
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +13,7 @@ from memoriter.index import _files
 from memoriter.index._connection import increment
 from memoriter.index._sums import BrokenVectors, vector_sums
 from memoriter.index._text import storable
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memoriter.index._connection import counter, increment, set_counter
 from memoriter.index._filters import condition
 from memoriter.index._text import storable
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.index import _checksums
 from memoriter.index._connection import transaction
 from memoriter.index._schema import APPLICATION_ID, SCHEMA, VERSION
 from memoriter.index._steps import logged
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from memoriter.index._lease import identity
 from memoriter.index._seal import check_if_unsealed
 from memoriter.index._steps import logged
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
@@ -11,6 +10,7 @@ from memoriter.index import _binary_quantization, _cache, _files
 from memoriter.index._connection import counter, set_counter
 from memoriter.index._errors import REBUILD
 from memoriter.index._sums import BrokenCodes, blob_sum
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.search._script import script_of
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

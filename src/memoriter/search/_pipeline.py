@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, assert_never
 
@@ -17,6 +16,7 @@ from memoriter.search._snippet import snippet
 from memoriter.search._term_counts import members
 from memoriter.search._terms import query_terms
 from memoriter.types import Explanation, Hit
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

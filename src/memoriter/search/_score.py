@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.search._term_counts import needle, occurrences
 from memoriter.search._terms import is_common, is_compound, is_numbered
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.search._cosine_baseline import CosineBaseline
 from memoriter.search._score import VECTOR_WEIGHT
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.types import SourceKind

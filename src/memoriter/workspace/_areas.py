@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.types import Skipped
+from memoriter.values import dataclass
 from memoriter.workspace import _paths as paths
 from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
 from memoriter.workspace._ignore import Rules, built_in_exclusion

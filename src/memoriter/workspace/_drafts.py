@@ -6,10 +6,10 @@ import os
 import re
 import stat
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.ids import bytes_hash
+from memoriter.values import dataclass
 from memoriter.workspace._locks import has_name, is_written, read_all
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, normalize
+from memoriter.values import dataclass
 from memoriter.workspace._blocks import scan_closed_blocks
 
 if TYPE_CHECKING:

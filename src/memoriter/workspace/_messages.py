@@ -6,10 +6,10 @@ Each line shows by itself which program wrote it, so reading may start at any li
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from memoriter.values import dataclass
 from memoriter.workspace._harness import without_harness
 from memoriter.workspace._injected import without_injected
 

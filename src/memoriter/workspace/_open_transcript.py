@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memoriter.values import dataclass
 from memoriter.workspace._confined import path_refused
 from memoriter.workspace._jsonl import lines_from, mark_of, newlines_between
 from memoriter.workspace._messages import NOT_A_TRANSCRIPT_LINE, ParsedLine, parse_line, parse_object

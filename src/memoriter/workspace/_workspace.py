@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WorkspaceNotFound
 from memoriter.ids import bytes_hash
 from memoriter.types import Excerpt, Skipped, Source
+from memoriter.values import dataclass
 from memoriter.workspace._areas import Area, ExtraPath, ReadablePath, admit, list_areas, may_hold
 from memoriter.workspace._confined import changed_ns, path_refused, read_bytes, stamp_of
 from memoriter.workspace._excerpt import no_such_note, no_text, slice_lines, truncate

@@ -6,12 +6,12 @@ import errno
 import os
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash
+from memoriter.values import dataclass
 from memoriter.workspace._areas import ReadablePath
 from memoriter.workspace._drafts import sweep, write_draft
 from memoriter.workspace._exchange import ConcurrentWriteError, remove_file, replace_file

@@ -7,12 +7,12 @@ the C engine is still .9997 (measured on x86 with 182 tokens per text).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from memoriter.embed.bundled._weightfile import unpack
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

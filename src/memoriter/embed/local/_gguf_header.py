@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import mmap
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import ProviderUnavailable, sentence
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

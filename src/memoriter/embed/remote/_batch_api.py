@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed.remote._batch_state import BatchProgress, BatchRow
@@ -20,6 +19,7 @@ from memoriter.embed.remote._wire import (
     word_of,
 )
 from memoriter.errors import TransientFailure
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

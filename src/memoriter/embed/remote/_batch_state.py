@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, cast
+
+from memoriter.values import dataclass
 
 Stage = Literal["creating", "running", "cancelling", "ended"]
 """`creating` is stored before the request is sent, since the process may end before it receives the job's id."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from memoriter.errors import EmbeddingError, OutOfQuota, Unauthorised
+from memoriter.values import dataclass
 
 HOUR = 3600.0
 MOST_CALLS = 3

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from memoriter.providers import AUTO_ORDER, BY_NAME
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from memoriter.values import dataclass
 
 UNMEASURED = (0.3, 0.1)
 """Background of a model that has not been measured: a typical value.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from memoriter.errors import ConfigError
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
