@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pluggy
@@ -13,7 +12,7 @@ from memoriter.errors import ConfigError, sentence
 from memoriter.hookspecs import HookSpecs, PluginContext, Tool, hookimpl
 from memoriter.tools import tools_for
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, dataclass_transf
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+__all__ = ["dataclass", "field"]
+
 _T = TypeVar("_T")
 _FIELDS = "__dataclass_fields__"
 _LOCK = Lock()

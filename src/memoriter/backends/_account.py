@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from memoriter.embed import price_of, price_row
 from memoriter.errors import OverBudget
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from memoriter.index import Ledger

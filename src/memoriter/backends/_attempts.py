@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoriter.codes import stored_code
 from memoriter.errors import InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.types import Attempt, Diagnostic
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._scope import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.index import Index, InspectedIndex
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
@@ -13,7 +13,7 @@ from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnava
 from memoriter.search import Deadline, Stopwatch
 from memoriter.sync import LEFT_OUT, Progress, Sync, Task, learn_background
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

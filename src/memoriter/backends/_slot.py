@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from memoriter.backends._endpoint import LateVectors
 from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

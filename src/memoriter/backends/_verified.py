@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import PathRefused
 from memoriter.ids import bytes_hash, vector_key
 from memoriter.sync import may_change_unseen
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

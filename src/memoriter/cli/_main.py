@@ -15,7 +15,7 @@ from memoriter.cli._options import GlobalOptions
 from memoriter.cli._table import LazyGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 SECTIONS = {
     "Find": ("search", "get"),
@@ -57,7 +57,7 @@ class Program(LazyGroup):
 
 
 @contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
+def _rare_garbage_collection() -> Generator[None]:
     """Collect garbage rarely while a command runs, and not when the process ends: together a seventh of a search."""
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)  # the interpreter collects what is not frozen when it ends

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.config._document import Origin
@@ -12,7 +12,7 @@ from memoriter.config._schema import Settings
 from memoriter.config._secrets import display_value
 from memoriter.config._section import dotted, leaves
 from memoriter.config._tree import locate
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import Doc, Section, Whole
 from memoriter.types import SourceKind
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 Scoring = Literal["calibrated", "rrf", "classic"]
 Engine = Literal["auto", "exact", "codes", "sqlite-vec"]

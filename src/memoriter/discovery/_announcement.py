@@ -8,13 +8,13 @@ import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from memoriter.discovery._claims import remove_old_tickets
 from memoriter.discovery._private import is_own_folder, read_private, write_new
 from memoriter.permissions import HAS_MODES, make_private_folder
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,14 +6,14 @@ import os
 import re
 import stat
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.discovery._private import LONGEST, privacy_fault, read_private, write_new
 from memoriter.errors import ConfigError, sentence
 from memoriter.permissions import HAS_MODES, make_private_folder
 from memoriter.plain_file import open_plain
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

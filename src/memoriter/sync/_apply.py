@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from memoriter.sync._read import changes_of, read
 from memoriter.sync._skipped import left_out
 from memoriter.sync._task import ChangeSet, Progress, Tally, Task
 from memoriter.types import SyncReport
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

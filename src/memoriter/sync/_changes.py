@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import WorkspaceNotFound
 from memoriter.sync._plan import Plan, make_plan, same_stat
 from memoriter.sync._task import ChangeSet
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

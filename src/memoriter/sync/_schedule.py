@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from math import inf
 from typing import TYPE_CHECKING
 
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

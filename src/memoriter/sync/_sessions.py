@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import PathRefused, sentence
 from memoriter.sync._passages import Segment, Spoken, day_at
 from memoriter.types import Diagnostic, Skipped, Source
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

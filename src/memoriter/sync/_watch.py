@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -13,7 +12,7 @@ from memoriter.sync._events import Events
 from memoriter.sync._schedule import EVERYTHING, Schedule
 from memoriter.sync._sessions import DEBOUNCE_SECONDS
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

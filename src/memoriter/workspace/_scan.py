@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.types import Skipped, Source
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 from memoriter.workspace._areas import real_path
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion

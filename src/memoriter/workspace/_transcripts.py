@@ -7,13 +7,12 @@ import hashlib
 import os
 import stat
 from contextlib import contextmanager
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 from memoriter.workspace._areas import ReadablePath
 from memoriter.workspace._confined import changed_ns, open_plain, path_refused
 from memoriter.workspace._paths import name_fault, names_below, shown_name
