@@ -8,21 +8,31 @@ if TYPE_CHECKING:
     from memoriter.config._configuration import Configuration
     from memoriter.config._document import Origin, OriginKind
     from memoriter.config._home import check_home, notices_of
-    from memoriter.config._index_place import IndexPlace, cache_of, place_index
     from memoriter.config._load import load, with_values
     from memoriter.config._places import (
         PROJECT_FILE,
+        IndexPlace,
         Place,
         agent_name,
+        cache_of,
         chosen_file,
         find_workspace,
         home_of,
         in_home,
         index_path,
+        place_index,
         user_home_of,
     )
-    from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope, QmdSettings
-    from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd, qmd_limits
+    from memoriter.config._qmd import (
+        Collection,
+        QmdMatch,
+        QmdPlan,
+        QmdRule,
+        QmdScope,
+        QmdSettings,
+        plan_qmd,
+        qmd_limits,
+    )
     from memoriter.config._reference import SettingRow, reference
     from memoriter.config._schema import (
         AgentDefaults,
@@ -135,11 +145,12 @@ def __getattr__(name: str) -> Any:
         "_configuration": "Configuration",
         "_document": "Origin OriginKind",
         "_home": "check_home notices_of",
-        "_index_place": "IndexPlace cache_of place_index",
         "_load": "load with_values",
-        "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",
-        "_qmd": "QmdMatch QmdRule QmdScope QmdSettings",
-        "_qmd_plan": "Collection QmdPlan plan_qmd qmd_limits",
+        "_places": (
+            "PROJECT_FILE IndexPlace Place agent_name cache_of chosen_file find_workspace home_of in_home index_path "
+            "place_index user_home_of"
+        ),
+        "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings plan_qmd qmd_limits",
         "_reference": "SettingRow reference",
         "_schema": (
             "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "

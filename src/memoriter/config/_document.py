@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.config._json5 import parse, position
 from memoriter.config._schema import Settings
-from memoriter.config._tree import canonicalize, locate, split_foreign, table
+from memoriter.config._tree import canonicalize, locate, parse, position, split_foreign, table
 from memoriter.errors import ConfigError, sentence
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass, field
