@@ -55,6 +55,9 @@ BY_SIZE = {
         "cold.served",
         "cold.served_cpu",
         "cold.served_ratio",
+        "cold.peer",
+        "cold.peer_cpu",
+        "cold.peer_ratio",
     ],
     "hook": ["hook.warm", "hook.warm_cpu", "hook.cold", "hook.cold_cpu", "hook.help_ratio", "hook.ratio"],
     "memory": ["memory.search"],
@@ -68,6 +71,7 @@ RATIOS = {
     "command.ratio",
     "cold.ratio",
     "cold.served_ratio",
+    "cold.peer_ratio",
     "hook.help_ratio",
     "hook.ratio",
     "sync.ratio",
@@ -77,9 +81,11 @@ RATIOS = {
 }
 
 
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+def bench(*arguments: str, programs: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMORITER_")}
     environment["PYTHONPATH"] = str(ROOT / "src")
+    if programs:
+        environment["PATH"] = f"{programs}{os.pathsep}{environment['PATH']}"
     command = [sys.executable, "-m", "benchmarks", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=110)
 
@@ -152,7 +158,12 @@ def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[
     file = tmp_path / "figures.json"
     names = ",".join(groups)
 
-    done = bench("--quick", "--processes", "1", "--sizes", "40", "--only", names, "--json", str(file))
+    peer = tmp_path / "qmd"
+    peer.write_text("#!/bin/sh\n", encoding="utf-8")
+    peer.chmod(0o755)
+
+    options = ("--quick", "--processes", "1", "--sizes", "40", "--only", names, "--json", str(file))
+    done = bench(*options, programs=tmp_path)
 
     assert done.returncode == 0, done.stderr
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
@@ -169,7 +180,7 @@ def test_a_search_as_a_new_process_stays_within_its_multiple_of_two_imports(tmp_
 
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
-    assert {name for name, row in rows.items() if row["holds"]} == {"cold.ratio", "cold.served_ratio"}
+    assert {name for name, row in rows.items() if row["holds"]} >= {"cold.ratio", "cold.served_ratio"}
 
 
 def test_an_incomplete_run_does_not_replace_the_published_results(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import os
 import random
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -30,6 +29,7 @@ from memoriter.index import Index, InspectedIndex, Ledger, index_files, network_
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
+from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.config import home_of
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

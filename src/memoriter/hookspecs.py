@@ -17,7 +17,6 @@ memoriter's own features for agents use the same functions. memoriter skips a pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import pluggy
@@ -39,6 +38,7 @@ from memoriter.agent import (
     SessionStart,
 )
 from memoriter.tools import MemoryLike, Tool
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -16,6 +15,7 @@ from memoriter.errors import ConfigError, sentence
 from memoriter.hookspecs import GROUP, HookSpecs, PluginContext, Tool, hookimpl
 from memoriter.tools import tools_for
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from datetime import date
@@ -87,7 +88,6 @@ class Filters:
 
 ScriptBaselines = Mapping[str, tuple[float, float]]
 """The mean cosine of unrelated chunks in each script, and its standard deviation (above 0); "" stands for the others.
-
 Models put texts of one script close together, so only (cosine - mean) / deviation can be compared across scripts.
 """
 

@@ -10,7 +10,7 @@ from memoriter.config._section import OTHER_NAMES, file_name
 from memoriter.config._without_effect import BACKEND, MISSING, QMD_SETTINGS_WITH_EFFECT, is_without_effect
 
 PACKAGE = Path(__file__).parents[2] / "src" / "memoriter"
-IN_CONFIG = ("_resolve.py", "_configuration.py")
+IN_CONFIG = ("_search.py", "_configuration.py")
 """Files of the package that give settings an effect themselves."""
 ONE_VALUE = {"agents.defaults.memorySearch.store.driver"}
 """Settings with a single possible value."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memoriter.agent._events import event_name
 from memoriter.errors import MemoriterError, sentence
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
@@ -18,6 +17,7 @@ from memoriter.coding_hooks import HOOKS, HookEvent
 from memoriter.errors import PathRefused, UsageError, sentence
 from memoriter.plain_file import open_plain
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

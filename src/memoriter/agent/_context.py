@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.agent._guard import withhold_orders
 from memoriter.errors import PathRefused
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 from memoriter.workspace import injected
 
 if TYPE_CHECKING:

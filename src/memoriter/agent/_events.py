@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+from memoriter.values import dataclass
 
 Audience = Literal["private", "shared"]
 """Readers of the conversation: only the owner, or others too. Treat an unknown audience as shared."""

@@ -5,7 +5,6 @@ The text fits a budget and repeats no passage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.agent._guard import escape_for_prompt, gives_orders

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from memoriter.agent._bus import HookResult, Listener
@@ -14,6 +14,7 @@ from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
 from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult, to_diagnostic
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 from memoriter.workspace import local_time, without_injected, zone_is_known
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.errors import WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, owners_of
 from memoriter.plain_file import read_plain
+from memoriter.values import dataclass
 from memoriter.workspace import MAX_BYTES
 from memoriter.workspace import replace as write
 

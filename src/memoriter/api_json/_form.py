@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
+
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

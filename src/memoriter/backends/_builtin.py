@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +17,7 @@ from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import Deadline, Listed, Stopwatch, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

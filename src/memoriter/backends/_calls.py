@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from memoriter.errors import TransientFailure
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.errors import EmbeddingError
 from memoriter.search import classic_terms, clean_query, query_terms, rank
 from memoriter.types import Canary, Diagnostic, Filters, Query
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._settings import NOTES_ARE_OFF
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

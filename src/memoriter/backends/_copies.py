@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from unicodedata import normalize
@@ -21,6 +20,7 @@ from memoriter.ids import bytes_hash
 from memoriter.plain_file import open_plain, read_plain
 from memoriter.providers import PROCESS
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 from memoriter.workspace import MAX_BYTES, blocks_with, holds, replace
 
 if TYPE_CHECKING:

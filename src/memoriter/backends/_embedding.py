@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from math import inf
 from threading import Thread
@@ -34,6 +34,7 @@ from memoriter.errors import (
 )
 from memoriter.search import Deadline
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

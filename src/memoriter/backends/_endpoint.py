@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._calls import GivenUp
@@ -12,6 +11,7 @@ from memoriter.backends._service_records import Pause, Pauses
 from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable, TransientFailure
 from memoriter.search import Deadline
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

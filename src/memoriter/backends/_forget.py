@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, wanted_of
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 from memoriter.workspace import Removal, all_of, blocks_with, lines_of, take_out
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
@@ -15,6 +15,7 @@ from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnava
 from memoriter.search import Deadline, Stopwatch
 from memoriter.sync import LEFT_OUT, IndexJob, Progress, Sync, Task, learn_background, look_for
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

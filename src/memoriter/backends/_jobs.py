@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.embed import BatchJob, BatchRules, batch_of, batch_vendors
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.sync import STORING_SECONDS
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ from memoriter.codes import stored_code
 from memoriter.embed import EmbedsWithin, price_of, price_row
 from memoriter.errors import InputRejected, InputTooLarge, OverBudget, ProviderUnavailable, TransientFailure, sentence
 from memoriter.types import Attempt, Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,7 +6,6 @@ A passage is compared with its checksum and with its file.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import PathRefused

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from memoriter.config import expand
 from memoriter.errors import UsageError
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import MissingPackage, ModelFailed, sentence
 from memoriter.extras import install_command, require
+from memoriter.values import dataclass
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import FAILED, pluralize
 from memoriter.errors import ConfigError, MemoriterError
 from memoriter.extras import PACKAGES, install_command, missing_packages
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

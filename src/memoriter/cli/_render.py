@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import click
 from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line
 from memoriter.cli._render import diagnostic_lines
 from memoriter.filters import DAY_FORMS, FILTERS, ON, search_arguments
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

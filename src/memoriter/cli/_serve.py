@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED,
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._search import search_for_other
 from memoriter.errors import sentence
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import socket

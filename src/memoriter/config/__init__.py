@@ -9,22 +9,32 @@ if TYPE_CHECKING:
     from memoriter.config._document import Origin, OriginKind
     from memoriter.config._edit import remove_value, set_value, setting_names
     from memoriter.config._home import check_home, notices_of
-    from memoriter.config._index_place import IndexPlace, cache_of, place_index
     from memoriter.config._json5 import parse_value
     from memoriter.config._load import check_text, load, with_values
     from memoriter.config._places import (
         PROJECT_FILE,
+        IndexPlace,
         Place,
         agent_name,
+        cache_of,
         chosen_file,
         find_workspace,
         home_of,
         in_home,
         index_path,
+        place_index,
         user_home_of,
     )
-    from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope, QmdSettings
-    from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd, qmd_limits
+    from memoriter.config._qmd import (
+        Collection,
+        QmdMatch,
+        QmdPlan,
+        QmdRule,
+        QmdScope,
+        QmdSettings,
+        plan_qmd,
+        qmd_limits,
+    )
     from memoriter.config._reference import SettingRow, reference
     from memoriter.config._schema import (
         AgentDefaults,
@@ -143,12 +153,13 @@ def __getattr__(name: str) -> Any:
         "_document": "Origin OriginKind",
         "_edit": "remove_value set_value setting_names",
         "_home": "check_home notices_of",
-        "_index_place": "IndexPlace cache_of place_index",
         "_json5": "parse_value",
         "_load": "check_text load with_values",
-        "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",
-        "_qmd": "QmdMatch QmdRule QmdScope QmdSettings",
-        "_qmd_plan": "Collection QmdPlan plan_qmd qmd_limits",
+        "_places": (
+            "PROJECT_FILE IndexPlace Place agent_name cache_of chosen_file find_workspace home_of in_home index_path "
+            "place_index user_home_of"
+        ),
+        "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings plan_qmd qmd_limits",
         "_reference": "SettingRow reference",
         "_schema": (
             "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "

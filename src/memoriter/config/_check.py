@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memoriter.config._resolve import ELSEWHERE
 from memoriter.config._schema import Settings
+from memoriter.config._search import ELSEWHERE
 from memoriter.config._section import doc_of, dotted, fields_by_key, inner_section, is_list, is_table, leaves
 from memoriter.errors import sentence
 from memoriter.layout import daily_note_fault
@@ -89,19 +88,19 @@ def to_problem(error: Mapping[str, Any]) -> Problem:
         return Problem(
             key,
             f"The setting {dotted(key)} must be {error['ctx']['expected']},"
-            f" not {display_value(error['input'], plain=True)}.",
+            f" not {describe_value(error['input'], plain=True)}.",
         )
     name, expected = f"The setting {dotted(key)}" if key else "The file", EXPECTED.get(kind)
     return Problem(
         key,
-        f"{name} must be {expected}, not {display_value(error['input'])}."
+        f"{name} must be {expected}, not {describe_value(error['input'])}."
         if expected
         else f"{name} is not valid: {sentence(error['msg'])}",
     )
 
 
-def display_value(value: object, *, plain: bool = False) -> str:
-    """Return a value for a message. Text is hidden unless `plain`, because it may be a misplaced API key."""
+def describe_value(value: object, *, plain: bool = False) -> str:
+    """Return what a value is, for a message. Text is hidden unless `plain`, because it may be a misplaced API key."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -112,6 +111,8 @@ def display_value(value: object, *, plain: bool = False) -> str:
 
 
 def unknown_key_message(key: Key) -> str:
+    from difflib import get_close_matches
+
     section = section_at(key[:-1])
     similar = get_close_matches(str(key[-1]), [*fields_by_key(section)] if section else [], n=1, cutoff=0.5)
     return f"The key {dotted(key)} is not a setting." + (f" Perhaps you mean {similar[0]!r}." if similar else "")
@@ -137,7 +138,7 @@ def range_problems(values: Settings) -> Iterator[Problem]:
     for key, item, value in leaves(values):
         if isinstance(value, int | float) and not is_within(value, doc_of(item)):
             yield Problem(
-                key, f"The setting {dotted(key)} must be {range_text(doc_of(item))}, not {display_value(value)}."
+                key, f"The setting {dotted(key)} must be {range_text(doc_of(item))}, not {describe_value(value)}."
             )
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
             yield from provider_problems(key, value, values.models.providers)
@@ -148,7 +149,7 @@ def range_problems(values: Settings) -> Iterator[Problem]:
             yield Problem(
                 key,
                 f"The setting {dotted(key)} must be 'search', 'vsearch' or 'query',"
-                f" not {display_value(value, plain=True)}.",
+                f" not {describe_value(value, plain=True)}.",
             )
 
 
@@ -168,7 +169,9 @@ def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Ite
     names = [*built_in, *ELSEWHERE, *custom]
     if value in names:
         return
+    from difflib import get_close_matches
+
     similar = get_close_matches(value, names, n=1, cutoff=0.5)
     hint = f"Perhaps you mean {similar[0]!r}." if similar else f"There are {', '.join([*built_in, *custom])}."
-    shown = display_value(value, plain=True)
+    shown = describe_value(value, plain=True)
     yield Problem(key, f"The setting {dotted(key)} is {shown}, which is no provider. {hint}")

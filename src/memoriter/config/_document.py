@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.config._json5 import parse, position
@@ -11,6 +10,7 @@ from memoriter.config._schema import Settings
 from memoriter.config._tree import canonicalize, locate, split_foreign, table
 from memoriter.errors import ConfigError, sentence
 from memoriter.plain_file import read_plain
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from memoriter.errors import ConfigError, sentence
+from memoriter.values import dataclass, field
 
 _SPAN = "span"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.config._check import InvalidSettings, parse_settings, range_problems
+from memoriter.config._check import InvalidSettings, Problem, parse_settings, range_problems
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import make_document, read_document
 from memoriter.config._json5 import parse
 from memoriter.config._places import PROJECT_FILE, chosen_file
-from memoriter.config._project import find_forbidden
+from memoriter.config._section import dotted
 from memoriter.config._tree import merge, remove_key, table
 from memoriter.errors import ConfigError
 from memoriter.permissions import owners_of
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.config._check import Problem
     from memoriter.config._document import ConfigDocument, OriginKind
+    from memoriter.config._section import Key
     from memoriter.config._tree import Tree
 
 
@@ -148,3 +148,63 @@ def merge_agent_defaults(tree: Tree) -> Tree:
         for agent in agent_list
     ]
     return {**tree, "agents": {**agents, "list": merged_agents}} if agent_list else tree
+
+
+SEARCH = ("agents", "defaults", "memorySearch")
+
+ALLOWED: tuple[Key, ...] = (
+    (*SEARCH, "chunking"),
+    (*SEARCH, "query"),
+    (*SEARCH, "sources"),
+    ("memory", "citations"),
+    ("memory", "layout"),
+    ("memory", "dailyNote"),
+)
+"""Keys that affect only searches in the folder. `extraPaths` is allowed too, within the folder."""
+
+
+def find_forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem]:
+    """Yield the settings that the file must not contain."""
+    for key, value in leaf_values(project.tree):
+        if key == (*SEARCH, "extraPaths"):
+            yield from find_outside_paths(key, value, workspace)
+        elif not any(key[: len(allowed)] == allowed for allowed in ALLOWED):
+            yield Problem(key, refusal_text(dotted(key), project.path))
+    for name in project.ignored:
+        yield Problem(tuple(name.split(".")), refusal_text(name, project.path))
+
+
+def refusal_text(name: str, path: Path | None) -> str:
+    return (
+        f"The setting {name} may not be set by {path}: a file that comes with a folder must not choose services, keys,"
+        " commands or paths. Set it in your own configuration file."
+    )
+
+
+def leaf_values(tree: Tree, at: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Yield each value of a tree that is not an object, and each empty object, with its key."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from leaf_values(table(value), (*at, key))
+        else:
+            yield (*at, key), value
+
+
+def find_outside_paths(key: Key, paths: Any, workspace: Path) -> Iterator[Problem]:
+    """Yield extra paths outside the workspace, also those behind a symbolic link."""
+    root = workspace.resolve()
+    for entry in cast("list[Any]", paths) if isinstance(paths, list) else []:
+        path = table(entry).get("path")
+        if isinstance(path, str) and not is_inside(path, root):
+            yield Problem(
+                key,
+                f"The setting {dotted(key)} names {path[:80]!r}, which leaves the workspace;"
+                " this file may only name paths inside of it.",
+            )
+
+
+def is_inside(path: str, root: Path) -> bool:
+    try:
+        return not path.startswith("~") and (root / path).resolve().is_relative_to(root)
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -1,12 +1,14 @@
 """The schema of a configuration file: all supported settings with their defaults."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._qmd import QmdSettings
 from memoriter.config._search import MemorySearch
 from memoriter.config._section import ANY, Doc, Section, Whole
+from memoriter.values import dataclass, field
 
 Citations = Literal["auto", "on", "off"]
 

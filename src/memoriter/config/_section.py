@@ -1,12 +1,17 @@
 """Declaration of settings: each is a field of a frozen dataclass, annotated with a description and a range.
 
-Modules that declare sections do not use postponed annotations, because the types of the fields are read at run time.
+The annotations are evaluated only if a file is read or settings are shown, because a search needs the values alone.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, fields
-from typing import Annotated, Any, ClassVar, cast, get_args, get_origin
+from dataclasses import Field, fields
+from functools import cache
+from typing import Annotated, Any, ClassVar, cast, get_args, get_origin, get_type_hints
+
+from memoriter.values import dataclass
 
 Key = tuple[str | int, ...]
 """The path of a value in a file: names as written there, and positions in lists."""
@@ -85,9 +90,14 @@ def bare_type(annotation: Any) -> Any:
     return annotation.__origin__ if hasattr(annotation, "__metadata__") else annotation
 
 
+@cache
 def fields_by_key(section: type[Section]) -> dict[str, Field[Any]]:
-    """Return the fields of a section by their keys in a file."""
-    return {file_name(item.name): item for item in fields(cast("Any", section))}
+    """Return the fields of a section by their keys in a file, with their types evaluated."""
+    types = get_type_hints(section, include_extras=True)
+    declared = {file_name(item.name): item for item in fields(cast("Any", section))}
+    for item in declared.values():
+        item.type = types[item.name]
+    return declared
 
 
 def inner_section(annotation: Any) -> type[Section] | None:

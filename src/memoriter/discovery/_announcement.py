@@ -14,7 +14,7 @@ import re
 import stat
 import sys
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from memoriter.permissions import HAS_MODES, OTHERS, make_private_folder, open_private

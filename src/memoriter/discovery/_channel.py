@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from memoriter.discovery._announcement import announced, create_ticket, is_available, take_ticket, unregister
 from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Exchange, address_of, body_digest, same
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import socket

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

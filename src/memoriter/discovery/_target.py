@@ -6,13 +6,13 @@ import hashlib
 import os
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.config import PROJECT_FILE, chosen_file, find_workspace
 from memoriter.plain_file import read_plain
 from memoriter.providers import KEY_VARIABLES
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

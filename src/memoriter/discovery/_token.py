@@ -6,13 +6,14 @@ import os
 import re
 import stat
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.discovery._announcement import LONGEST, privacy_fault, read_private, write_new
 from memoriter.errors import ConfigError, sentence
 from memoriter.permissions import HAS_MODES, make_private_folder
 from memoriter.plain_file import open_plain
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from memoriter.embed._limits import group_by_budget, split_within
 from memoriter.embed._provider import SendsTexts, normalise
 from memoriter.errors import BadVector, EmbeddingError, InputRejected, InputTooLarge
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

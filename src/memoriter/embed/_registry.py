@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.embed import _fake
 from memoriter.embed.bundled import _bundled
 from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.errors import UsageError, sentence
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

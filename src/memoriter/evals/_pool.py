@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +15,7 @@ from memoriter.index import Index
 from memoriter.search import CosineBaseline, SearchSettings, clean_query, rank
 from memoriter.sync import ChunkingSettings, entry_of, learn_background
 from memoriter.types import Chunk, Filters, Source
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.evals._datasets import fields_of, read_json, rows_of
 from memoriter.evals._metrics import auc, mean
 from memoriter.evals._report import Table
 from memoriter.search import outcome_of
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memoriter.evals._metrics import Quality, auc, quality
@@ -13,6 +12,7 @@ from memoriter.evals._vectors import VectorStore, question_key
 from memoriter.ids import vector_key
 from memoriter.search import clean_query
 from memoriter.types import Chunk
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

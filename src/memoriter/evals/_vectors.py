@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.embed import embed_in_batches, open_provider, spec_of
 from memoriter.ids import content_hash, fingerprint
 from memoriter.sync import Progress
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,7 +7,6 @@ change no file.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -26,6 +25,7 @@ from memoriter.index.store._errors import is_damage, to_index_error
 from memoriter.index.store._lease import identity
 from memoriter.index.store._seal import check, check_if_unsealed
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

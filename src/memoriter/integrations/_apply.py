@@ -7,13 +7,13 @@ import os
 import re
 import shutil
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import ConfigError, WriteError, sentence
 from memoriter.ids import bytes_hash
 from memoriter.plain_file import read_plain
+from memoriter.values import dataclass
 from memoriter.workspace import replace
 
 if TYPE_CHECKING:

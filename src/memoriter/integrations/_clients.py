@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.coding_hooks import HOOKS
 from memoriter.errors import ConfigError, UsageError
 from memoriter.integrations import _json_text, _toml_text
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import ConfigError, sentence
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

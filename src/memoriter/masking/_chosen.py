@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from memoriter.masking._looks import is_password
+from memoriter.values import dataclass
 
 _TYPES = """
 string str text char varchar nvarchar int integer number float bool boolean bytes blob object array list dict map

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.masking import _formats as formats
@@ -17,6 +16,7 @@ from memoriter.masking._looks import (
     is_text_in_base64,
     is_varied,
 )
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

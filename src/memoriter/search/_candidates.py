@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,9 +12,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import floor, inf
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from memoriter.filters import days_first, split_filters
 from memoriter.search._pipeline import rank
 from memoriter.search._terms import query_terms
 from memoriter.types import Diagnostic, Filters
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, assert_never
 
@@ -15,6 +14,7 @@ from memoriter.search._score import KEYWORDS_ONLY, MATCH, WITH_VECTORS, ZERO_SCO
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import members, query_terms
 from memoriter.types import Explanation, Hit
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.search._cosine_baseline import CosineBaseline
 from memoriter.search._score import VECTOR_WEIGHT
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from memoriter.types import SourceKind

@@ -33,16 +33,24 @@ _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a1-\u30ff\u31f0-\u31ff"
 _HANGUL = "\uac00-\ud7a3\u1100-\u11ff\u3131-\u318e"
 _WORD = rf"(?:(?![{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}])\w)"
-_TOKEN = re.compile(
-    rf"(?P<cjk>[{_HAN}{_HIRAGANA}]+|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|(?P<word>{_WORD}+(?:[.\-/:@#+'’]+{_WORD}+)*)",
+_TOKEN = (
+    rf"(?P<cjk>[{_HAN}{_HIRAGANA}]+|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|"
+    rf"(?P<word>{_WORD}+(?:[.\-/:@#+'’]+{_WORD}+)*)"
 )
+_ASCII_TOKEN = re.compile(r"(?P<word>\w+(?:[.\-/:@#+']+\w+)*)", re.ASCII)
 _PARTS = re.compile(r"[._\-/:@#+'’]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
 _MARKS = re.compile("[\u0300-\u036f]+")
-_IDEOGRAPH = re.compile(f"[{_HAN}]")
+_IDEOGRAPH = f"[{_HAN}]"
 _HIRAGANA_ONLY = re.compile(f"[{_HIRAGANA}]+")
 _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of many scripts when a text needs it, because that takes 3 ms."""
+    return re.compile(pattern)
 
 
 def analyse(text: str) -> list[str]:
@@ -89,7 +97,8 @@ def fold(text: str) -> str:
 def _tokenize(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each token in its folded form, with its terms."""
     normalized = normalize("NFKC", text)
-    for match in _TOKEN.finditer(normalized):
+    pattern = _ASCII_TOKEN if normalized.isascii() else _compiled(_TOKEN)
+    for match in pattern.finditer(normalized):
         token = match[0]
         if match.lastgroup == "word":
             yield fold(token), _word_terms(token)
@@ -105,7 +114,7 @@ def _bigrams(run: str) -> list[str]:
 
 def _cjk_terms(run: str) -> list[str]:
     terms = _bigrams(fold(run))
-    return terms + _IDEOGRAPH.findall(run) if len(run) > 1 else terms
+    return terms + _compiled(_IDEOGRAPH).findall(run) if len(run) > 1 else terms
 
 
 @lru_cache(maxsize=65_536)

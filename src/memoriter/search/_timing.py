@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +10,7 @@ from memoriter.ids import content_hash, vector_key
 from memoriter.records import ChunkRecord
 from memoriter.search import analyse, classic_terms, pack, path_date, script_of, terms_of_day
 from memoriter.types import ORIGIN
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from datetime import date

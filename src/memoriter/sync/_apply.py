@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from memoriter.sync._read import OUTDATED, QUICK_CHUNKS, changes_of, left_out, r
 from memoriter.sync._task import Progress, Tally, Task
 from memoriter.sync._vectors import background_key, fill, learn_background
 from memoriter.types import SyncReport
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

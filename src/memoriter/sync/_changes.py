@@ -5,10 +5,11 @@ The scan confirms a deletion or a half-written file by a second scan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memoriter.errors import WorkspaceNotFound
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from memoriter.sync._analyze import analyze_file
 from memoriter.sync._changes import UNSURE, ChangeSet, make_plan, may_change_unseen, same_stat
 from memoriter.sync._task import Progress
 from memoriter.types import Diagnostic, SyncReport
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -6,13 +6,14 @@ A conversation is split into segments, which are chunked separately, so that rea
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import PathRefused, sentence
 from memoriter.sync._analyze import chunks_of, entry_of
 from memoriter.types import Diagnostic, Skipped, Source
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

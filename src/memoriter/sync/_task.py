@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.sync._analyze import ChunkingSettings
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound, system_error_text
 from memoriter.sync import DEBOUNCE_SECONDS
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 from memoriter.watch._events import Events
 from memoriter.watch._schedule import EVERYTHING, Schedule
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import errno
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from memoriter.layout import TOOL_FOLDERS
 from memoriter.plain_file import read_plain
+from memoriter.values import dataclass
 from memoriter.workspace._globs import LONGEST_PATTERN, ignore_pattern
 
 IGNORE_FILE = ".memoryignore"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.layout import FOLDER, LONG_TERM, SUFFIX
 from memoriter.types import Skipped
+from memoriter.values import dataclass
 from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
 from memoriter.workspace._ignore import Rules, built_in_exclusion
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -22,6 +21,7 @@ from memoriter.layout import (
     openclaw_marker,
 )
 from memoriter.types import Diagnostic, Excerpt, Skipped, Source
+from memoriter.values import dataclass
 from memoriter.workspace._confined import changed_ns, find_normalized, path_refused, read_bytes, source_at, stamp_of
 from memoriter.workspace._cut import slice_lines, truncate
 from memoriter.workspace._paths import (

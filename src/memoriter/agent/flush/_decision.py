@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
 from memoriter.errors import UsageError
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from datetime import datetime

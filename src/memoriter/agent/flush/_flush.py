@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +33,7 @@ from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.plain_file import read_plain
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 from memoriter.workspace import MAX_BYTES, local_time, replace
 
 if TYPE_CHECKING:

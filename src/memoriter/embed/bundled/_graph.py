@@ -7,7 +7,6 @@ the C engine is still .9997 (measured on x86 with 182 tokens per text).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +18,7 @@ from memoriter.embed.bundled._native import MOST_TOKENS, fit_to_limit
 from memoriter.embed.bundled._tokens import Tokenizer
 from memoriter.embed.bundled._weightfile import open_weights, unpack
 from memoriter.embed.bundled._weights import WEIGHTS_SHA256
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import mmap
 import struct
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

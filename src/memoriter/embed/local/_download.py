@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed._artefact import write_whole
@@ -18,6 +18,7 @@ from memoriter.embed.local._hub import HUB, HubModel, choose_file, file_url, lis
 from memoriter.embed.local._stream import Interrupted, StreamedResponse, open_stream
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,7 +7,8 @@ which is easy to miss.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from memoriter.values import dataclass
 
 _INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 _SENTENCE = "Represent this sentence for searching relevant passages: {text}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from memoriter.embed._artefact import revision_of
@@ -17,6 +16,7 @@ from memoriter.embed.local._llama import usable_package
 from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, threads_to_use
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.types import ModelSpec
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,12 +7,12 @@ further JSON files, each of which may be missing.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed.local._families import family_of
 from memoriter.embed.local._local import MOST_TOKENS
 from memoriter.errors import ProviderUnavailable, sentence
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.extras import install_command, missing_packages
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memoriter.embed.remote._wire import redact
 from memoriter.errors import EmbeddingError, OutOfQuota, Unauthorised
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

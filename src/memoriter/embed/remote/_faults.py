@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from memoriter.embed.remote._wire import error_text
@@ -17,6 +16,7 @@ from memoriter.errors import (
     Unauthorised,
     sentence,
 )
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from memoriter.embed.remote._wire import sanitize, tokens_in
 from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.providers import BY_NAME
 from memoriter.types import ModelSpec
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from memoriter.errors import ConfigError
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

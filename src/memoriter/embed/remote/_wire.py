@@ -6,10 +6,10 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.errors import BadVector, TransientFailure
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

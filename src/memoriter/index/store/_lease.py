@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import IndexBusy
 from memoriter.permissions import PRIVATE_FILE
 from memoriter.plain_file import read_plain
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

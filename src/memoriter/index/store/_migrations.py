@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.index.store._connection import CHECKSUM_BYTES, has_checksums, logged, reserve_checksums, transaction, vfs

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +15,7 @@ from memoriter.index.files import _files
 from memoriter.index.store._connection import storable
 from memoriter.index.store._errors import REBUILD
 from memoriter.index.store._meta import increment
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.types import ORIGIN
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

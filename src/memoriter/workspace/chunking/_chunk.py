@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from memoriter.types import Chunk
+from memoriter.values import dataclass
 from memoriter.workspace._cut import UNIT, slice_line, weigh
 from memoriter.workspace.chunking._blocks import Block, plain_title, scan_blocks, subtree_ends
 

@@ -8,7 +8,6 @@ import os
 import re
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from memoriter.values import dataclass
 from memoriter.workspace.untrusted import without_injected
 
 if TYPE_CHECKING:

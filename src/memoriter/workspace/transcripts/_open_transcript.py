@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memoriter.values import dataclass
 from memoriter.workspace._confined import path_refused
 from memoriter.workspace.transcripts._messages import NOT_A_TRANSCRIPT_LINE, ParsedLine, parse_line, parse_object
 

@@ -12,10 +12,10 @@ import os
 import re
 import stat
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoriter.ids import bytes_hash
+from memoriter.values import dataclass
 from memoriter.workspace.writing._locks import has_name, is_written, read_all, wait_for_no_writer
 
 if TYPE_CHECKING:

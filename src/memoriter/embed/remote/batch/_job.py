@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.embed.remote._wire import Request, error_text, json_object
 from memoriter.errors import TransientFailure
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._vendor import Vendor
 
     Items = Sequence[tuple[str, str]]
+
 
 Stage = Literal["creating", "running", "cancelling", "ended"]
 """`creating` is stored before the request is sent, since the process may end before it receives the job's id."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memoriter.embed._limits import utf8_size
@@ -23,6 +22,7 @@ from memoriter.errors import (
     TransientFailure,
     sentence,
 )
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
