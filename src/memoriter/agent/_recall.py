@@ -11,6 +11,7 @@ from memoriter.agent._guard import escape_for_prompt, gives_orders
 from memoriter.errors import MemoriterError
 from memoriter.ids import content_hash
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass
 from memoriter.workspace import foreign_lines, injected, neutral
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from memoriter.errors import PathRefused
 from memoriter.ids import bytes_hash, vector_key
 from memoriter.sync import ChangeSet, Plan, Task, may_change_unseen
 from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -14,6 +14,7 @@ import click
 from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server
 from memoriter.cli._render import describe_failure
 from memoriter.coding_hooks import HOOKS, LONGEST_INPUT
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,7 @@ from memoriter.cli._options import GlobalOptions, global_options, with_examples
 from memoriter.cli._render import DONE, describe_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
 SECTIONS = {
     "Find": {"search": "_search", "get": "_notes"},

@@ -9,6 +9,7 @@ import click
 
 from memoriter.cli._render import Screen
 from memoriter.errors import ConfigError
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

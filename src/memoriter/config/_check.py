@@ -143,7 +143,7 @@ def range_problems(values: Settings) -> Iterator[Problem]:
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
             yield from provider_problems(key, value, values.models.providers)
         if key[-1] == "dailyNote" and isinstance(value, str) and (fault := daily_note_fault(value)):
-            shown = display_value(value, plain=True)
+            shown = describe_value(value, plain=True)
             yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not possible: {fault}.")
         if key[-1] == "searchMode" and isinstance(value, str) and value not in {"search", "vsearch", "query"}:
             yield Problem(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.permissions import HAS_MODES, OTHERS, make_private_folder, open_private
 from memoriter.plain_file import open_plain
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
 from memoriter.providers import AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from memoriter.search._terms import is_common, is_compound, is_numbered, needle, occurrences
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ import zlib
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from threading import local
 from typing import TYPE_CHECKING, Any, cast

@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.sync import IndexJob
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, normalize
+from memoriter.values import dataclass
 from memoriter.workspace.chunking import scan_closed_blocks, subtree_ends
 
 if TYPE_CHECKING:

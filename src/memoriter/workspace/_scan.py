@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.layout import SUFFIX
 from memoriter.types import Skipped, Source
+from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
 from memoriter.workspace._paths import name_fault, real_path, shown_name

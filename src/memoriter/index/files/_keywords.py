@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from memoriter.index.files._filters import condition
 from memoriter.index.store._connection import storable
 from memoriter.index.store._meta import counter, increment, set_counter
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.index.store._connection import CHECKSUM_BYTES, has_checksums, logged, reserve_checksums, transaction, vfs
 from memoriter.index.store._schema import APPLICATION_ID, SCHEMA, VERSION
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

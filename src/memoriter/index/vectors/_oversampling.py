@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from memoriter.index.vectors import _cache
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

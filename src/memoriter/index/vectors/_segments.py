@@ -11,6 +11,7 @@ from memoriter.index.store._errors import REBUILD
 from memoriter.index.store._meta import counter, set_counter
 from memoriter.index.vectors import _binary_quantization, _cache
 from memoriter.index.vectors._cache import BrokenCodes, blob_sum
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

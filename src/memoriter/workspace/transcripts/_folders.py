@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
+from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, open_plain, path_refused
 from memoriter.workspace._paths import ReadablePath, name_fault, names_below, shown_name
 from memoriter.workspace._scan import Scan

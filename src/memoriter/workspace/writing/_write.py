@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash
+from memoriter.values import dataclass
 from memoriter.workspace._paths import ReadablePath
 from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
 from memoriter.workspace.writing._folder import open_folder
