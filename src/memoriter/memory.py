@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError, sentence
-from memoriter.types import Diagnostic, Filters, Query, Remembered
+from memoriter.filters import make_filters
+from memoriter.types import Diagnostic, Query, Remembered
 from memoriter.workspace import local_time, marked
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Memory:
         since: date | None = None,
         until: date | None = None,
         path: str | None = None,
+        tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
         progress: Callable[[Progress], None] | None = None,
@@ -119,6 +121,7 @@ class Memory:
             since: the first day that counts.
             until: the last day that counts.
             path: a file, a folder or a glob, as in citations.
+            tags: only notes with all of these tags; `a` includes `a/b`.
             explain: let every hit say how it came by its score, and the result how long each stage took.
             deadline_ms: answer with what is found by then.
             progress: called while the index is being built.
@@ -126,14 +129,14 @@ class Memory:
         Raises:
             SearchDisabled: `memorySearch.enabled` is off.
             InvalidQuery: the query is empty.
-            UsageError: a number is out of its range.
+            UsageError: a number is out of its range, or a tag has no name.
         """
         if not self.settings.enabled:
             raise SearchDisabled(f"Searching is turned off for the agent {self.agent!r}.")
         _check_range("max_results", max_results, 1, 1_000)
         _check_range("min_score", min_score, 0.0, 1.0)
         _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
-        filters = Filters(frozenset(sources) if sources else None, since, until, path)
+        filters = make_filters(sources, since, until, path, tags)
         asked = Query(query, max_results, min_score, filters, explain, deadline_ms)
         return self._backend.search(asked, progress=progress)
 
@@ -324,11 +327,7 @@ class Memory:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What an agent can call on this memory, the tools of plugins included.
-
-        Raises:
-            ConfigError: the memory slot names a plugin that is not installed.
-        """
+        """What an agent can call here, plugins included. Raises ConfigError if the slot names a missing plugin."""
         return self._plugins.tools(self)
 
     def session(self, key: str, *, audience: Audience = "shared", writable: bool = True) -> Session:

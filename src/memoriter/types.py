@@ -80,6 +80,8 @@ class Filters:
     """Both days are included."""
     path: str | None = None
     """A cited path, a folder, or a glob (`memory/work/*`)."""
+    tags: frozenset[str] | None = None
+    """Tags that a note must have, all of them; `a` includes `a/b`."""
 
     @property
     def empty(self) -> bool:
@@ -142,6 +144,8 @@ class Hit:
     source: SourceKind
     heading: tuple[str, ...] = ()
     explanation: Explanation | None = None
+    date: date | None = None
+    """The day of its note: in the front matter, else in the path, else of the last change (UTC)."""
 
     @property
     def citation(self) -> str:
@@ -251,9 +255,7 @@ class SyncReport:
     failed: int = 0
     """Chunks that could not be embedded; the keyword leg finds them."""
     pending: int = 0
-    """Chunks still waiting for a vector."""
     unread: int = 0
-    """Changed files that there was no time to read."""
     seconds: float = 0.0
     reasons: tuple[Diagnostic, ...] = ()
     health: Health | None = None
@@ -274,7 +276,6 @@ class CompactReport:
     """Names of damaged indexes that were set aside, with their logs."""
     damaged_bytes: int
     damaged_removed: bool
-    """Whether they went, too."""
     seconds: float = 0.0
 
 
@@ -308,7 +309,6 @@ class Estimate:
     chunks: int
     """Chunks of the added and changed files."""
     tokens: int
-    """Tokens that would be embedded, about."""
     price: float | None
     """US dollars; 0 for a model that runs here, None where the price is not known."""
     price_seen: str = ""
@@ -370,7 +370,6 @@ class Status:
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
     sources: tuple[SourceCount, ...] = ()
-    """What is indexed of each kind that is searched."""
     index_reason: str = ""
     """Why the index is where it is, if it is not simply in the home."""
     notices: tuple[Diagnostic, ...] = ()

@@ -46,6 +46,8 @@ def _filter_option(each: Filter) -> Callable[[Callable[..., None]], Callable[...
             return click.option(each.option, **DAY, help=each.help)
         case "text":
             return click.option(each.option, metavar=each.parameter.upper(), help=each.help)
+        case "tags":
+            return click.option(each.option, metavar=each.parameter.upper(), multiple=True, help=each.help)
 
 
 def _filter_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -121,6 +121,7 @@ class Index(OpenFile):
         *,
         keep: int = 0,
         tail: str = "",
+        tags: Collection[str] = (),
     ) -> None:
         """Replace all stored data of a file, in one transaction. Its chunks get consecutive new ids in file order.
 
@@ -130,9 +131,10 @@ class Index(OpenFile):
             entries: its chunks, starting after the ones that are kept.
             keep: number of stored chunks, from the first, that stay as they are.
             tail: how far the file was read, for the next incremental read.
+            tags: its tags, folded.
         """
         with self._writing() as connection:
-            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail)
+            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags)
             _cache.mark_used(connection, change.added, now=self._clock())
             self._vectors.apply_change(change)
         if self._rebuilt_paths is not None:
@@ -328,8 +330,7 @@ class Index(OpenFile):
             serving = f"chunks_vec_{self._vectors.active().id}" if self.engine == "sqlite-vec" else ""
             with self._writing() as connection:
                 _compact.tidy(connection, serving=serving, extension_path=self._engine_setting[1])
-            # The engine updates its data in the file before the file is rewritten.
-            self.vectors_at((0,))
+            self.vectors_at((0,))  # the engine updates its data in the file before the file is rewritten
             with self._reading() as connection:
                 unused = _compact.count_unused(connection)
                 _compact.rewrite(self._storage, after=self.generation, network=self._network)

@@ -204,4 +204,5 @@ def _hit(stored: StoredChunkLike, score: float, explanation: Explanation | None)
         source=stored.source,
         heading=stored.chunk.heading,
         explanation=explanation,
+        date=date.fromordinal(stored.day) if stored.day > 0 else None,
     )

@@ -108,6 +108,8 @@ def hit_json(hit: Hit, *, citations: bool) -> dict[str, Any]:
         fields["citation"] = hit.citation
     if hit.heading:
         fields["heading"] = list(hit.heading)
+    if hit.date is not None:
+        fields["date"] = hit.date.isoformat()
     if hit.explanation is not None:
         fields["explain"] = explanation_json(hit.explanation)
     return fields

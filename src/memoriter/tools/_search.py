@@ -37,6 +37,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "source": {"type": "string", "enum": ["memory", "sessions"]},
     "day": {"type": "string", "format": "date"},
     "text": {"type": "string"},
+    "tags": {"type": "string"},
 }
 """The JSON schema of each kind of filter."""
 SCHEMA: dict[str, Any] = {
@@ -62,6 +63,7 @@ HIT: dict[str, Any] = {
         "source": {"type": "string", "enum": ["memory", "sessions"]},
         "citation": {"type": "string"},
         "heading": {"type": "array", "items": {"type": "string"}},
+        "date": {"type": "string", "format": "date"},
     },
     "required": ["path", "startLine", "endLine", "score", "snippet", "source"],
 }

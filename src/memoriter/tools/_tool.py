@@ -36,6 +36,7 @@ class MemoryLike(Protocol):
         since: date | None = None,
         until: date | None = None,
         path: str | None = None,
+        tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
     ) -> SearchResult: ...

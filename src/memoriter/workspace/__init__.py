@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._injected import injected, without_injected
     from memoriter.workspace._lines import chunk_lines
     from memoriter.workspace._neutral import neutral, neutral_data, neutral_json, visible
+    from memoriter.workspace._note import Note, read_note
     from memoriter.workspace._open_transcript import OpenTranscript
     from memoriter.workspace._origin import foreign_lines, marked
     from memoriter.workspace._transcript_folders import transcripts_of
@@ -33,6 +34,7 @@ __all__ = [
     "Appended",
     "ExtraPath",
     "Loaded",
+    "Note",
     "OpenTranscript",
     "Raw",
     "Removal",
@@ -61,6 +63,7 @@ __all__ = [
     "neutral_data",
     "neutral_json",
     "normalise_path",
+    "read_note",
     "replace",
     "scan_blocks",
     "skeleton",
@@ -84,6 +87,7 @@ def __getattr__(name: str) -> Any:
         "_lines": {"chunk_lines"},
         "_hidden": {"HIDDEN", "TERMINAL"},
         "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
+        "_note": {"Note", "read_note"},
         "_origin": {"foreign_lines", "marked"},
         "_open_transcript": {"OpenTranscript"},
         "_transcript_folders": {"transcripts_of"},
