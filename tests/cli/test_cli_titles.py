@@ -12,7 +12,6 @@ from memoriter.workspace import chunk_markdown, read_note
 from vault import TITLES, write_vault
 
 if TYPE_CHECKING:
-
     from conftest import Outcome, Program
 
 KITCHEN = """\
@@ -49,21 +48,25 @@ def places(outcome: Outcome) -> list[str]:
     return [hit["path"] for hit in outcome.json["results"]]
 
 
+def missed_titles(program: Program) -> list[str]:
+    """Return the titles of the vault that do not find their notes among the first three hits."""
+    with Memory.open(program.workspace, home=program.home) as memory:
+        found = {title: [hit.path for hit in memory.search(title).hits[:3]] for _, title in TITLES}
+    return [title for folder, title in TITLES if f"memory/{folder}/{title}.md" not in found[title]]
+
+
 def test_a_note_is_found_by_its_file_name(program: Program) -> None:
     by_words(program)
-    write_vault(program.workspace / "memory", notes=60)
-    found = {title: places(program("search", title, "--json"))[:3] for _, title in TITLES}
-    missed = [title for folder, title in TITLES if f"memory/{folder}/{title}.md" not in found[title]]
-    assert missed == []
+    write_vault(program.workspace / "memory", notes=40)
+    assert missed_titles(program) == []
+    assert "memory/Recipes/Lentil curry.md" in places(program("search", "lentil curry", "--json"))[:3]
 
 
 @pytest.mark.slow
 def test_a_note_among_344_is_found_by_its_file_name(program: Program) -> None:
     by_words(program)
     write_vault(program.workspace / "memory")
-    found = {title: places(program("search", title, "--json"))[:3] for _, title in TITLES}
-    missed = [title for folder, title in TITLES if f"memory/{folder}/{title}.md" not in found[title]]
-    assert len(missed) <= 1, missed
+    assert len(missed_titles(program)) <= 1
 
 
 def test_title_and_folders_are_the_outermost_headings_where_no_heading_says_the_same(program: Program) -> None:
@@ -147,7 +150,7 @@ def test_a_tag_without_a_name_is_a_wrong_use(program: Program) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    ["title: Ferry: times", "- Ferry\n- times", "\ttitle: Ferry", "{Ferry", "title: Ferry\x00", "[" * 9_000 + "Ferry"],
+    ["title: Ferry: times", "- Ferry\n- times", "\ttitle: Ferry", "{Ferry", "title: Ferry\x00", "[ " * 4_000 + "Ferry"],
 )
 def test_what_is_no_yaml_stays_text(program: Program, broken: str) -> None:
     by_words(program)

@@ -37,7 +37,12 @@ TITLES = (
     ("Work", "Quarterly goals"),
 )
 """The folder and the title of the notes that are looked up."""
-_WORDS = ["morning", "table", "window", "paper", "number", "friend", "question", "river", "evening", "idea", "cheap", "second", "colour", "later", "together", "market", "slowly", "answer", "letter", "garden", "visit", "careful", "small", "plan", "weather", "simple", "corner", "music", "enough", "early", "ready", "call", "bring", "finish", "measure", "borrow", "decide", "prepare", "compare", "remember", "explain", "improve", "collect", "repair", "cancel", "confirm", "discuss"]
+_TEXT = """
+morning table window paper number friend question river evening idea cheap second colour later together market
+slowly answer letter garden visit careful small plan weather simple corner music enough early ready call
+bring finish measure borrow decide prepare compare remember explain improve collect repair cancel confirm discuss
+"""
+_WORDS = _TEXT.split()
 _HOME = "[[Home]] | [[Inbox]] | [[Archive]]"
 
 

@@ -11,6 +11,7 @@ from memoriter.ids import normalize
 from memoriter.workspace._chunk import chunk_markdown
 from memoriter.workspace._front_matter import FrontMatter, read_front_matter
 from memoriter.workspace._hashtags import fold_tags, tags_in
+from memoriter.workspace._noise import noisy_lines, split_at_noise, without_noise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ class Note:
     """A note that is split into passages."""
 
     chunks: tuple[Chunk, ...]
-    """Without front matter. The title is the outermost heading of those that no first-level heading gives it to."""
+    """Without front matter and noise. The title is the outermost heading unless a first-level heading says the same."""
     names: tuple[str, ...] = ()
     """Every name of the note: title, file name, aliases, folders, tags of the front matter."""
     properties: tuple[str, ...] = ()
@@ -55,7 +56,9 @@ def read_note(path: str, text: str, *, tokens: int = 400, overlap: int = 80) -> 
     front = read_front_matter(text) or _NO_FRONT_MATTER
     lines = text.split("\n")
     body = [""] * front.lines + lines[front.lines :]
-    chunks = chunk_markdown("\n".join(body), tokens=tokens, overlap=overlap)
+    noise = noisy_lines(body)
+    whole = chunk_markdown("\n".join(without_noise(body, noise)), tokens=tokens, overlap=overlap)
+    chunks = tuple(part for chunk in whole for part in split_at_noise(chunk, noise)) if noise else whole
     if front.lines and not chunks:
         # A note that has nothing else is found by its front matter.
         chunks = chunk_markdown(text, tokens=tokens, overlap=overlap)
