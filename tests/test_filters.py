@@ -19,14 +19,16 @@ from memoriter.types import Filters
 
 NAMES = {each.name for each in FILTERS}
 PARAMETERS = {each.parameter for each in FILTERS}
-OTHER_ARGUMENTS = {"self", "query", "max_results", "min_score", "explain", "deadline_ms", "progress"}
+OTHER_ARGUMENTS = {"self", "query", "max_results", "min_score", "explain", "deadline_ms", "progress", "operators"}
+OPERATORS = {"phrases", "without"}
+"""Filters that only a query can set."""
 DAY = date(2026, 2, 10)
 VALUES = {"sources": frozenset({"memory"}), "since": DAY, "until": DAY, "path": "memory", "tags": frozenset({"work"})}
 
 
 def test_every_filter_has_a_field_and_one_sql_condition() -> None:
-    assert {each.name for each in fields(Filters)} == NAMES
-    assert sorted([*FILE_CONDITIONS, *CHUNK_CONDITIONS]) == sorted(NAMES)
+    assert {each.name for each in fields(Filters)} == NAMES | OPERATORS
+    assert sorted([*FILE_CONDITIONS, *CHUNK_CONDITIONS]) == sorted(NAMES | OPERATORS)
 
 
 @pytest.mark.parametrize("search", [Memory.search, MemoryLike.search])

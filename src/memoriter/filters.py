@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -20,6 +21,27 @@ DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
 """The forms of a day on the command line."""
 ON = "--on"
 """The option of the command line that sets `since` and `until` to the same day."""
+
+
+def parse_day(text: str, today: date) -> date | None:
+    """Return the day that a text names, or None if it cannot be parsed.
+
+    >>> from datetime import date
+    >>> parse_day("7d", date(2026, 2, 10))
+    datetime.date(2026, 2, 3)
+    """
+    from datetime import date, timedelta
+
+    word = text.strip().lower()
+    if word in {"today", "yesterday"}:
+        return today - timedelta(days=1 if word == "yesterday" else 0)
+    if ago := re.fullmatch(r"(\d{1,5})d", word):
+        days = int(ago[1])
+        return today - timedelta(days=days) if days < today.toordinal() else None
+    try:
+        return date.fromisoformat(word) if re.fullmatch(r"\d{4}-\d\d-\d\d", word) else None
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +135,11 @@ def split_filters(filters: Filters) -> Iterator[FilterPart]:
             yield FilterPart(f"on {filters.since}", ON, Filters(since=filters.since, until=filters.until))
         elif value is not None and not (each.name == "until" and one_day):
             yield FilterPart(each.in_words(filters), each.option, Filters(**{each.name: value}))
+    for phrase in filters.phrases:
+        yield FilterPart(f"the phrase {phrase!r}", f'the quotes of "{phrase}"', Filters(phrases=(phrase,)))
+    for phrase in filters.without:
+        option = f'-"{phrase}"' if " " in phrase else f"-{phrase}"
+        yield FilterPart(f"without {phrase!r}", option, Filters(without=(phrase,)))
 
 
 def days_first(options: Iterable[str]) -> list[str]:

@@ -107,6 +107,7 @@ class Memory:
         tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
+        operators: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
         """The passages that answer a question, best first, with their places.
@@ -124,6 +125,7 @@ class Memory:
             tags: only notes with all of these tags; `a` includes `a/b`.
             explain: let every hit say how it came by its score, and the result how long each stage took.
             deadline_ms: answer with what is found by then.
+            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:` and `until:` in the query as filters.
             progress: called while the index is being built.
 
         Raises:
@@ -138,6 +140,10 @@ class Memory:
         _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
         filters = make_filters(sources, since, until, path, tags)
         asked = Query(query, max_results, min_score, filters, explain, deadline_ms)
+        if operators and self.settings.query.scoring != "classic":
+            from memoriter.search import understand
+
+            asked = understand(asked, self._today())
         return self._backend.search(asked, progress=progress)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
@@ -176,8 +182,7 @@ class Memory:
         """Make the index as small as it can be; no answer changes.
 
         Args:
-            unused: also drop every vector of text that is in no note any more, which is kept within
-                `memorySearch.cache` in case it comes back.
+            unused: also drop vectors of text that no note has any more; they are kept in case it comes back.
             damaged: also remove damaged indexes that were set aside.
 
         Raises:
@@ -338,9 +343,7 @@ class Memory:
             audience: `private` if the owner alone reads along, else `shared`.
             writable: whether the agent may write into the workspace.
 
-        Raises:
-            UsageError: the key is empty.
-            ConfigError: the memory slot names a plugin that is not installed.
+        Raises UsageError if the key is empty, and ConfigError if the slot names a missing plugin.
         """
         from memoriter.agent import Session
 
@@ -377,8 +380,7 @@ class Memory:
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone).date()
 
 
-def _nothing(event: WatchEvent) -> None:
-    del event
+def _nothing(_: WatchEvent) -> None: ...
 
 
 def _entry(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from datetime import date
@@ -82,6 +82,10 @@ class Filters:
     """A cited path, a folder, or a glob (`memory/work/*`)."""
     tags: frozenset[str] | None = None
     """Tags that a note must have, all of them; `a` includes `a/b`."""
+    phrases: tuple[str, ...] = ()
+    """Texts that a chunk or its headings must contain."""
+    without: tuple[str, ...] = ()
+    """Texts that neither a chunk nor its headings may contain."""
 
     @property
     def empty(self) -> bool:
@@ -105,6 +109,8 @@ class Query:
     filters: Filters = field(default_factory=Filters)
     explain: bool = False
     deadline_ms: int | None = None
+    understood: Mapping[str, Any] | None = field(default=None, compare=False)
+    """The operators that were read from the text, in the form of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +126,10 @@ class Explanation:
     saturation: float
     neighbours: float
     terms: tuple[str, ...]
-    """The query's terms that the chunk holds."""
     raw: float
-    """The blend of both legs, before it is mapped to 0..1."""
     calibrated: float
-    """`raw` mapped to 0..1, before decay."""
     decay: float = 1.0
     legs: tuple[str, ...] = ()
-    """Which legs proposed the chunk: `vector`, `keyword`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,6 @@ class Health:
     legs: Mapping[str, bool]
     """`keyword` and `vector`: does the leg serve?"""
     pending: int = 0
-    """Chunks that have no vector yet."""
     generation: int = 0
     reasons: tuple[Diagnostic, ...] = ()
 
@@ -212,6 +213,9 @@ class SearchResult:
     """Why there is no hit although there are chunks; where there are none, `health` says why."""
     timings: Mapping[str, float] | None = field(default=None, compare=False)
     """Milliseconds of each stage, if the query asked to explain."""
+
+    understood: Mapping[str, Any] | None = field(default=None, compare=False)
+    """`Query.understood`."""
 
     @property
     def results(self) -> tuple[Hit, ...]:
@@ -269,7 +273,6 @@ class CompactReport:
     bytes_before: int
     bytes_after: int
     vectors: int
-    """Vectors that went: no passage refers to them."""
     unused: int
     """Vectors that no passage refers to and that are kept, in case their text comes back."""
     damaged: tuple[str, ...]
@@ -312,7 +315,6 @@ class Estimate:
     price: float | None
     """US dollars; 0 for a model that runs here, None where the price is not known."""
     price_seen: str = ""
-    """Year and month of the price."""
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -324,7 +326,6 @@ class Canary:
     query: str
     found: bool
     lost: tuple[Leg, ...] = ()
-    """The legs that did not find it."""
 
 
 class SourceCount(NamedTuple):

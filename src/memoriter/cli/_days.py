@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.filters import DAY_FORMS
+from memoriter.filters import DAY_FORMS, parse_day
 
-_AGO = re.compile(r"(\d{1,5})d")
-
-
-def parse_day(text: str, today: date) -> date | None:
-    """Return the day that a text names, or None if it cannot be parsed.
-
-    >>> parse_day("7d", date(2026, 2, 10))
-    datetime.date(2026, 2, 3)
-    """
-    word = text.strip().lower()
-    if word in {"today", "yesterday"}:
-        return today - timedelta(days=1 if word == "yesterday" else 0)
-    if ago := _AGO.fullmatch(word):
-        days = int(ago[1])
-        return today - timedelta(days=days) if days < today.toordinal() else None
-    try:
-        return date.fromisoformat(word) if re.fullmatch(r"\d{4}-\d\d-\d\d", word) else None
-    except ValueError:
-        return None
+if TYPE_CHECKING:
+    from datetime import date
 
 
 def read_day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:

@@ -86,6 +86,10 @@ def command(
         memoriter search which database did we choose
         memoriter search "release train" --since 7d -n 3
         memoriter search ER605 --path memory/home --explain --json
+        memoriter search 'router "VLAN 10" -guest tag:home since:30d'
+
+    In the question, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER,
+    since:DAY and until:DAY restrict the search. All else is plain text.
 
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search;
     finding nothing is no failure. Quote a question with characters that your shell reads. Next: memoriter get PATH.
@@ -136,6 +140,7 @@ class SearchRequest:
             min_score=self.min_score,
             explain=self.explain,
             deadline_ms=self.deadline_ms,
+            operators=True,
             progress=progress,
             **filters,
         )
@@ -149,7 +154,8 @@ class SearchRequest:
         from memoriter.cli._answer import answer_lines
 
         narrowed = bool(self.min_score or any(self.filters.values()))
-        return answer_lines(result, self.text, marked=self.marked, narrowed=narrowed)
+        query = result.understood["text"] if result.understood else self.text
+        return answer_lines(result, query, marked=self.marked, narrowed=narrowed)
 
     def show(self, screen: Screen, answer: Any) -> None:
         """Print the answer on stdout."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from memoriter.index import _checksums
-from memoriter.index._filters import path_matches
+from memoriter.index._filters import holds_phrase, path_matches
 from memoriter.index._schema import APPLICATION_ID, PAGE_SIZE, VERSION
 from memoriter.permissions import make_private_file
 
@@ -49,6 +49,7 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
             _checksums.begin(connection)
         connection.set_busy_timeout(BUSY_MS)
         connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
+        connection.create_scalar_function("holds_phrase", holds_phrase, 3, deterministic=True)
         if trusted or file_kind(connection) in {"ours", "old", "empty"}:
             _tune(connection, network=network)
     except BaseException:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.ids import normalize
@@ -55,7 +57,24 @@ def _until(day: date) -> Condition:
 
 FILE_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"sources": _sources, "path": _path, "tags": _tags}
 """Conditions over `files`, by the field of `Filters`."""
-CHUNK_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"since": _since, "until": _until}
+
+
+def _phrases(phrases: Collection[str]) -> Condition:
+    one = "holds_phrase(chunks.heading, chunks.text, ?)"
+    return Condition(" AND ".join([one] * len(phrases)), tuple(map(storable, phrases)))
+
+
+def _without(phrases: Collection[str]) -> Condition:
+    one = "NOT holds_phrase(chunks.heading, chunks.text, ?)"
+    return Condition(" AND ".join([one] * len(phrases)), tuple(map(storable, phrases)))
+
+
+CHUNK_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {
+    "since": _since,
+    "until": _until,
+    "phrases": _phrases,
+    "without": _without,
+}
 """Conditions over `chunks`, by the field of `Filters`."""
 
 
@@ -79,6 +98,32 @@ def _joined(filters: Filters, conditions: Mapping[str, Callable[[Any], Condition
 def path_matches(path: str, pattern: str) -> bool:
     """Match like SQLite's `GLOB`, whose time grows by another power of the path's length with each `*`."""
     return fnmatchcase(path, pattern)
+
+
+def holds_phrase(heading: str, text: str, phrase: str) -> bool:
+    """Return whether a text or its headings contain a phrase as whole words, whatever the case and the emphasis."""
+    pattern = _phrase_pattern(phrase)
+    return pattern.search(_folded(text)) is not None or pattern.search(_folded(heading)) is not None
+
+
+@lru_cache(maxsize=64)
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    """Return a pattern over folded text. In scripts that are written without spaces, a word may be part of another."""
+    folded = _folded(phrase)
+    before = r"(?<!\w)" if _ALPHABETIC.match(folded[:1]) else ""
+    after = r"(?!\w)" if _ALPHABETIC.match(folded[-1:]) else ""
+    return re.compile(before + re.escape(folded) + after)
+
+
+def _folded(text: str) -> str:
+    return " ".join(normalize("NFKC", text).casefold().translate(_NO_EMPHASIS).split())
+
+
+_NO_EMPHASIS = str.maketrans("", "", "*`")
+_ALPHABETIC = re.compile(
+    r"(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff])\w"
+)
+"""A letter or digit of a script whose words have spaces between them; Korean particles follow without one."""
 
 
 def _plain(path: str) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from memoriter.index import _checksums, _migrations
 from memoriter.index._connection import BUSY_MS, file_kind
 from memoriter.index._errors import is_damage, translate_errors
-from memoriter.index._filters import path_matches
+from memoriter.index._filters import holds_phrase, path_matches
 from memoriter.index._index import Index
 from memoriter.index._index_files import IndexFiles
 from memoriter.index._lease import identity
@@ -127,6 +127,7 @@ def _empty(storage: IndexFiles, *, clock: Callable[[], float]) -> OpenedFile:
 
     connection = cast("Database", apsw.Connection(":memory:"))
     connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
+    connection.create_scalar_function("holds_phrase", holds_phrase, 3, deterministic=True)
     _migrations.create(connection, now=clock(), first_id=1)
     connection.pragma("query_only", 1)
     return OpenedFile(connection, storage.path, (0, 0), 0, INSPECTED)
@@ -161,6 +162,7 @@ def connect_for_inspection(path: Path) -> Database:
         connection.pragma("query_only", 1)
         connection.pragma("temp_store", 2)
         connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
+        connection.create_scalar_function("holds_phrase", holds_phrase, 3, deterministic=True)
     except BaseException:
         connection.close()
         raise

@@ -87,6 +87,8 @@ def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, An
         answer["fallback"] = {"from": result.fallback_from or result.provider, "reason": result.fallback.message}
     if result.reasons:
         answer["reasons"] = [reason_json(reason) for reason in result.reasons]
+    if result.understood is not None:
+        answer["understood"] = dict(result.understood)
     if result.truncated_by is not None:
         answer["truncatedBy"] = result.truncated_by
     if result.timings is not None:

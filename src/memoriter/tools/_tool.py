@@ -39,6 +39,7 @@ class MemoryLike(Protocol):
         tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
+        operators: bool = False,
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
