@@ -189,3 +189,15 @@ def test_forgetting_a_text_does_not_report_the_file_name(program: Program) -> No
     with Memory.open(program.workspace, home=program.home) as memory:
         assert memory.plan_forget(match="Lisbon").indexed == ()
         assert memory.plan_forget(match="nine").notes[0].path == "memory/Lisbon.md"
+
+
+def test_a_repeated_passage_gives_its_place_to_another(program: Program) -> None:
+    for number in range(8):
+        write(program, f"memory/copy {number}.md", "The standing order for the rent leaves on the third.\n")
+    write(program, "memory/other.md", "# Rent\n\n## Standing order\n\n## Deposit\n\nThe rent deposit is two months.\n")
+    hits = program("search", "standing order rent", "--min-score", "0", "--json").json["results"]
+    copies = [hit for hit in hits if hit["path"].startswith("memory/copy")]
+    assert (len(copies), len({hit["path"] for hit in hits}) >= 3) == (1, True)
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    every = program("search", "standing order rent", "--min-score", "0", "-n", "50", "--json").json["results"]
+    assert sum(hit["path"].startswith("memory/copy") for hit in every) == 8

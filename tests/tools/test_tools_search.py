@@ -162,6 +162,7 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
                 "since": date(2026, 2, 1),
                 "until": date(2026, 2, 28),
                 "path": "memory/work",
+                "tag": "work",
             },
         )
     ]
