@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from memoriter.workspace import Note
 
 ANALYSIS = 1
-"""Increased whenever the same text would give other chunks or other terms. Older indexes are then rebuilt."""
+"""Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
+
+Older indexes are then rebuilt.
+"""
 
 
 @dataclass(frozen=True, slots=True)
