@@ -19,14 +19,16 @@ from memoriter.types import Filters
 
 NAMES = {each.name for each in FILTERS}
 PARAMETERS = {each.parameter for each in FILTERS}
-OTHER_ARGUMENTS = {"self", "query", "max_results", "min_score", "explain", "deadline_ms", "progress"}
+OTHER_ARGUMENTS = {"self", "query", "max_results", "min_score", "explain", "deadline_ms", "progress", "operators"}
+OPERATORS = {"phrases", "without"}
+"""Filters that only a query can set."""
 DAY = date(2026, 2, 10)
-VALUES = {"sources": frozenset({"memory"}), "since": DAY, "until": DAY, "path": "memory"}
+VALUES = {"sources": frozenset({"memory"}), "since": DAY, "until": DAY, "path": "memory", "tags": frozenset({"work"})}
 
 
 def test_every_filter_has_a_field_and_one_sql_condition() -> None:
-    assert {each.name for each in fields(Filters)} == NAMES
-    assert sorted([*FILE_CONDITIONS, *CHUNK_CONDITIONS]) == sorted(NAMES)
+    assert {each.name for each in fields(Filters)} == NAMES | OPERATORS
+    assert sorted([*FILE_CONDITIONS, *CHUNK_CONDITIONS]) == sorted(NAMES | OPERATORS)
 
 
 @pytest.mark.parametrize("search", [Memory.search, MemoryLike.search])
@@ -57,6 +59,6 @@ def test_a_search_with_a_filter_is_not_unfiltered_and_consists_of_that_part(name
 
 def test_the_parts_of_a_search_on_one_day_name_the_day_once_and_first_in_remedies() -> None:
     parts = list(split_filters(Filters(**VALUES)))
-    assert [part.words for part in parts] == ["source memory", "on 2026-02-10", "path 'memory'"]
-    assert days_first(part.option for part in parts) == ["--on", "--source", "--path"]
-    assert all_options() == ["--since", "--until", "--on", "--source", "--path"]
+    assert [part.words for part in parts] == ["source memory", "on 2026-02-10", "path 'memory'", "tag work"]
+    assert days_first(part.option for part in parts) == ["--on", "--source", "--path", "--tag"]
+    assert all_options() == ["--since", "--until", "--on", "--source", "--path", "--tag"]

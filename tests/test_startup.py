@@ -43,6 +43,7 @@ HEAVY = frozenset(
         "uvicorn",
         "watchfiles",
         "xllamacpp",
+        "yaml",
     }
 )
 """Packages that cost milliseconds, and some of the standard library that come in by accident."""

@@ -5,19 +5,43 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from memoriter.errors import UsageError
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from datetime import date
 
-    from memoriter.types import Filters
+    from memoriter.types import Filters, SourceKind
 
 DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
 """The forms of a day on the command line."""
 ON = "--on"
 """The option of the command line that sets `since` and `until` to the same day."""
+
+
+def parse_day(text: str, today: date) -> date | None:
+    """Return the day that a text names, or None if it cannot be parsed.
+
+    >>> from datetime import date
+    >>> parse_day("7d", date(2026, 2, 10))
+    datetime.date(2026, 2, 3)
+    """
+    from datetime import date, timedelta
+
+    word = text.strip().lower()
+    if word in {"today", "yesterday"}:
+        return today - timedelta(days=1 if word == "yesterday" else 0)
+    if ago := re.fullmatch(r"(\d{1,5})d", word):
+        days = int(ago[1])
+        return today - timedelta(days=days) if days < today.toordinal() else None
+    try:
+        return date.fromisoformat(word) if re.fullmatch(r"\d{4}-\d\d-\d\d", word) else None
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +52,8 @@ class Filter:
     """The field of `Filters`, and the argument of `Memory.search`."""
     parameter: str
     """The parameter of the agent's tool; with two hyphens, the option of the command line."""
-    kind: Literal["source", "day", "text"]
-    """The type of the value: kinds of sources, a day, or any text."""
+    kind: Literal["source", "day", "text", "tags"]
+    """The type of the value: kinds of sources, a day, any text, or names of tags."""
     help: str
     """Text for people."""
     description: str
@@ -49,6 +73,8 @@ class Filter:
                 return f"{self.parameter} {value}"
             case "text":
                 return f"{self.parameter} {value!r}"
+            case "tags":
+                return f"{self.parameter} {' and '.join(sorted(value))}"
 
 
 FILTERS = (
@@ -80,6 +106,13 @@ FILTERS = (
         "Only this file, folder or pattern, such as 'memory/work/*'.",
         "Only this file or folder, or a pattern such as memory/work/*.",
     ),
+    Filter(
+        "tags",
+        "tag",
+        "tags",
+        "Only notes with this tag, or one below it ('a/b' is below 'a'). Several: notes with all of them.",
+        "Only notes with this tag; several, with commas between them: notes with all of them.",
+    ),
 )
 
 
@@ -102,6 +135,11 @@ def split_filters(filters: Filters) -> Iterator[FilterPart]:
             yield FilterPart(f"on {filters.since}", ON, Filters(since=filters.since, until=filters.until))
         elif value is not None and not (each.name == "until" and one_day):
             yield FilterPart(each.in_words(filters), each.option, Filters(**{each.name: value}))
+    for phrase in filters.phrases:
+        yield FilterPart(f"the phrase {phrase!r}", f'the quotes of "{phrase}"', Filters(phrases=(phrase,)))
+    for phrase in filters.without:
+        option = f'-"{phrase}"' if " " in phrase else f"-{phrase}"
+        yield FilterPart(f"without {phrase!r}", option, Filters(without=(phrase,)))
 
 
 def days_first(options: Iterable[str]) -> list[str]:
@@ -117,7 +155,36 @@ def all_options() -> list[str]:
 
 
 def search_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Memory.search` for values by parameter. A single source becomes a list."""
+    """Return the arguments of `Memory.search` for values by parameter. A single source or tag becomes a list."""
     arguments = {each.name: values[each.parameter] for each in FILTERS}
-    sources: str | Iterable[str] | None = arguments["sources"]
-    return {**arguments, "sources": [sources] if isinstance(sources, str) else sources or None}
+    for each in FILTERS:
+        if each.kind in {"source", "tags"}:
+            value: str | Iterable[str] | None = arguments[each.name]
+            arguments[each.name] = ([value] if isinstance(value, str) else list(value or ())) or None
+    return arguments
+
+
+def make_filters(
+    sources: Collection[SourceKind] | None,
+    since: date | None,
+    until: date | None,
+    path: str | None,
+    tags: Collection[str] | None,
+) -> Filters:
+    """Return the filters for the arguments of `Memory.search`. Raises UsageError if a tag has no name."""
+    from memoriter.types import Filters
+
+    wanted = _split_tags([tags] if isinstance(tags, str) else tags or ())
+    if tags and not wanted:
+        raise UsageError(f"There is no name of a tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
+    return Filters(frozenset(sources) if sources else None, since, until, path, wanted or None)
+
+
+def _split_tags(values: Iterable[str]) -> frozenset[str]:
+    """Return the tags in texts, which commas separate, without `#`.
+
+    >>> sorted(_split_tags(["#a/b, c", "d"]))
+    ['a/b', 'c', 'd']
+    """
+    tags = (tag.strip().lstrip("#").strip("/ ") for value in values for tag in value.split(","))
+    return frozenset(tag for tag in tags if tag)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError, sentence
-from memoriter.types import Diagnostic, Filters, Query, Remembered
+from memoriter.filters import make_filters
+from memoriter.types import Diagnostic, Query, Remembered
 from memoriter.workspace import local_time, marked
 
 if TYPE_CHECKING:
@@ -104,8 +105,10 @@ class Memory:
         since: date | None = None,
         until: date | None = None,
         path: str | None = None,
+        tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
+        operators: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
         """The passages that answer a question, best first, with their places.
@@ -120,22 +123,28 @@ class Memory:
             since: the first day that counts.
             until: the last day that counts.
             path: a file, a folder or a glob, as in citations.
+            tags: only notes with all of these tags; `a` includes `a/b`.
             explain: let every hit say how it came by its score, and the result how long each stage took.
             deadline_ms: answer with what is found by then.
+            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:` and `until:` in the query as filters.
             progress: called while the index is being built.
 
         Raises:
             SearchDisabled: `memorySearch.enabled` is off.
             InvalidQuery: the query is empty.
-            UsageError: a number is out of its range.
+            UsageError: a number is out of its range, or a tag has no name.
         """
         if not self.settings.enabled:
             raise SearchDisabled(f"Searching is turned off for the agent {self.agent!r}.")
         _check_range("max_results", max_results, 1, 1_000)
         _check_range("min_score", min_score, 0.0, 1.0)
         _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
-        filters = Filters(frozenset(sources) if sources else None, since, until, path)
+        filters = make_filters(sources, since, until, path, tags)
         asked = Query(query, max_results, min_score, filters, explain, deadline_ms)
+        if operators and self.settings.query.scoring != "classic":
+            from memoriter.search import understand
+
+            asked = understand(asked, self._today())
         result = self._backend.search(asked, progress=progress)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
             return result
@@ -177,8 +186,7 @@ class Memory:
         """Make the index as small as it can be; no answer changes.
 
         Args:
-            unused: also drop every vector of text that is in no note any more, which is kept within
-                `memorySearch.cache` in case it comes back.
+            unused: also drop vectors of text that no note has any more; they are kept in case it comes back.
             damaged: also remove damaged indexes that were set aside.
 
         Raises:
@@ -330,11 +338,7 @@ class Memory:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What an agent can call on this memory, the tools of plugins included.
-
-        Raises:
-            ConfigError: the memory slot names a plugin that is not installed.
-        """
+        """What an agent can call here, plugins included. Raises ConfigError if the slot names a missing plugin."""
         return self._plugins.tools(self)
 
     def session(self, key: str, *, audience: Audience = "shared", writable: bool = True) -> Session:
@@ -345,9 +349,7 @@ class Memory:
             audience: `private` if the owner alone reads along, else `shared`.
             writable: whether the agent may write into the workspace.
 
-        Raises:
-            UsageError: the key is empty.
-            ConfigError: the memory slot names a plugin that is not installed.
+        Raises UsageError if the key is empty, and ConfigError if the slot names a missing plugin.
         """
         from memoriter.agent import Session
 
@@ -384,8 +386,7 @@ class Memory:
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone).date()
 
 
-def _nothing(event: WatchEvent) -> None:
-    del event
+def _nothing(_: WatchEvent) -> None: ...
 
 
 def _entry(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memoriter.values import dataclass, field
 
@@ -80,6 +80,12 @@ class Filters:
     """Both days are included."""
     path: str | None = None
     """A cited path, a folder, or a glob (`memory/work/*`)."""
+    tags: frozenset[str] | None = None
+    """Tags that a note must have, all of them; `a` includes `a/b`."""
+    phrases: tuple[str, ...] = ()
+    """Texts that a chunk or its headings must contain."""
+    without: tuple[str, ...] = ()
+    """Texts that neither a chunk nor its headings may contain."""
 
     @property
     def empty(self) -> bool:
@@ -102,6 +108,8 @@ class Query:
     filters: Filters = field(default_factory=Filters)
     explain: bool = False
     deadline_ms: int | None = None
+    understood: Mapping[str, Any] | None = field(default=None, compare=False)
+    """The operators that were read from the text, in the form of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +125,10 @@ class Explanation:
     saturation: float
     neighbours: float
     terms: tuple[str, ...]
-    """The query's terms that the chunk holds."""
     raw: float
-    """The blend of both legs, before it is mapped to 0..1."""
     calibrated: float
-    """`raw` mapped to 0..1, before decay."""
     decay: float = 1.0
     legs: tuple[str, ...] = ()
-    """Which legs proposed the chunk: `vector`, `keyword`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,8 @@ class Hit:
     source: SourceKind
     heading: tuple[str, ...] = ()
     explanation: Explanation | None = None
+    date: date | None = None
+    """The day of its note: in the front matter, else in the path, else of the last change (UTC)."""
 
     @property
     def citation(self) -> str:
@@ -165,7 +171,6 @@ class Health:
     legs: Mapping[str, bool]
     """`keyword` and `vector`: does the leg serve?"""
     pending: int = 0
-    """Chunks that have no vector yet."""
     generation: int = 0
     reasons: tuple[Diagnostic, ...] = ()
 
@@ -207,6 +212,9 @@ class SearchResult:
     """Why there is no hit although there are chunks; where there are none, `health` says why."""
     timings: Mapping[str, float] | None = field(default=None, compare=False)
     """Milliseconds of each stage, if the query asked to explain."""
+
+    understood: Mapping[str, Any] | None = field(default=None, compare=False)
+    """`Query.understood`."""
 
     @property
     def results(self) -> tuple[Hit, ...]:
@@ -250,9 +258,7 @@ class SyncReport:
     failed: int = 0
     """Chunks that could not be embedded; the keyword leg finds them."""
     pending: int = 0
-    """Chunks still waiting for a vector."""
     unread: int = 0
-    """Changed files that there was no time to read."""
     seconds: float = 0.0
     reasons: tuple[Diagnostic, ...] = ()
     health: Health | None = None
@@ -266,14 +272,12 @@ class CompactReport:
     bytes_before: int
     bytes_after: int
     vectors: int
-    """Vectors that went: no passage refers to them."""
     unused: int
     """Vectors that no passage refers to and that are kept, in case their text comes back."""
     damaged: tuple[str, ...]
     """Names of damaged indexes that were set aside, with their logs."""
     damaged_bytes: int
     damaged_removed: bool
-    """Whether they went, too."""
     seconds: float = 0.0
 
 
@@ -307,11 +311,9 @@ class Estimate:
     chunks: int
     """Chunks of the added and changed files."""
     tokens: int
-    """Tokens that would be embedded, about."""
     price: float | None
     """US dollars; 0 for a model that runs here, None where the price is not known."""
     price_seen: str = ""
-    """Year and month of the price."""
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -323,7 +325,6 @@ class Canary:
     query: str
     found: bool
     lost: tuple[Leg, ...] = ()
-    """The legs that did not find it."""
 
 
 class SourceCount(NamedTuple):
@@ -369,7 +370,6 @@ class Status:
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
     sources: tuple[SourceCount, ...] = ()
-    """What is indexed of each kind that is searched."""
     index_reason: str = ""
     """Why the index is where it is, if it is not simply in the home."""
     notices: tuple[Diagnostic, ...] = ()

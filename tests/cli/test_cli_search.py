@@ -56,6 +56,7 @@ def test_json_is_what_the_tool_answers(program: Program) -> None:
                 "source": "memory",
                 "citation": "memory/2026-02-10.md#L1-L3",
                 "heading": ["2026-02-10"],
+                "date": "2026-02-10",
             }
         ],
         "outcome": "match",

@@ -150,6 +150,7 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
             "since": "2026-02-01",
             "until": "2026-02-28",
             "path": "memory/work",
+            "tag": "work",
         },
     )
     assert memory.calls == [
@@ -162,6 +163,8 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
                 "since": date(2026, 2, 1),
                 "until": date(2026, 2, 28),
                 "path": "memory/work",
+                "tags": ["work"],
+                "operators": True,
             },
         )
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.api_json._form import Field, apply_form, object_of, plain
@@ -21,6 +22,7 @@ EXPLANATION = {
 HIT = plain("path", "start_line", "end_line", "score", "snippet", "source")
 HIT_DETAILS = {
     "heading": Field(list, omit="empty"),
+    "date": Field(date.isoformat, omit="none"),
     "explanation": Field(object_of(EXPLANATION), omit="none", key="explain"),
 }
 EXCERPT = {
@@ -56,6 +58,8 @@ def result_json(result: SearchResult, *, citations: bool = True) -> dict[str, An
     }
     if result.fallback is not None:
         answer["fallback"] = {"from": result.fallback_from or result.provider, "reason": result.fallback.message}
+    if result.understood is not None:
+        answer["understood"] = dict(result.understood)
     if result.reasons:
         answer["reasons"] = [reason_json(reason) for reason in result.reasons]
     if result.truncated_by is not None:

@@ -138,6 +138,7 @@ class BuiltinBackend:
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if deadline.passed else None,
             reasons=empty_reasons,
+            understood=query.understood,
         )
 
     def _rank_verified(self, index: Store, question: _Question) -> tuple[_Ranking, list[Diagnostic]]:

@@ -108,7 +108,9 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
     if request.match is not None:
         notes = tuple(_matching_notes(request.match, workspace))
         covered = {removal.path for removal in notes} | _existing_transcripts(index, sessions)
-        places = [place for place in index.places_of(request.match) if place[0] not in covered]
+        # The headings of a note hold its file name, which is not forgotten with a text.
+        found = index.places_of(request.match)
+        places = [place for place in found if place[0] not in covered and request.match not in place[0]]
         plan = replace(plan, notes=notes, indexed=tuple(f"{path}#L{a}-L{b}" for path, a, b in places))
         return with_kept(plan, sessions)
     assert request.session is not None

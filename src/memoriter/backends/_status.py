@@ -9,7 +9,7 @@ from memoriter.backends._canaries import CanaryReport, run_canaries
 from memoriter.backends._health import confirmed
 from memoriter.backends._service_records import KEPT
 from memoriter.errors import PathRefused
-from memoriter.sync import WORTH_A_BATCH, background_of, chunks_of, make_plan, new_chunks, skipped_in
+from memoriter.sync import WORTH_A_BATCH, background_of, make_plan, new_chunks, note_of, skipped_in
 from memoriter.types import Estimate, SourceCount, Status
 from memoriter.workspace import estimate_tokens
 
@@ -95,7 +95,8 @@ def estimate_of(sync: Sync, embedding: Embedding) -> Estimate:
     new = [item for item in loaded if item.source.path not in indexed]
     existing = [item for item in loaded if item.source.path in indexed]
     changed = [item for item in existing if rebuild or indexed[item.source.path].hash != item.hash]
-    chunks = [chunk for item in (*new, *changed) for chunk in chunks_of(item.text, sync.settings.chunking)]
+    chunking = sync.settings.chunking
+    chunks = [chunk for item in (*new, *changed) for chunk in note_of(item.source.path, item.text, chunking).chunks]
     chunks += [chunk for transcript_chunks in transcripts.values() for chunk in transcript_chunks]
     without_vector = () if rebuild else index.missing(index.corpus().chunks)
     texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in without_vector))

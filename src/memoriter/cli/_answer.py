@@ -42,7 +42,15 @@ def answer_lines(result: SearchResult, query: str, *, marked: bool, narrowed: bo
         line for number, hit in enumerate(result.hits, 1) for line in _hit_lines(number, hit, terms, marked=marked)
     ]
     timings = [] if result.timings is None else [((timing_row(result.timings), "cyan"),)]
-    return [*lines, *_outcome_lines(result, narrowed=narrowed), *timings]
+    return [*lines, *_outcome_lines(result, narrowed=narrowed), *understood_lines(result), *timings]
+
+
+def understood_lines(result: SearchResult) -> list[Line]:
+    """Return the line that shows which operators the query has, if the result explains itself."""
+    if result.timings is None or result.understood is None:
+        return []
+    parts = [f"{name} {value!r}" for name, value in result.understood.items()]
+    return [((f"understood: {'; '.join(parts)}", "cyan"),)]
 
 
 def timing_row(timings: Mapping[str, float]) -> str:

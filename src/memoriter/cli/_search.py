@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import asdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line
 from memoriter.cli._render import diagnostic_lines
-from memoriter.filters import DAY_FORMS, FILTERS, ON, search_arguments
+from memoriter.filters import DAY_FORMS, FILTERS, ON, parse_day, search_arguments
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from memoriter.sync import Progress
     from memoriter.types import Diagnostic, SearchResult
 
-DAYS_AGO = re.compile(r"(\d{1,5})d")
 PATH = "/command/search"
 ANSWER_SECONDS = 5.0
 """Seconds within which a server that has begun must answer; then this process searches."""
@@ -35,24 +33,6 @@ FEW = 20
 
 With more of them the process works itself, and shows its progress.
 """
-
-
-def parse_day(text: str, today: date) -> date | None:
-    """Return the day that a text names, or None if it cannot be parsed.
-
-    >>> parse_day("7d", date(2026, 2, 10))
-    datetime.date(2026, 2, 3)
-    """
-    word = text.strip().lower()
-    if word in {"today", "yesterday"}:
-        return today - timedelta(days=1 if word == "yesterday" else 0)
-    if ago := DAYS_AGO.fullmatch(word):
-        days = int(ago[1])
-        return today - timedelta(days=days) if days < today.toordinal() else None
-    try:
-        return date.fromisoformat(word) if re.fullmatch(r"\d{4}-\d\d-\d\d", word) else None
-    except ValueError:
-        return None
 
 
 def read_day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
@@ -84,6 +64,8 @@ def _filter_option(each: Filter) -> Callable[[Callable[..., None]], Callable[...
             return click.option(each.option, **DAY, help=each.help)
         case "text":
             return click.option(each.option, metavar=each.parameter.upper(), help=each.help)
+        case "tags":
+            return click.option(each.option, metavar=each.parameter.upper(), multiple=True, help=each.help)
 
 
 def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -126,6 +108,10 @@ def search_command(
         memoriter search which database did we choose
         memoriter search "release train" --since 7d -n 3
         memoriter search ER605 --path memory/home --explain --json
+        memoriter search 'router "VLAN 10" -guest tag:home since:30d'
+
+    In the question, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER,
+    since:DAY and until:DAY restrict the search. All else is plain text.
 
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search. A
     search without results also succeeds. Quote a question that contains special characters of your shell.
@@ -177,6 +163,7 @@ class SearchRequest:
             min_score=self.min_score,
             explain=self.explain,
             deadline_ms=self.deadline_ms,
+            operators=True,
             progress=progress,
             **filters,
         )
@@ -191,7 +178,8 @@ class SearchRequest:
         from memoriter.cli._answer import answer_lines
 
         narrowed = bool(self.min_score or any(self.filters.values()))
-        return answer_lines(result, self.text, marked=self.marked, narrowed=narrowed)
+        query = result.understood["text"] if result.understood else self.text
+        return answer_lines(result, query, marked=self.marked, narrowed=narrowed)
 
     def show(self, screen: Screen, answer: Any) -> None:
         """Print the answer on stdout."""

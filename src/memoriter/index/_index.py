@@ -129,6 +129,7 @@ class Index(IndexReader):
         *,
         keep: int = 0,
         tail: str = "",
+        tags: Collection[str] = (),
     ) -> None:
         """Replace all stored data of a file, in one transaction. Its chunks get consecutive new ids in file order.
 
@@ -138,9 +139,10 @@ class Index(IndexReader):
             entries: its chunks, starting after the ones that are kept.
             keep: number of stored chunks, from the first, that stay as they are.
             tail: how far the file was read, for the next incremental read.
+            tags: its tags, folded.
         """
         with self._file.writing() as connection:
-            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail)
+            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags)
             _cache.mark_used(connection, change.added, now=self._file.clock())
             self._file.vectors.apply_change(change)
         self._file.mark_stored(source.path)

@@ -39,7 +39,7 @@ def search_documents(
     """Run `search`; an error becomes part of the answer."""
     del session_key
     try:
-        result = memory.search(_text_param(params, "query"))
+        result = memory.search(_text_param(params, "query"), operators=True)
     except MemoriterError as error:
         return {"results": [], "error": error_text(error)}
     except Exception as error:  # the agent's turn must continue without its memory

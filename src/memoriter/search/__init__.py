@@ -14,6 +14,7 @@ from memoriter.search._timing import Deadline, Listed, Stopwatch
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
+    from memoriter.search._language import understand
 
 __all__ = [
     "MATCH",
@@ -38,11 +39,16 @@ __all__ = [
     "script_of",
     "search_without_limits",
     "terms_of_day",
+    "understand",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the diagnostics of empty results on first use."""
+    """Load the diagnostics of empty results and the operators of queries on first use."""
+    if name == "understand":
+        from memoriter.search import _language
+
+        return _language.understand
     if name in {"search_without_limits", "diagnose_empty"}:
         from memoriter.search import _empty_result
 

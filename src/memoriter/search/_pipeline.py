@@ -10,6 +10,7 @@ from memoriter.search._candidates import Candidates, ParsedQuery, gather_by_kind
 from memoriter.search._classic import classic_ranking
 from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._diversity import interleave, mmr_order
+from memoriter.search._repetition import repeated_rows
 from memoriter.search._score import KEYWORDS_ONLY, MATCH, WITH_VECTORS, ZERO_SCORE, blend, cap_below_match
 from memoriter.search._snippet import snippet
 from memoriter.search._terms import members, query_terms
@@ -17,7 +18,7 @@ from memoriter.types import Explanation, Hit
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,6 +33,10 @@ MAX_TERMS = 64
 """Distinct terms of a query that are searched."""
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion, as in Cormack, Clarke and Büttcher 2009."""
+
+
+MOST_CHOICES = 5
+"""How often hits that repeat others are replaced, since what replaces them may repeat others as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +102,37 @@ def _rank(
     scores = calibrated(candidates, settings) if settings.scoring == "calibrated" else _fuse(candidates)
     ordered = _diversify(_sort(candidates, _apply_decay(candidates, scores, settings, now)), candidates, settings)
     passing = [item for item in ordered if item.score >= settings.min_score]
-    kept = interleave(passing, [candidates.scoring_rows[item.row].source for item in passing], settings.max_results)
-    chunks = reader.rows([item.row for item in kept])
+    kept, chunks = _choose(reader, passing, candidates, settings.max_results)
     explained = settings.scoring == "calibrated"
     return tuple(
         _hit(chunks[item.row], item.score, _explain(candidates, item, settings) if explained else None)
         for item in kept
         if item.row in chunks
     )
+
+
+def _choose(
+    reader: Reader, ranked: list[RankedRow], candidates: Candidates, limit: int
+) -> tuple[list[RankedRow], Mapping[int, StoredChunkLike]]:
+    """Return the hits with their chunks. A hit that repeats a better one gives its place to another if there is one."""
+
+    def choose(repeated: Collection[int]) -> list[RankedRow]:
+        fresh = [item for item in ranked if item.row not in repeated]
+        chosen = interleave(fresh, [candidates.scoring_rows[item.row].source for item in fresh], limit)
+        left = [item for item in ranked if item.row in repeated][: limit - len(chosen)]
+        return [item for item in ranked if item in chosen or item in left] if left else chosen
+
+    repeated = set[int]()
+    chosen = choose(repeated)
+    chunks = dict(reader.rows([item.row for item in chosen]))
+    for _ in range(MOST_CHOICES if len(chosen) < len(ranked) else 0):
+        new = repeated_rows((item.row for item in chosen), chunks) - repeated
+        if not new:
+            break
+        repeated |= new
+        chosen = choose(repeated)
+        chunks |= reader.rows([item.row for item in chosen if item.row not in chunks])
+    return chosen, chunks
 
 
 def outcome_of(hits: tuple[Hit, ...]) -> Outcome:
@@ -202,4 +230,5 @@ def _hit(stored: StoredChunkLike, score: float, explanation: Explanation | None)
         source=stored.source,
         heading=stored.chunk.heading,
         explanation=explanation,
+        date=date.fromordinal(stored.day) if stored.day > 0 else None,
     )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of
+from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of, note_of
 from memoriter.sync._apply import Sync
 from memoriter.sync._changes import (
     UNSURE,
@@ -51,6 +51,7 @@ __all__ = [
     "make_plan",
     "may_change_unseen",
     "new_chunks",
+    "note_of",
     "skipped_in",
     "still_to_do",
     "undecoded_of",

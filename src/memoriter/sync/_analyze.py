@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -13,12 +13,17 @@ from memoriter.types import ORIGIN
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
 
     from memoriter.types import Chunk, Source
+    from memoriter.workspace import Note
 
 ANALYSIS = 1
-"""Increased whenever the same text would give other chunks or other terms. Older indexes are then rebuilt."""
+"""Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
+
+Older indexes are then rebuilt.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +49,54 @@ def chunks_of(text: str, cutting: ChunkingSettings) -> list[Chunk]:
     return [chunk for chunk in chunks if ORIGIN.sub("", chunk.text).strip()]
 
 
+def note_of(path: str, text: str, cutting: ChunkingSettings) -> Note:
+    """Return a note with its chunks that are not empty. Chunks of lines, as in OpenClaw, are of the text alone."""
+    from memoriter.workspace import Note, read_note
+
+    if cutting.strategy == "lines":
+        return Note(tuple(chunks_of(text, cutting)))
+    note = read_note(path, text, tokens=cutting.tokens, overlap=cutting.overlap)
+    return replace(note, chunks=tuple(chunk for chunk in note.chunks if ORIGIN.sub("", chunk.text).strip()))
+
+
 def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[ChunkRecord]:
     """Return the index entries of a source."""
-    day = day_of(source)
-    named = path_date(source.path)
-    return [entry_of(chunk, day, cutting, named=named) for chunk in chunks_of(text, cutting)]
+    return analyze_note(source, note_of(source.path, text, cutting), cutting)
 
 
-def day_of(source: Source) -> int:
-    """Return the day of a source as `date.toordinal()`.
+def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[ChunkRecord]:
+    """Return the index entries of a note.
 
-    It is the date in the path, or else the date (UTC) of the last change.
+    Their day is the one in its front matter, or else in its path, or else that (UTC) of the last change.
     """
-    named = path_date(source.path)
-    return (named or datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date()).toordinal()
+    named = note.day or path_date(source.path)
+    day = (named or datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date()).toordinal()
+    names, properties = analyse("\n".join(note.names)), analyse("\n".join(note.properties))
+    return [
+        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties])
+        for at, chunk in enumerate(note.chunks)
+    ]
 
 
-def entry_of(chunk: Chunk, day: int, cutting: ChunkingSettings, *, named: date | None = None) -> ChunkRecord:
+def entry_of(
+    chunk: Chunk, day: int, cutting: ChunkingSettings, *, named: date | None = None, names: Sequence[str] = ()
+) -> ChunkRecord:
     """Return the index entry of a chunk.
 
     Args:
         chunk: the chunk.
         day: its day as `date.toordinal()`.
         cutting: the chunking settings.
-        named: the day that its path names, if any.
+        named: the day that its note or path names, if any.
+        names: terms of its note, which the chunk gets once each unless it has them.
     """
     if cutting.words == "classic":
         terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:
-        terms = analyse(chunk.contextual) + (terms_of_day(named) if named else [])
+        own = analyse(chunk.contextual)
+        held = set(own)
+        borrowed = [term for term in dict.fromkeys(names) if term not in held]
+        terms = own + borrowed + (terms_of_day(named) if named else [])
     return ChunkRecord(
         chunk=chunk,
         key=vector_key(chunk),

@@ -73,6 +73,7 @@ class WritableStore(Protocol):
         *,
         keep: int = 0,
         tail: str = "",
+        tags: Collection[str] = (),
     ) -> None:
         """Replace what is stored of a file, except its first `keep` chunks. The new ones get consecutive ids.
 
@@ -82,6 +83,7 @@ class WritableStore(Protocol):
             entries: its chunks after the ones that are kept, in file order.
             keep: the number of stored chunks, from the first, that stay.
             tail: how far the file was read, for the next incremental read.
+            tags: its tags, folded.
         """
         ...
 

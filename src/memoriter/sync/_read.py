@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
-from memoriter.sync._analyze import analyze_file
+from memoriter.sync._analyze import analyze_note, note_of
 from memoriter.sync._changes import UNSURE, ChangeSet, make_plan, may_change_unseen, same_stat
 from memoriter.sync._task import Progress
 from memoriter.types import Diagnostic, SyncReport
@@ -196,9 +196,10 @@ def _index_file(
     elif indexed and index.get_meta(UNDECODED + source.path):
         index.drop_meta(UNDECODED + source.path)
     with watch.stage("chunk"):
-        entries = analyze_file(loaded.source, loaded.text, cutting)
+        note = note_of(loaded.source.path, loaded.text, cutting)
+        entries = analyze_note(loaded.source, note, cutting)
     with watch.stage("store"):
-        index.put_file(loaded.source, loaded.hash, entries)
+        index.put_file(loaded.source, loaded.hash, entries, tags=note.tags)
     return _Change("changed" if indexed else "added", len(entries))
 
 

@@ -85,6 +85,7 @@ FILTER_TYPES: Mapping[str, Any] = {
     "source": Annotated[SourceKind | None, BeforeValidator(_text)],
     "day": Day,
     "text": Text,
+    "tags": Text,
 }
 """The type of each kind of filter."""
 _FILTER_FIELDS: dict[str, Any] = {each.parameter: (FILTER_TYPES[each.kind], None) for each in FILTERS}

@@ -25,7 +25,9 @@ TRUNCATED = "maxInjectedChars"
 DESCRIPTION = """\
 Search the notes you keep about this user and their work: decisions, preferences, people, dates, plans, what happened.
 Call it before you answer anything that depends on earlier conversations or stored facts. Ask a whole question or name \
-what you look for, in any language; exact names and ids work too.
+what you look for, in any language; exact names and ids work too. \
+In the query, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER, since:DAY, \
+until:DAY restrict the search; `understood` says what was read as such.
 Returns passages, best first, each with its path, lines, a score from 0 to 1 and its text. `outcome` says how far to \
 trust them: "match" (use it and cite it), "weak" (related, may not answer), "none" (nothing is noted; say so). \
 Where nothing came back, `reasons` says what was looked at and what to ask instead. `health` says when the search \
@@ -36,6 +38,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "source": {"type": "string", "enum": ["memory", "sessions"]},
     "day": {"type": "string", "format": "date"},
     "text": {"type": "string"},
+    "tags": {"type": "string"},
 }
 """The JSON schema of each kind of filter."""
 SCHEMA: dict[str, Any] = {
@@ -61,6 +64,7 @@ HIT: dict[str, Any] = {
         "source": {"type": "string", "enum": ["memory", "sessions"]},
         "citation": {"type": "string"},
         "heading": {"type": "array", "items": {"type": "string"}},
+        "date": {"type": "string", "format": "date"},
     },
     "required": ["path", "startLine", "endLine", "score", "snippet", "source"],
 }
@@ -76,6 +80,7 @@ OUTPUT: dict[str, Any] = {
         "health": {"type": "object"},
         "fallback": {"type": "object"},
         "truncatedBy": {"type": "string"},
+        "understood": {"type": "object"},
         "disabled": {"type": "boolean"},
         "unavailable": {"type": "boolean"},
         "error": {"type": "string"},
@@ -116,6 +121,7 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
         request.query,
         max_results=request.max_results,
         min_score=request.min_score,
+        operators=True,
         **search_arguments(request.filters),
     )
     settings = memory.configuration.settings.memory

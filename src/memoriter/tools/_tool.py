@@ -37,8 +37,10 @@ class MemoryLike(Protocol):
         since: date | None = None,
         until: date | None = None,
         path: str | None = None,
+        tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
+        operators: bool = False,
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...

@@ -10,6 +10,7 @@ from memoriter.workspace._workspace import MAX_BYTES, Loaded, Raw, Workspace, lo
 
 if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out
+    from memoriter.workspace._note import Note, read_note
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, scan_blocks
     from memoriter.workspace.transcripts import OpenTranscript, TranscriptFolder, Transcripts, transcripts_of
     from memoriter.workspace.untrusted import (
@@ -37,6 +38,7 @@ __all__ = [
     "Appended",
     "ExtraPath",
     "Loaded",
+    "Note",
     "OpenTranscript",
     "Raw",
     "Removal",
@@ -65,6 +67,7 @@ __all__ = [
     "neutral_data",
     "neutral_json",
     "normalise_path",
+    "read_note",
     "replace",
     "scan_blocks",
     "skeleton",
@@ -81,6 +84,7 @@ def __getattr__(name: str) -> Any:
     """Import the rooms that read, cut or write text on first use: most searches find no changed note to cut."""
     late = {
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
+        "_note": {"Note", "read_note"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "scan_blocks"},
         "transcripts": {"OpenTranscript", "TranscriptFolder", "Transcripts", "transcripts_of"},
         "untrusted": {

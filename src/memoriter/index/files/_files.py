@@ -45,6 +45,7 @@ def put(
     *,
     keep: int = 0,
     tail: str = "",
+    tags: Iterable[str] = (),
 ) -> StoredChange:
     """Replace all stored data of a file except its first `keep` chunks, and return what changed."""
     path = storable(source.path)
@@ -67,6 +68,10 @@ def put(
             " stamp = ? WHERE id = ?"
         )
         connection.execute(statement, (*values, file))
+    connection.execute("DELETE FROM tags WHERE file = ?", (file,))
+    connection.executemany(
+        "INSERT OR IGNORE INTO tags(file, tag) VALUES (?, ?)", ((file, storable(tag)) for tag in tags)
+    )
     return StoredChange(gone, _add_chunks(connection, file, entries, kept))
 
 
@@ -108,6 +113,7 @@ def remove(connection: Database, paths: Collection[str]) -> StoredChange:
     everything: list[int] = []
     for path in paths:
         file, gone = _delete_chunks(connection, storable(path))
+        connection.execute("DELETE FROM tags WHERE file = ?", (file,))
         connection.execute("DELETE FROM files WHERE id = ?", (file,))
         everything += gone
     return StoredChange(everything, ())

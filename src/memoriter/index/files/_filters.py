@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memoriter.ids import normalize
 from memoriter.index.store._connection import storable
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ def _path(path: str) -> Condition:
     return Condition(sql, (plain, f"{plain}/", f"{plain}0", plain.replace("[^", "[!")))
 
 
+def _tags(tags: Collection[str]) -> Condition:
+    """Return the condition that a file has all of the tags, or others below them: `a/b` is below `a`."""
+    wanted = sorted(folded for tag in tags if (folded := normalize("NFC", storable(tag)).casefold().strip("#/ ")))
+    # "0" is the character after "/".
+    one = "files.id IN (SELECT tags.file FROM tags WHERE tag = ? OR (tag >= ? AND tag < ?))"
+    values = [value for tag in wanted for value in (tag, f"{tag}/", f"{tag}0")]
+    return Condition(" AND ".join([one] * len(wanted)), tuple(values))
+
+
 def _since(day: date) -> Condition:
     return Condition("chunks.day >= ?", (day.toordinal(),))
 
@@ -42,9 +52,26 @@ def _until(day: date) -> Condition:
     return Condition("chunks.day <= ?", (day.toordinal(),))
 
 
-FILE_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"sources": _sources, "path": _path}
+FILE_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"sources": _sources, "path": _path, "tags": _tags}
 """Conditions over `files`, by the field of `Filters`."""
-CHUNK_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"since": _since, "until": _until}
+
+
+def _phrases(phrases: Collection[str]) -> Condition:
+    one = "holds_phrase(chunks.heading, chunks.text, ?)"
+    return Condition(" AND ".join([one] * len(phrases)), tuple(map(storable, phrases)))
+
+
+def _without(phrases: Collection[str]) -> Condition:
+    one = "NOT holds_phrase(chunks.heading, chunks.text, ?)"
+    return Condition(" AND ".join([one] * len(phrases)), tuple(map(storable, phrases)))
+
+
+CHUNK_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {
+    "since": _since,
+    "until": _until,
+    "phrases": _phrases,
+    "without": _without,
+}
 """Conditions over `chunks`, by the field of `Filters`."""
 
 

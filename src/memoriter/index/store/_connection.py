@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import closing, contextmanager, suppress
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote
 
+from memoriter.index.store._functions import add_functions
 from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION
 from memoriter.permissions import make_private_file
 
@@ -193,16 +193,6 @@ def _journal_format(path: Path) -> int:
     with path.open("rb") as file:
         header = file.read(20)
     return header[18] if len(header) == 20 else 0
-
-
-def add_functions(connection: Database) -> None:
-    """Add the functions that statements of the index call."""
-    connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
-
-
-def path_matches(path: str, pattern: str) -> bool:
-    """Match like SQLite's `GLOB`, whose time grows by another power of the path's length with each `*`."""
-    return fnmatchcase(path, pattern)
 
 
 def file_kind(connection: Database) -> FileKind:

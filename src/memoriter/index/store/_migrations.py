@@ -92,10 +92,20 @@ ALTER TABLE embedding_cache ADD COLUMN sum INTEGER;
 ALTER TABLE code_segments ADD COLUMN sum INTEGER;
 """
 
+_TAGS = """
+-- tag: folded, without "#"
+CREATE TABLE tags(
+  file INTEGER NOT NULL REFERENCES files(id),
+  tag TEXT NOT NULL,
+  PRIMARY KEY(file, tag)
+) STRICT, WITHOUT ROWID;
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "codes of vectors", _CODES),
     Migration(3, "how far a growing file was read", _TAILS),
     Migration(4, "checksums and stamps of files", _CHECKS),
+    Migration(5, "titles and tags of notes", _TAGS, reread=("memory",)),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 4
+VERSION = 5
 """The number of the schema, stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
@@ -44,6 +44,13 @@ CREATE TABLE files(
   tail TEXT NOT NULL DEFAULT '',
   stamp INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- tag: folded, without "#"
+CREATE TABLE tags(
+  file INTEGER NOT NULL REFERENCES files(id),
+  tag TEXT NOT NULL,
+  PRIMARY KEY(file, tag)
+) STRICT, WITHOUT ROWID;
 
 -- AUTOINCREMENT: an id never comes back for other content. The narrow columns come first: filters read only them.
 CREATE TABLE chunks(

@@ -1,0 +1,134 @@
+"""Operators in a query: `"exact phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`. All else is plain text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memoriter.filters import parse_day
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from memoriter.types import Filters, Query
+
+_TOKEN = re.compile(
+    r"(?<!\S)(?:"
+    r"(?P<minus>-)?(?:\"(?P<phrase>[^\"]{1,1000})\"|“(?P<curly>[^“”\"]{1,1000})”)(?=[\s.,;:!?)]|$)"
+    r"|-(?P<word>\w(?:[\w'’.-]{0,98}\w)?)(?!\S)"
+    r"|(?P<key>tag|path|since|until):(?:\"(?P<quoted>[^\"\s][^\"]{0,1000})\"|(?P<value>[^\s\"]{1,1000}))(?!\S)"
+    r")"
+)
+_TAG = re.compile(r"#?([\w/-]*[^\W\d][\w/-]*)")
+_LETTER = re.compile(r"\w")
+_SHORTEST_ASCII_WORD = 3
+"""Fewest characters of an excluded word in ASCII, so that `tar -x` and `git commit -am` are plain text."""
+
+
+@dataclass(slots=True)
+class _Operators:
+    """The operators of one query, as they are read."""
+
+    phrases: list[str]
+    without: list[str]
+    tags: list[str]
+    path: str | None = None
+    since: date | None = None
+    until: date | None = None
+
+    @property
+    def restricts(self) -> bool:
+        return bool(self.tags or self.path or self.since or self.until or self.phrases)
+
+
+def understand(query: Query, today: date) -> Query:
+    """Return the query with its operators as filters, and its text without them.
+
+    An operator with a value that is not valid is plain text, and so is a path or day that a filter already sets. A
+    query of operators alone is also searched for the words in them, and then every score counts.
+
+    Args:
+        query: the query as it was asked.
+        today: the user's day, for `since:7d`.
+    """
+    operators = _Operators([], [], [])
+    kept, position = list[str](), 0
+    for match in _TOKEN.finditer(query.text):
+        if _read(match, operators, query.filters, today):
+            phrase = "" if match["minus"] else match["phrase"] or match["curly"] or ""
+            kept += [query.text[position : match.start()], phrase]
+            position = match.end()
+    if not position:
+        return query
+    text = " ".join("".join([*kept, query.text[position:]]).split())
+    min_score = query.min_score
+    if not _LETTER.search(text):
+        if not operators.restricts:
+            return query
+        text, min_score = _words_of(operators), 0.0 if min_score is None else min_score
+    return replace(
+        query,
+        text=text,
+        min_score=min_score,
+        filters=_merged(query.filters, operators),
+        understood=_as_json(text, operators),
+    )
+
+
+def _read(match: re.Match[str], operators: _Operators, filters: Filters, today: date) -> bool:
+    """Take up one operator; return False if it is plain text."""
+    if phrase := match["phrase"] or match["curly"]:
+        if _LETTER.search(phrase) is None:
+            return False
+        (operators.without if match["minus"] else operators.phrases).append(" ".join(phrase.split()))
+        return True
+    if word := match["word"]:
+        if word.isdecimal() or (word.isascii() and len(word) < _SHORTEST_ASCII_WORD):
+            return False
+        operators.without.append(word)
+        return True
+    key, value = match["key"], match["quoted"] or match["value"]
+    if key == "tag":
+        tag = _TAG.fullmatch(value)
+        operators.tags += [tag[1].strip("/")] if tag else []
+        return tag is not None
+    if getattr(operators, key) is not None or getattr(filters, key) is not None:
+        return False
+    found = value if key == "path" else parse_day(value, today)
+    setattr(operators, key, found)
+    return found is not None
+
+
+def _merged(filters: Filters, operators: _Operators) -> Filters:
+    tags = frozenset(operators.tags) | (filters.tags or frozenset())
+    return replace(
+        filters,
+        since=filters.since or operators.since,
+        until=filters.until or operators.until,
+        path=filters.path or operators.path,
+        tags=tags or None,
+        phrases=tuple(operators.phrases),
+        without=tuple(operators.without),
+    )
+
+
+def _words_of(operators: _Operators) -> str:
+    """Return what to search for in a query of nothing but operators."""
+    days = [day.isoformat() for day in (operators.since, operators.until) if day]
+    return " ".join([*operators.tags, *([operators.path] if operators.path else []), *days])
+
+
+def _as_json(text: str, operators: _Operators) -> dict[str, Any]:
+    """Return what was understood; `text` is what is searched for."""
+    values: dict[str, Any] = {
+        "text": text,
+        "phrases": operators.phrases,
+        "without": operators.without,
+        "tags": operators.tags,
+        "path": operators.path,
+        "since": operators.since and operators.since.isoformat(),
+        "until": operators.until and operators.until.isoformat(),
+    }
+    return {name: value for name, value in values.items() if value}

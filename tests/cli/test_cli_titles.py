@@ -1,0 +1,203 @@
+"""What belongs to a whole note: its title, other names, tags and day. None of it is a passage of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memoriter import Memory
+from memoriter.tools import search_tool
+from memoriter.workspace import chunk_markdown, read_note
+from vault import TITLES, write_vault
+
+if TYPE_CHECKING:
+    from conftest import Outcome, Program
+
+KITCHEN = """\
+---
+title: Kitchen budget
+aliases: [Küchenplan]
+tags:
+  - home/money
+created: 2024-05-06
+date: 2025-05-04
+supplier: Ferrovia
+---
+
+Tiles cost 400 and the sink 120. #renovation
+
+The painter comes on Friday.
+"""
+
+
+def write(program: Program, path: str, text: str) -> None:
+    file = program.workspace / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def by_words(program: Program) -> None:
+    (program.home / "memoriter.json5").write_text(
+        '{agents: {defaults: {memorySearch: {provider: "none"}}}}', encoding="utf-8"
+    )
+
+
+def places(outcome: Outcome) -> list[str]:
+    assert outcome.exit_code == 0, outcome.err
+    return [hit["path"] for hit in outcome.json["results"]]
+
+
+def missed_titles(program: Program) -> list[str]:
+    """Return the titles of the vault that do not find their notes among the first three hits."""
+    with Memory.open(program.workspace, home=program.home) as memory:
+        found = {title: [hit.path for hit in memory.search(title).hits[:3]] for _, title in TITLES}
+    return [title for folder, title in TITLES if f"memory/{folder}/{title}.md" not in found[title]]
+
+
+def test_a_note_is_found_by_its_file_name(program: Program) -> None:
+    by_words(program)
+    write_vault(program.workspace / "memory", notes=40)
+    assert missed_titles(program) == []
+    assert "memory/Recipes/Lentil curry.md" in places(program("search", "lentil curry", "--json"))[:3]
+
+
+@pytest.mark.slow
+def test_a_note_among_344_is_found_by_its_file_name(program: Program) -> None:
+    by_words(program)
+    write_vault(program.workspace / "memory")
+    assert len(missed_titles(program)) <= 1
+
+
+def test_title_and_folders_are_the_outermost_headings_where_no_heading_says_the_same(program: Program) -> None:
+    write(program, "memory/Trips/Lisbon.md", "The train leaves at nine.\n\n## Food\n\nSardines.\n")
+    write(program, "memory/Trips/porto.md", "# Porto\n\nThe ferry leaves at ten.\n")
+    train, ferry = program("search", "train", "--json"), program("search", "ferry", "--json")
+    assert train.json["results"][0]["heading"] == ["Trips", "Lisbon"]
+    assert ferry.json["results"][0]["heading"] == ["Porto"]
+
+
+@pytest.mark.parametrize(
+    "path", ["MEMORY.md", "memory/2026-02-10.md", "memory/work/2026-02-10.md", "memory/2026-02-10-router.md"]
+)
+def test_a_daily_log_and_the_long_term_memory_have_no_title_from_their_name(path: str) -> None:
+    text = "# 2026-02-10\n\n- The router is an ER605. #work\n\n## Later\n\n- It rained.\n"
+    note = read_note(path, text)
+    assert note.chunks == chunk_markdown(text)
+    plain = read_note(path, "- It rained.\n")
+    assert [chunk.heading for chunk in plain.chunks] == [("router",) if "router" in path else ()]
+
+
+def test_front_matter_is_no_passage_and_its_values_find_the_note(program: Program) -> None:
+    by_words(program)
+    write(program, "memory/kb.md", KITCHEN)
+    for question in ("kitchen budget", "Küchenplan", "Ferrovia", "money"):
+        hits = program("search", question, "--min-score", "0", "--json").json["results"]
+        assert hits[0]["path"] == "memory/kb.md", question
+        assert all(hit["startLine"] > 9 for hit in hits if hit["path"] == "memory/kb.md"), question
+    assert hits[0]["heading"] == ["Kitchen budget"]
+    assert program("get", "memory/kb.md").out == KITCHEN
+
+
+def test_every_hit_has_the_day_of_its_note(program: Program) -> None:
+    write(program, "memory/kb.md", KITCHEN)
+    write(program, "memory/2026-02-11.md", "---\nauthor: me\n---\n- The painter was late.\n")
+    hits = program("search", "painter", "--min-score", "0", "--json").json["results"]
+    days = {hit["path"]: hit["date"] for hit in hits}
+    assert (days["memory/kb.md"], days["memory/2026-02-11.md"]) == ("2025-05-04", "2026-02-11")
+    assert len(days["MEMORY.md"]) == len("2026-02-11")
+    assert "memory/kb.md" in places(program("search", "painter", "--on", "2025-05-04", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("tags", "found"),
+    [
+        (("home/money",), True),
+        (("HOME",), True),
+        (("#renovation",), True),
+        (("home, renovation",), True),
+        (("hom",), False),
+        (("home", "garden"), False),
+    ],
+)
+def test_a_tag_of_the_front_matter_or_the_text_restricts_a_search(
+    program: Program, tags: tuple[str, ...], *, found: bool
+) -> None:
+    write(program, "memory/kb.md", KITCHEN)
+    options = [word for tag in tags for word in ("--tag", tag)]
+    expected = {"memory/kb.md"} if found else set()
+    assert set(places(program("search", "sink", *options, "--min-score", "0", "--json"))) == expected
+    with Memory.open(program.workspace, home=program.home) as memory:
+        assert {hit.path for hit in memory.search("sink", tags=tags, min_score=0).hits} == expected
+        answer = search_tool(memory, {"query": "sink", "tag": ",".join(tags), "minScore": 0})
+    assert {hit["path"] for hit in answer["results"]} == expected
+
+
+def test_tags_follow_the_note(program: Program) -> None:
+    write(program, "memory/kb.md", KITCHEN)
+    assert places(program("search", "sink", "--tag", "home", "--json"))
+    write(program, "memory/kb.md", KITCHEN.replace("home/money", "office"))
+    assert places(program("search", "sink", "--tag", "home", "--json")) == []
+    assert places(program("search", "sink", "--tag", "office", "--json"))
+    (program.workspace / "memory/kb.md").unlink()
+    assert places(program("search", "sink", "--tag", "office", "--json")) == []
+
+
+def test_a_tag_without_a_name_is_a_wrong_use(program: Program) -> None:
+    done = program("search", "sink", "--tag", "#")
+    assert (done.exit_code, "name of a tag" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["title: Ferry: times", "- Ferry\n- times", "\ttitle: Ferry", "{Ferry", "title: Ferry\x00", "[ " * 4_000 + "Ferry"],
+)
+def test_what_is_no_yaml_stays_text(program: Program, broken: str) -> None:
+    by_words(program)
+    write(program, "memory/odd.md", f"---\n{broken}\n---\n\nThe boat leaves at ten.\n")
+    assert "memory/odd.md" in places(program("search", "Ferry", "--min-score", "0", "--json"))
+    assert "memory/odd.md" in places(program("search", "boat", "--min-score", "0", "--json"))
+
+
+def test_yaml_that_refers_to_itself_takes_no_time(program: Program) -> None:
+    levels = "\n".join(f"k{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 60))
+    write(program, "memory/bomb.md", f"---\nk0: &a0 [boom]\n{levels}\n---\n\nThe boat leaves at ten.\n")
+    assert "memory/bomb.md" in places(program("search", "boat", "--json"))
+
+
+def test_a_note_of_front_matter_alone_is_found(program: Program) -> None:
+    write(program, "memory/people/Marta.md", "---\nphone: 555 0199\n---\n")
+    assert "memory/people/Marta.md" in places(program("search", "phone 0199", "--min-score", "0", "--json"))
+
+
+def test_code_has_no_tags(program: Program) -> None:
+    write(program, "memory/code.md", "A sink. `#inline` and C#sharp, #42\n\n```sh\n#comment\n```\n")
+    for tag in ("inline", "sharp", "42", "comment"):
+        assert places(program("search", "sink", "--tag", tag, "--json")) == [], tag
+
+
+def test_a_link_counts_as_the_words_shown_and_the_title(program: Program) -> None:
+    by_words(program)
+    write(program, "memory/log.md", "We talked about [[Greenhouse rebuild|the glass thing]].\n")
+    for question in ("greenhouse", "glass thing"):
+        assert places(program("search", question, "--json"))[0] == "memory/log.md"
+
+
+def test_forgetting_a_text_does_not_report_the_file_name(program: Program) -> None:
+    write(program, "memory/Lisbon.md", "The train leaves at nine.\n")
+    assert program("search", "train", "--json").json["results"]
+    with Memory.open(program.workspace, home=program.home) as memory:
+        assert memory.plan_forget(match="Lisbon").indexed == ()
+        assert memory.plan_forget(match="nine").notes[0].path == "memory/Lisbon.md"
+
+
+def test_a_repeated_passage_gives_its_place_to_another(program: Program) -> None:
+    for number in range(8):
+        write(program, f"memory/copy {number}.md", "The standing order for the rent leaves on the third.\n")
+    write(program, "memory/other.md", "# Rent\n\n## Standing order\n\n## Deposit\n\nThe rent deposit is two months.\n")
+    hits = program("search", "standing order rent", "--min-score", "0", "--json").json["results"]
+    copies = [hit for hit in hits if hit["path"].startswith("memory/copy")]
+    assert (len(copies), len({hit["path"] for hit in hits}) >= 3) == (1, True)
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    every = program("search", "standing order rent", "--min-score", "0", "-n", "50", "--json").json["results"]
+    assert sum(hit["path"].startswith("memory/copy") for hit in every) == 8
