@@ -96,7 +96,10 @@ _Float = TypeVar("_Float", "np.float32", "np.float64")
 
 
 class ChunkScripts:
-    """One byte for each chunk id ever assigned; only new ids are read, because chunks never change."""
+    """One byte for each chunk id since the oldest chunk; only new ids are read, because chunks never change.
+
+    The ids of a file begin far above those of the file that it replaced, so they are counted from its oldest chunk.
+    """
 
     def __init__(self, connection: Database) -> None:
         import numpy as np
@@ -104,6 +107,8 @@ class ChunkScripts:
         self._connection = connection
         self._numbers: dict[str, int] = {}
         self._numbers_by_id = np.zeros(0, dtype=np.uint8)
+        self._oldest_id = 0
+        """The oldest chunk when the first one was read; later chunks have higher ids."""
         self._newest_id = 0
 
     @property
@@ -115,20 +120,23 @@ class ChunkScripts:
         """Return the script number of each chunk."""
         if ids.size and ids.max() > self._newest_id:
             self._load_new()
-        return self._numbers_by_id[ids]
+        return self._numbers_by_id[ids - self._oldest_id]
 
     def _load_new(self) -> None:
         import numpy as np
 
         newest = _files.newest_id(self._connection)
-        if newest >= self._numbers_by_id.size:
-            grown = np.zeros(newest + newest // 4 + _ROOM, dtype=np.uint8)
+        if not self._newest_id:
+            self._oldest_id = int(self._connection.execute("SELECT min(id) FROM chunks").get or newest)
+        used = newest - self._oldest_id + 1
+        if used > self._numbers_by_id.size:
+            grown = np.zeros(used + used // 4 + _ROOM, dtype=np.uint8)
             grown[: self._numbers_by_id.size] = self._numbers_by_id
             self._numbers_by_id = grown
         statement = "SELECT id, script FROM chunks WHERE id BETWEEN ? AND ?"
         rows = self._connection.execute(statement, (self._newest_id + 1, newest))
         for chunk_id, script in cast("Iterable[tuple[int, str]]", rows):
-            self._numbers_by_id[chunk_id] = self._numbers.setdefault(script, len(self._numbers))
+            self._numbers_by_id[chunk_id - self._oldest_id] = self._numbers.setdefault(script, len(self._numbers))
         self._newest_id = newest
 
 
