@@ -18,16 +18,18 @@ from memoriter.config import (
     check_home,
     expand,
     find_workspace,
+    foreign_diagnostics,
     in_home,
-    index_path,
     load,
+    locate_index,
+    missing_remedy,
     notices_of,
-    place_index,
+    place_of_agent,
 )
 from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig
 from memoriter.environment import Environment, read_environment
 from memoriter.errors import ConfigError, WorkspaceNotFound
-from memoriter.index import Ledger, index_files, network_of
+from memoriter.index import Ledger, index_files, is_foreign, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
@@ -97,13 +99,16 @@ def settle(
     file = Path(config) if config is not None else None
     written = load(file, home=around.home, environ=around.environ)
     chosen = agent or written.default_agent
-    place = find_workspace(
-        Path(workspace) if workspace is not None else None,
-        environ=around.environ,
-        cwd=around.cwd,
-        configured=written.workspace_for(chosen),
-        home=around.home,
-    )
+    if written.state is not None and workspace is None:
+        place = place_of_agent(written, chosen, written.state, around.user_home)
+    else:
+        place = find_workspace(
+            Path(workspace) if workspace is not None else None,
+            environ=around.environ,
+            cwd=around.cwd,
+            configured=written.workspace_for(chosen),
+            home=around.home,
+        )
     return place, load(file, home=around.home, environ=around.environ, project=place.workspace), chosen
 
 
@@ -125,20 +130,15 @@ def assemble(
     notes = _workspace(
         place, settings, around, transcripts=_transcripts(place, settings, configuration, chosen, around)
     )
-    path = index_path(
-        settings,
+    index = locate_index(
+        configuration,
         chosen,
-        workspace=place.workspace,
-        own_workspace=_own_workspace(configuration, chosen, around),
+        place.workspace,
         home=around.home,
         user_home=around.user_home,
-    )
-    index = place_index(
-        path,
-        chosen=settings.store.path is not None,
-        workspace=place.workspace,
         cache=cache_of(around.environ, around.user_home, mac=sys.platform == "darwin"),
         network_of=lambda folder: network_of(folder, around.mounts),
+        is_foreign=is_foreign,
     )
     told = _backend_settings(
         settings, around, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
@@ -157,8 +157,11 @@ def assemble(
         around,
         remote=lambda folder: bool(network_of(folder, around.mounts)),
         again=lambda: assemble(workspace, config=config, agent=agent, around=around),
-        notices=notices_of(
-            place, configuration, home=around.home, user_home=around.user_home, index=index_files(index.path)
+        notices=(
+            *foreign_diagnostics(index),
+            *notices_of(
+                place, configuration, home=around.home, user_home=around.user_home, index=index_files(index.path)
+            ),
         ),
     )
 
@@ -339,13 +342,8 @@ def _workspace(
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} It was chosen by: {place.reason}.",
-            remedy="Give a folder of Markdown notes with -w DIR, or run inside one.",
+            remedy=missing_remedy(place),
         ) from error
-
-
-def _own_workspace(configuration: Configuration, agent: str, around: Environment) -> Path:
-    written = configuration.workspace_for(agent)
-    return around.home / in_home(written, around.user_home) if written else around.home / "workspace"
 
 
 def _backend_settings(

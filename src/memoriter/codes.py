@@ -33,6 +33,7 @@ DiagnosticCode = Literal[
     "index",
     "index_busy",
     "index_damaged",
+    "index_foreign",
     "index_outdated",
     "index_quarantined",
     "index_read_only",

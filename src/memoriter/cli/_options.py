@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from memoriter.cli._render import Line
     from memoriter.memory import Memory
 
-STANDING = {"home_open", "settings_without_effect"}
+STANDING = {"home_open", "index_foreign", "settings_without_effect"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
-GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
+GLOBAL_HELP = "-w/--workspace, --config, --openclaw, --agent, --json, -q and -v work here too: see memoriter --help."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class GlobalOptions:
 
     workspace: str | None = None
     config: str | None = None
+    openclaw: bool = False
     agent: str | None = None
     json: bool = False
     quiet: bool = False
@@ -37,7 +38,18 @@ class GlobalOptions:
     @classmethod
     def current(cls) -> GlobalOptions:
         """Return the options of the running command."""
-        return cls.read(parsed_options(click.get_current_context()), ())
+        options = cls.read(parsed_options(click.get_current_context()), ())
+        return options.with_openclaw() if options.openclaw else options
+
+    def with_openclaw(self) -> GlobalOptions:
+        """Return the options with OpenClaw's configuration. Raises ConfigError and click.UsageError."""
+        from memoriter.config import openclaw_file
+        from memoriter.environment import read_environment
+
+        if self.config is not None:
+            raise click.UsageError("The options --openclaw and --config each name a configuration: give one of them.")
+        env = read_environment()
+        return replace(self, config=str(openclaw_file(env.environ, env.user_home)), openclaw=False)
 
     @classmethod
     def read(cls, parsed: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
@@ -116,6 +128,9 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
     return [
         option("-w", "--workspace", metavar="DIR", help="The folder of notes. Default: around the current folder."),
         option("--config", metavar="FILE", help="A JSON5 file in place of ~/.memoriter/memoriter.json5."),
+        option(
+            "--openclaw", is_flag=True, help="Use OpenClaw's configuration and workspaces; nothing of it is changed."
+        ),
         option("--agent", metavar="ID", help="Whose memory; the default agent's if left out."),
         option("--json", is_flag=True, help="Answer with JSON, errors too."),
         option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),

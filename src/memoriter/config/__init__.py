@@ -4,12 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoriter.config._agent_index import foreign_diagnostics, locate_index
     from memoriter.config._check import as_file
     from memoriter.config._configuration import Configuration
     from memoriter.config._document import Origin, OriginKind
     from memoriter.config._home import check_home, notices_of
     from memoriter.config._index_place import IndexPlace, cache_of, place_index
     from memoriter.config._load import load, with_values
+    from memoriter.config._openclaw import missing_remedy, openclaw_file, place_of_agent, secret_files, state_of
     from memoriter.config._places import (
         PROJECT_FILE,
         Place,
@@ -113,16 +115,23 @@ __all__ = [
     "effect_diagnostics",
     "expand",
     "find_workspace",
+    "foreign_diagnostics",
     "home_of",
     "in_home",
     "index_path",
     "load",
+    "locate_index",
+    "missing_remedy",
     "notices_of",
+    "openclaw_file",
     "place_index",
+    "place_of_agent",
     "plan_qmd",
     "qmd_limits",
     "reference",
+    "secret_files",
     "settings_without_effect",
+    "state_of",
     "user_home_of",
     "with_values",
 ]
@@ -131,12 +140,14 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a name on first use: a caller that only needs paths does not import the settings."""
     late = {
+        "_agent_index": "foreign_diagnostics locate_index",
         "_check": "as_file",
         "_configuration": "Configuration",
         "_document": "Origin OriginKind",
         "_home": "check_home notices_of",
         "_index_place": "IndexPlace cache_of place_index",
         "_load": "load with_values",
+        "_openclaw": "missing_remedy openclaw_file place_of_agent secret_files state_of",
         "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",
         "_qmd": "QmdMatch QmdRule QmdScope QmdSettings",
         "_qmd_plan": "Collection QmdPlan plan_qmd qmd_limits",

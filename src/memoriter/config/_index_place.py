@@ -23,6 +23,8 @@ class IndexPlace:
     """Whether it is on a network file system, where SQLite must not use a write-ahead log."""
     reason: str = ""
     """Reason for people; empty at the usual path."""
+    foreign: Path | None = None
+    """The file of another program at the usual path, which is left alone."""
 
 
 def cache_of(environ: Mapping[str, str], user_home: Path, *, mac: bool) -> Path:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from memoriter.config._check import InvalidSettings, parse_settings, range_problems
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import make_document, read_document
-from memoriter.config._places import PROJECT_FILE, chosen_file
+from memoriter.config._openclaw import state_of, workspace_in
+from memoriter.config._places import PROJECT_FILE, chosen_file, user_home_of
 from memoriter.config._project import find_forbidden
 from memoriter.config._tree import merge, remove_key, table
 from memoriter.errors import ConfigError
@@ -47,12 +48,24 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
         project_file, refused = None, (ignored_settings_diagnostic(project_file, complaint),)
     if chosen is None and project_file is None:
         return Configuration(refused=refused)
+    user_home = user_home_of(environ, home)
+    state = state_of(chosen, environ, user_home)
     documents: list[ConfigDocument] = []
+    if chosen and not os.path.lexists(chosen):
+        chosen = None  # OpenClaw runs on its defaults
     if chosen:
         documents.append(validate(read_document("file", chosen)))
     if project_file and project:
         documents.append(validate(read_document("project", project_file), workspace=project))
-    return replace(combine(documents), path=chosen, project_path=project_file, refused=refused)
+    usual = workspace_in(state, environ, user_home) if state else None
+    return replace(
+        combine(documents),
+        path=chosen,
+        project_path=project_file,
+        refused=refused,
+        state=state,
+        usual_workspace=usual,
+    )
 
 
 def ignored_settings_diagnostic(file: Path, complaint: str) -> Diagnostic:
@@ -82,7 +95,9 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     validate(make_document(kind, merge({"models": {"providers": custom}}, tree)) if custom else overrides)
     result = combine([*configuration.documents, overrides])
     base = configuration
-    return replace(result, path=base.path, project_path=base.project_path, refused=base.refused)
+    return replace(
+        base, settings=result.settings, ignored=result.ignored, documents=result.documents, refused=base.refused
+    )
 
 
 def validate(source: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:

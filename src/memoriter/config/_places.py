@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 HOME_NAME = ".memoriter"
 FILE = "memoriter.json5"
 PROJECT_FILE = ".memoriter.json5"
+OPENCLAW_FILE = "openclaw.json"
 DEFAULT_AGENT = "main"
 MARKERS = ("MEMORY.md", "memory", PROJECT_FILE)
 """Files and folders that mark a folder as a workspace."""
@@ -69,12 +70,21 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
             )
         return usual if os.path.lexists(usual) else None
     chosen = in_home(str(chosen), user_home_of(environ, home))
-    if not chosen.is_file():
+    if not (chosen.is_file() or is_openclaw_default(chosen)):
         source = "" if path else " (named by MEMORITER_CONFIG)"
         raise ConfigError(
             f"There is no configuration file {str(chosen)!r}{source}.", remedy="Give the path of a JSON5 file."
         )
     return chosen
+
+
+def is_openclaw_default(file: Path) -> bool:
+    """Return whether a missing file is OpenClaw's configuration in a state folder, where OpenClaw runs on defaults."""
+    return (
+        file.name == OPENCLAW_FILE
+        and not os.path.lexists(file)
+        and any((file.parent / name).is_dir() for name in ("agents", "workspace"))
+    )
 
 
 def user_home_of(environ: Mapping[str, str], home: Path) -> Path:

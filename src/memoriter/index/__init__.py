@@ -1,6 +1,7 @@
 """The disposable index: the only room that contains SQL. Everything in it can be rebuilt from the notes."""
 
 from memoriter.index._engines import ENGINES, EngineName
+from memoriter.index._foreign import is_foreign
 from memoriter.index._index import Index
 from memoriter.index._index_files import index_files
 from memoriter.index._inspection import InspectedIndex
@@ -21,5 +22,6 @@ __all__ = [
     "ScoringRow",
     "StoredChunk",
     "index_files",
+    "is_foreign",
     "network_of",
 ]

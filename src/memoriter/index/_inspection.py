@@ -12,7 +12,7 @@ from memoriter.index._filters import path_matches
 from memoriter.index._index import Index
 from memoriter.index._index_files import IndexFiles
 from memoriter.index._lease import identity
-from memoriter.index._opening import REASONS, OpenedFile
+from memoriter.index._opening import REASONS, OpenedFile, refuse_foreign
 from memoriter.index._seal import check
 from memoriter.index._steps import logged
 from memoriter.types import Diagnostic
@@ -91,6 +91,8 @@ def _inspect(storage: IndexFiles, *, clock: Callable[[], float], notice: Callabl
     if connection is not None:
         file_identity = identity(target) or (0, 0)
         return OpenedFile(connection, target, file_identity, storage.generation_of(target), INSPECTED)
+    if kind == "foreign":
+        refuse_foreign(storage, target)
     if kind == "old":
         notice(OLD)
     elif kind in REASONS:

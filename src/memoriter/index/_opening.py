@@ -1,4 +1,4 @@
-"""Opening the index at a path: create a missing file, migrate an old one, set a foreign or damaged one aside."""
+"""Opening the index at a path: create a missing file, migrate an old one, set a damaged one aside."""
 
 from __future__ import annotations
 
@@ -89,6 +89,8 @@ def open_index(
             return OpenedFile(connection, target, file_identity, storage.generation_of(target), reason)
         if connection is not None:
             connection.close()
+        if kind == "foreign":
+            refuse_foreign(storage, target)
         if kind in REASONS:
             damaged = set_aside(storage, file_identity, REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
@@ -182,6 +184,15 @@ def prepare(connection: Database, generation: int, *, clock: Callable[[], float]
     if kind in {"ours", "old"} and _migrations.lost_checksums(connection):
         return "damaged"
     return kind
+
+
+def refuse_foreign(storage: IndexFiles, target: Path) -> None:
+    """Raise IndexUnavailable for a file that another program owns; a generation of memoriter's is only damaged."""
+    if target == storage.path:
+        raise IndexUnavailable(
+            f"The file {str(target)!r} belongs to another program. Nothing was changed.",
+            remedy="Set memorySearch.store.path to a file of its own, or remove that setting.",
+        )
 
 
 def set_aside(
