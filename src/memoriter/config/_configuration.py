@@ -95,7 +95,7 @@ class Configuration:
         for document in reversed(self.documents):
             is_written, offset = locate(document.tree, key)
             if is_written:
-                return Origin(document.kind, document.path, document.line(offset))
+                return document.origin(offset)
         inherited = key[:2] == ("agents", "list") and key[3:4] == ("memorySearch",)
         return self.origin(("agents", "defaults", *key[3:])) if inherited else DEFAULT
 
