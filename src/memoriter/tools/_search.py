@@ -135,3 +135,8 @@ def _limit_characters(result: SearchResult, settings: MemorySettings, *, citatio
 
 
 SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False)
+
+
+def without_citing(tool: Tool) -> Tool:
+    """Return the tool with a description that does not ask the agent to cite."""
+    return replace(tool, description=tool.description.replace(" (use it and cite it)", " (use it)"))
