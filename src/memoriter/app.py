@@ -16,17 +16,18 @@ from memoriter.config import (
     agent_name,
     cache_of,
     check_home,
+    default_local_model,
     expand,
-    find_workspace,
     foreign_diagnostics,
     in_home,
     load,
     locate_index,
     missing_remedy,
     notices_of,
-    place_of_agent,
+    openclaw_keys,
+    select_place,
 )
-from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig
+from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig, model_place
 from memoriter.environment import Environment, read_environment
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.index import Ledger, index_files, is_foreign, network_of
@@ -36,7 +37,7 @@ from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.workspace import ExtraPath, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from threading import Event
 
     from memoriter.agent import Surrounds
@@ -99,16 +100,8 @@ def settle(
     file = Path(config) if config is not None else None
     written = load(file, home=around.home, environ=around.environ)
     chosen = agent or written.default_agent
-    if written.state is not None and workspace is None:
-        place = place_of_agent(written, chosen, written.state, around.user_home)
-    else:
-        place = find_workspace(
-            Path(workspace) if workspace is not None else None,
-            environ=around.environ,
-            cwd=around.cwd,
-            configured=written.workspace_for(chosen),
-            home=around.home,
-        )
+    flag = Path(workspace) if workspace is not None else None
+    place = select_place(written, chosen, flag, environ=around.environ, cwd=around.cwd, home=around.home)
     return place, load(file, home=around.home, environ=around.environ, project=place.workspace), chosen
 
 
@@ -143,7 +136,7 @@ def assemble(
     told = _backend_settings(
         settings, around, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
     )
-    embedding = embedding_of(configuration, settings, around, scratch)
+    embedding = embedding_of(configuration, settings, around, scratch, agent=chosen)
     backend = BuiltinBackend(notes, told, embedding, Clocks(around.wall, around.monotonic))
     return Assembly(
         place,
@@ -159,6 +152,7 @@ def assemble(
         again=lambda: assemble(workspace, config=config, agent=agent, around=around),
         notices=(
             *foreign_diagnostics(index),
+            *openclaw_keys(configuration, settings, chosen, around.environ).refused,
             *notices_of(
                 place, configuration, home=around.home, user_home=around.user_home, index=index_files(index.path)
             ),
@@ -244,16 +238,24 @@ def ledger_of(around: Environment) -> Ledger:
 
 
 def embedding_of(
-    configuration: Configuration, settings: MemorySearch, around: Environment, scratch: Path | None = None
+    configuration: Configuration,
+    settings: MemorySearch,
+    around: Environment,
+    scratch: Path | None = None,
+    *,
+    agent: str = "",
 ) -> Embedding:
     """The provider that the settings name; nothing is opened or asked yet.
 
-    With a `scratch` folder, models store their checks there, and not in the home.
+    With a `scratch` folder, models store their checks there, and not in the home. `agent` is the one whose keys of
+    OpenClaw are used; empty: the default agent.
     """
+    found = openclaw_keys(configuration, settings, agent or configuration.default_agent, around.environ)
+    environ = {**found.variables, **around.environ}
     remote, local, ledger = settings.remote, settings.local, ledger_of(around)
     entries = configuration.settings.models.providers
-    services = {name: _address(entry, entry.api, around) for name, entry in entries.items()}
-    own = _address(remote, None, around)
+    services = {name: _address(entry, entry.api, environ) for name, entry in entries.items()}
+    own = _address(remote, None, environ)
     told = ProviderSettings(
         cache_dir=scratch or around.home / "models",
         name=settings.provider,
@@ -264,37 +266,30 @@ def embedding_of(
         headers=own.headers,
         problem=own.problem,
         services=services,
-        local_model=_model_place(local.model_path, around.user_home),
+        local_model=model_place(local.model_path or default_local_model(settings) or "", around.user_home),
         model_cache_dir=in_home(local.model_cache_dir, around.user_home)
         if local.model_cache_dir
         else around.home / "models",
         offline=settings.offline,
         environ=around.environ,
+        found_keys=found.keys,
     )
     outside = ProviderContext(around.wall, around.monotonic, time.sleep, random.random, ledger)
     budget = Budget(remote.budget.tokens_per_day, remote.budget.dollars_per_day)
     return Embedding(told, outside, ledger, budget, _batch_rules(settings))
 
 
-def _address(written: RemoteSection | ModelProvider, api: str | None, around: Environment) -> ServiceConfig:
+def _address(written: RemoteSection | ModelProvider, api: str | None, environ: Mapping[str, str]) -> ServiceConfig:
     """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
     try:
         return ServiceConfig(
-            expand(written.base_url or "", around.environ),
-            expand(written.api_key or "", around.environ),
+            expand(written.base_url or "", environ),
+            expand(written.api_key or "", environ),
             api or "",
-            {name: expand(value, around.environ) for name, value in written.headers.items()},
+            {name: expand(value, environ) for name, value in written.headers.items()},
         )
     except ConfigError as error:
         return ServiceConfig(api=api or "", problem=error)
-
-
-def _model_place(written: str | None, user_home: Path) -> str:
-    if not written:
-        return ""
-    from memoriter.embed import is_model_uri
-
-    return written if is_model_uri(written) else str(in_home(written, user_home))
 
 
 def _batch_rules(settings: MemorySearch) -> BatchRules | None:

@@ -42,6 +42,7 @@ DiagnosticCode = Literal[
     "input_too_large",
     "internal",
     "interrupted",
+    "keys_refused",
     "left_out",
     "memory_off",
     "missing_package",

@@ -155,7 +155,7 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
     """Check the configured model by embedding one word, and return also whether the model is here and works offline."""
     from memoriter.app import embedding_of
 
-    embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch)
+    embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch, agent=agent)
     is_local = True
     try:
         choice = embedding.choice

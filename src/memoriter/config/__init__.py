@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from memoriter.config._home import check_home, notices_of
     from memoriter.config._index_place import IndexPlace, cache_of, place_index
     from memoriter.config._load import load, with_values
-    from memoriter.config._openclaw import missing_remedy, openclaw_file, place_of_agent, secret_files, state_of
+    from memoriter.config._openclaw import missing_remedy, openclaw_file, secret_files, select_place, state_of
+    from memoriter.config._openclaw_keys import OpenClawKeys, openclaw_keys
     from memoriter.config._places import (
         PROJECT_FILE,
         Place,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from memoriter.config._qmd import QmdMatch, QmdRule, QmdScope, QmdSettings
     from memoriter.config._qmd_plan import Collection, QmdPlan, plan_qmd, qmd_limits
     from memoriter.config._reference import SettingRow, reference
+    from memoriter.config._resolve import default_local_model
     from memoriter.config._schema import (
         AgentDefaults,
         AgentSettings,
@@ -88,6 +90,7 @@ __all__ = [
     "MemorySettings",
     "Mmr",
     "ModelProvider",
+    "OpenClawKeys",
     "Origin",
     "OriginKind",
     "Place",
@@ -112,6 +115,7 @@ __all__ = [
     "cache_of",
     "check_home",
     "chosen_file",
+    "default_local_model",
     "effect_diagnostics",
     "expand",
     "find_workspace",
@@ -124,12 +128,13 @@ __all__ = [
     "missing_remedy",
     "notices_of",
     "openclaw_file",
+    "openclaw_keys",
     "place_index",
-    "place_of_agent",
     "plan_qmd",
     "qmd_limits",
     "reference",
     "secret_files",
+    "select_place",
     "settings_without_effect",
     "state_of",
     "user_home_of",
@@ -147,11 +152,13 @@ def __getattr__(name: str) -> Any:
         "_home": "check_home notices_of",
         "_index_place": "IndexPlace cache_of place_index",
         "_load": "load with_values",
-        "_openclaw": "missing_remedy openclaw_file place_of_agent secret_files state_of",
+        "_openclaw": "missing_remedy openclaw_file secret_files select_place state_of",
+        "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": "PROJECT_FILE Place agent_name chosen_file find_workspace home_of in_home index_path user_home_of",
         "_qmd": "QmdMatch QmdRule QmdScope QmdSettings",
         "_qmd_plan": "Collection QmdPlan plan_qmd qmd_limits",
         "_reference": "SettingRow reference",
+        "_resolve": "default_local_model",
         "_schema": (
             "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "
             "MemorySettings ModelProvider Settings "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.config._include import IncludedOffset, resolve_includes
 from memoriter.config._json5 import parse, position
+from memoriter.config._openclaw_keys import env_variables
 from memoriter.config._schema import Settings
 from memoriter.config._tree import canonicalize, locate, split_foreign, table
 from memoriter.errors import ConfigError, sentence
@@ -48,6 +49,8 @@ class ConfigDocument:
     path: Path | None = None
     text: str = field(default="", repr=False)
     ignored: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables in OpenClaw's section `env`."""
 
     def line(self, offset: int | None) -> int | None:
         return None if offset is None or not self.text else position(self.text, offset)[0]
@@ -101,4 +104,4 @@ def read_document(kind: OriginKind, path: Path) -> ConfigDocument:
     tree = parse(text, str(path))
     if kind == "file" and isinstance(tree, dict):
         tree = resolve_includes(tree, path)
-    return make_document(kind, tree, path=path, text=text)
+    return replace(make_document(kind, tree, path=path, text=text), variables=env_variables(tree))

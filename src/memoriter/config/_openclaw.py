@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.config._places import OPENCLAW_FILE, Place, in_home, is_openclaw_default
+from memoriter.config._places import (
+    OPENCLAW_FILE,
+    Place,
+    find_workspace,
+    in_home,
+    is_openclaw_default,
+    user_home_of,
+)
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -74,10 +81,18 @@ def workspace_in(state: Path, environ: Mapping[str, str], user_home: Path) -> Pa
     return next((folder for folder in candidates if folder.is_dir()), candidates[0])
 
 
-def place_of_agent(configuration: Configuration, agent: str, state: Path, user_home: Path) -> Place:
-    """Return the workspace of an agent of OpenClaw, whichever folder the process is in."""
-    written = configuration.workspace_for(agent) or "workspace"
-    return Place(state / in_home(written, user_home), f"{AGENT} {agent}")
+def select_place(
+    configuration: Configuration, agent: str, flag: Path | None, *, environ: Mapping[str, str], cwd: Path, home: Path
+) -> Place:
+    """Return the workspace in use.
+
+    An agent of OpenClaw has its own folder, whichever folder the process is in, unless the caller names one.
+    Otherwise `find_workspace` decides.
+    """
+    written, state = configuration.workspace_for(agent), configuration.state
+    if state is None or flag is not None:
+        return find_workspace(flag, environ=environ, cwd=cwd, configured=written, home=home)
+    return Place(state / in_home(written or "workspace", user_home_of(environ, home)), f"{AGENT} {agent}")
 
 
 def missing_remedy(place: Place) -> str:

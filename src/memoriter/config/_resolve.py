@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.config._search import Hybrid, TemporalDecay
-from memoriter.providers import default_model
+from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, default_model
 
 if TYPE_CHECKING:
     from memoriter.config._search import Chunking, ExtraPathSetting, MemorySearch, RemoteSection, SessionSync
@@ -34,6 +34,12 @@ def resolved(search: MemorySearch) -> MemorySearch:
         ),
         cache=replace(search.cache, max_entries=max(1, search.cache.max_entries)),
     )
+
+
+def default_local_model(search: MemorySearch) -> str | None:
+    """Return the model of the provider `local` if the settings name none: the one that OpenClaw downloads."""
+    chosen = search.provider.strip() == "local" or (search.fallback.strip() == "local" and search.provider != AUTO)
+    return DEFAULT_LOCAL_MODEL if chosen else None
 
 
 def clamped(value: float, low: float, high: float) -> float:

@@ -9,6 +9,7 @@ from memoriter.embed._choice import (
     ServiceConfig,
     choose,
     choose_fallback,
+    model_place,
     provider_choices,
 )
 from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
@@ -45,6 +46,7 @@ __all__ = [
     "group_by_budget",
     "is_model_uri",
     "max_input_tokens",
+    "model_place",
     "normalise",
     "open_choice",
     "open_provider",

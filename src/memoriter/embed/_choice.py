@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from memoriter.config import in_home
 from memoriter.embed.remote import ConfiguredKeys, choose_auto, key_for
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
-from memoriter.providers import AUTO, AUTO_ORDER, COMPATIBLE, NONE, PROCESS, SERVICES
+from memoriter.providers import ALIASES, AUTO, AUTO_ORDER, COMPATIBLE, NONE, PROCESS, SERVICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +55,8 @@ class ProviderSettings:
     model_cache_dir: Path | None = None
     """Where downloaded models are kept; `cache_dir` if unset."""
     offline: bool = False
+    found_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
+    """Keys of vendors that were found elsewhere, with the place; they count only for a provider that is named."""
     environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
@@ -80,6 +83,13 @@ class Choice:
     model: str = ""
     official_endpoint: bool = False
     """Whether the service is the vendor's own: there its prices hold."""
+
+
+def model_place(written: str, user_home: Path) -> str:
+    """`local.modelPath` with `~` replaced; an address of the hub stays as it is."""
+    from memoriter.embed.local import is_model_uri
+
+    return written if not written or is_model_uri(written) else str(in_home(written, user_home))
 
 
 def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
@@ -169,7 +179,9 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     from memoriter.embed.remote._remote import vendor_of
     from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network, is_loopback
 
-    service = settings.services.get(name, ServiceConfig())
+    named = (settings.name if own else settings.fallback).strip() not in {"", AUTO}
+    aliases = (ALIASES[name],) if named and name in ALIASES and name not in settings.services else ()
+    service = next((settings.services[each] for each in (name, *aliases) if each in settings.services), ServiceConfig())
     problem = (settings.problem if own else None) or service.problem
     if problem is not None:
         raise problem
@@ -191,7 +203,14 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     # A key that says nothing of whose it is belongs to the provider that is asked first.
     shared = settings.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
-    key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not official)
+    key = key_for(
+        name,
+        configured=configured,
+        environ=settings.environ,
+        elsewhere=not official,
+        aliases=aliases,
+        found=settings.found_keys if named else {},
+    )
     leaves = not is_loopback(endpoint)
     if settings.offline and leaves:
         raise ProviderUnavailable(

@@ -31,21 +31,29 @@ class Key:
 
 
 def key_for(
-    vendor: str, *, configured: ConfiguredKeys, environ: Mapping[str, str], elsewhere: bool = False
+    vendor: str,
+    *,
+    configured: ConfiguredKeys,
+    environ: Mapping[str, str],
+    elsewhere: bool = False,
+    aliases: Collection[str] = (),
+    found: Mapping[str, tuple[str, str]] | None = None,
 ) -> Key | None:
     """The key for a service: `remote.apiKey`, then `models.providers`, then the service's variables; or None.
 
     `remote.apiKey` does not say whose key it is: it counts for every service, so that `auto` takes it for OpenAI's.
     `elsewhere` says that another address than the vendor's own is asked. Then the variables are left out: they were set
-    for the vendor, and whoever runs that address has no business with such a key.
+    for the vendor, and whoever runs that address has no business with such a key. `aliases` are other names of the
+    service in `models.providers`; `found` has keys of vendors that OpenClaw keeps, with their places.
     """
     names = () if elsewhere else _variables(vendor)
-    found = [
+    sources = [
         (configured.remote, "remote.apiKey"),
-        (configured.providers.get(vendor), f"models.providers.{vendor}.apiKey"),
+        *((configured.providers.get(name), f"models.providers.{name}.apiKey") for name in (vendor, *aliases)),
         *((environ.get(name), f"environment {name}") for name in names),
+        *(() if elsewhere or not found or vendor not in found else (found[vendor],)),
     ]
-    return next((Key(value.strip(), source) for value, source in found if value and value.strip()), None)
+    return next((Key(value.strip(), source) for value, source in sources if value and value.strip()), None)
 
 
 def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> str:
