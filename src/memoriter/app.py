@@ -308,9 +308,10 @@ def _transcripts(
         return None
     from memoriter.workspace import transcripts_of
 
-    # OpenClaw keeps what belongs to its agents beside its configuration.
+    # OpenClaw keeps what belongs to its agents in its state folder, which usually holds the configuration.
     files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
-    homes = [around.home, *((around.cwd / file).parent for file in files)]
+    states = [configuration.state] if configuration.state else [(around.cwd / file).parent for file in files]
+    homes = [around.home, *states]
     return transcripts_of(
         agent_name(agent),
         settings.session_paths,

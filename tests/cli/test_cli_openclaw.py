@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from conftest import Program
 
-DATES = ("--since", "2020-01-01")
 UNCHANGING = (
     ("status",),
     ("status", "--json"),
@@ -144,6 +143,17 @@ def test_index_serves_every_agent_unless_one_is_selected(program: Program, claw:
     indexes = [state["index"] for state in states[:2]]
     assert len(set(indexes)) == 2
     assert all(index.startswith(str(program.home)) for index in indexes)
+
+
+def test_the_transcripts_are_those_of_the_state_folder_wherever_the_configuration_is(
+    program: Program, claw: OpenClawHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = "provider: 'fake', sources: ['memory', 'sessions'], experimental: {sessionMemory: true}"
+    other = tmp_path / "claw.json"
+    other.write_text(f"{{agents: {{defaults: {{memorySearch: {{{search}}}}}}}}}", encoding="utf-8")
+    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(other))
+    assert claw.state.is_dir()
+    assert "blue tin" in program("--openclaw", "search", "spare keys", "--source", "sessions").out
 
 
 def test_index_in_a_folder_of_notes_is_about_that_folder(program: Program) -> None:
