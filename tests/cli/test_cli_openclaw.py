@@ -162,6 +162,19 @@ def test_index_in_a_folder_of_notes_is_about_that_folder(program: Program) -> No
     assert program("index", "--json").json["files"] == 3
 
 
+def test_settings_of_openclaw_that_do_nothing_here_are_named(program: Program, claw: OpenClawHome) -> None:
+    store = "agents.defaults.memorySearch.store.path"
+    check = program("--openclaw", "config", "check", "--json").json
+    assert [warning["message"] for warning in check["warnings"]] == [
+        f"{store}: no effect, because it names OpenClaw's own index; memoriter's index is in memoriter's home."
+    ]
+    assert "gateway" in check["ignored"]
+    assert "env" not in check["ignored"]  # its variables hold keys
+    assert f"! {store}: no effect" in program("--openclaw", "status").err
+    named = program("--openclaw", "config", "show", "store.path").out
+    assert f"{claw.state / 'config/defaults.json5'}:7; no effect)" in named
+
+
 def test_status_with_index_indexes_first(program: Program) -> None:
     assert program("status", "--json").json[0]["chunks"] == 0
     assert program("status", "--index", "--json").json[0]["chunks"] > 0

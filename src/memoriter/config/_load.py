@@ -58,8 +58,10 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     if project_file and project:
         documents.append(validate(read_document("project", project_file), workspace=project))
     usual = workspace_in(state, environ, user_home) if state else None
+    configuration = combine(documents)
     return replace(
-        combine(documents),
+        configuration,
+        ignored=tuple(name for name in configuration.ignored if state is None or name != "env"),
         path=chosen,
         project_path=project_file,
         refused=refused,
