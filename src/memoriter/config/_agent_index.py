@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from memoriter.config._configuration import Configuration
     from memoriter.config._index_place import IndexPlace
 
-FOREIGN = "index_foreign"
 APART = "memoriter's own; OpenClaw's index is left as it is"
 """The reason of an index for an agent of OpenClaw."""
 
@@ -79,10 +78,9 @@ def foreign_diagnostics(place: IndexPlace) -> tuple[Diagnostic, ...]:
     """Return the diagnostic for a file of another program at the usual path of an index."""
     if place.foreign is None:
         return ()
-    message = (
-        f"{str(place.foreign)!r} belongs to another program and is left as it is; the index is {str(place.path)!r}."
-    )
-    return (Diagnostic(FOREIGN, message, "To choose another place, set memorySearch.store.path, or remove it."),)
+    files = f"{str(place.foreign)!r} belongs to another program and is left as it is; the index is {str(place.path)!r}"
+    remedy = "To choose another place, set memorySearch.store.path, or remove it."
+    return (Diagnostic("index_foreign", f"{files}.", remedy),)
 
 
 def _other_path(foreign: Path, agent: str, workspace: Path, home: Path) -> Path:

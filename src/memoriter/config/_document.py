@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.config._include import IncludedOffset, resolve_includes
 from memoriter.config._json5 import parse, position
-from memoriter.config._openclaw_keys import env_variables
 from memoriter.config._schema import Settings
+from memoriter.config._secrets import env_variables
 from memoriter.config._tree import canonicalize, locate, split_foreign, table
 from memoriter.errors import ConfigError, sentence
 from memoriter.plain_file import read_plain

@@ -84,13 +84,6 @@ def names_a_service(settings: MemorySearch) -> bool:
     return any(name not in {"", AUTO, NONE, *PROCESS} for name in names)
 
 
-def env_variables(tree: Any) -> dict[str, str]:
-    """Return the variables of the section `env` of a configuration: those in `vars`, and its other texts."""
-    env = table(table(tree).get("env"))
-    values = {**{name: value for name, value in env.items() if name != "vars"}, **table(env.get("vars"))}
-    return {str(name): value.strip() for name, value in values.items() if isinstance(value, str) and value.strip()}
-
-
 class _Finder:
     """Collects variables and keys, the most important file first."""
 

@@ -179,9 +179,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     from memoriter.embed.remote._remote import vendor_of
     from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network, is_loopback
 
-    named = (settings.name if own else settings.fallback).strip() not in {"", AUTO}
-    aliases = (ALIASES[name],) if named and name in ALIASES and name not in settings.services else ()
-    service = next((settings.services[each] for each in (name, *aliases) if each in settings.services), ServiceConfig())
+    service, aliases, found = _service(name, settings, own=own)
     problem = (settings.problem if own else None) or service.problem
     if problem is not None:
         raise problem
@@ -209,7 +207,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         environ=settings.environ,
         elsewhere=not official,
         aliases=aliases,
-        found=settings.found_keys if named else {},
+        found=found,
     )
     leaves = not is_loopback(endpoint)
     if settings.offline and leaves:
@@ -225,7 +223,6 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         headers={**service.headers, **(settings.headers if own else {})},
         offline=settings.offline,
     )
-    source = key.source if key else ""
     return Choice(
         name,
         "remote",
@@ -233,11 +230,24 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         endpoint,
         leaves,
         metered=not is_local_network(endpoint),
-        key_source=source,
+        key_source=key.source if key else "",
         vendor=vendor,
         model=spoken.resolved(remote).model,
         official_endpoint=official,
     )
+
+
+def _service(
+    name: str, settings: ProviderSettings, *, own: bool
+) -> tuple[ServiceConfig, tuple[str, ...], Mapping[str, tuple[str, str]]]:
+    """The entry of a service in `models.providers`, its other names there, and the keys that were found elsewhere.
+
+    Other names and keys from elsewhere count only for a service that the settings name.
+    """
+    named = (settings.name if own else settings.fallback).strip() not in {"", AUTO}
+    aliases = (ALIASES[name],) if named and name in ALIASES and name not in settings.services else ()
+    entries = (settings.services[each] for each in (name, *aliases) if each in settings.services)
+    return next(entries, ServiceConfig()), aliases, settings.found_keys if named else {}
 
 
 def _vendor(name: str, service: ServiceConfig) -> str:
