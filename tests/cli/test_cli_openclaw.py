@@ -201,6 +201,16 @@ def test_the_variables_of_openclaw_move_its_state_and_its_configuration(
     assert "main" in agents(program)  # without the option, memoriter's own configuration holds
 
 
+def test_a_client_gets_the_variables_of_openclaw_with_its_configuration(
+    program: Program, claw: OpenClawHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(claw.state))
+    planned = program("--openclaw", "install", "cursor", "--dry-run").out
+    assert f'"OPENCLAW_STATE_DIR": "{claw.state}"' in planned
+    assert str(claw.config) in planned
+    assert "OPENCLAW" not in program("install", "cursor", "--dry-run").out
+
+
 def test_openclaw_without_a_configuration_file_has_its_defaults(program: Program, claw: OpenClawHome) -> None:
     claw.config.unlink()
     assert agents(program, "--openclaw") == {"main": str(claw.state / "workspace")}
