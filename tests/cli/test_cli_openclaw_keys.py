@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memoriter import Memory
 from openclaw_home import SECRETS, OpenClawHome
 
 if TYPE_CHECKING:
@@ -117,6 +118,26 @@ def test_a_damaged_file_of_profiles_is_reported_and_the_rest_works(program: Prog
     assert notices(program) == [
         f"{str(claw.state / 'agents/main/agent/auth-profiles.json')!r}: its keys are not used, because it is not JSON."
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "VOYAGE_API_KEY=pa-1",
+        "export VOYAGE_API_KEY = 'pa-1'  # ours",
+        'VOYAGE_API_KEY="pa-1"',
+        "VOYAGE_API_KEY=pa-1 # ours",
+        "OTHER=x\r\nVOYAGE_API_KEY='pa-1'\r",
+        "VOYAGE_API_KEY=\nVOYAGE_API_KEY=pa-1",
+    ],
+)
+def test_the_env_file_is_read_as_openclaw_reads_it(program: Program, tmp_path: Path, line: str) -> None:
+    claw = home(tmp_path, "voyage")
+    (claw.state / ".env").write_text(f"# keys\n{line}\n", encoding="utf-8", newline="")
+    (claw.state / "agents/main/agent/auth-profiles.json").unlink()
+    with Memory.open(config=claw.config, home=program.home) as memory:
+        provider: Any = memory._backend
+        assert provider.embedding.settings.found_keys["voyage"][0] == "pa-1"
 
 
 def test_a_reference_in_the_configuration_is_found_in_the_env_file(program: Program, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ VENDORS = {"google": "gemini"}
 """Names of OpenClaw's providers that are called otherwise in `memorySearch.provider`."""
 LINE = re.compile(
     r"""^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*"""
-    r"""(?:'([^'\n]*)'|"([^"\n]*)"|([^#\n]*?))[ \t]*(?:\#.*)?$""",
+    r"""(?:'([^'\n]*)'|"([^"\n]*)"|([^#\n]*))[ \t\r]*(?:\#.*)?$""",
     re.MULTILINE,
 )
 """An assignment in `.env`: the name, then the value in single quotes, in double quotes or without quotes."""
