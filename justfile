@@ -100,6 +100,7 @@ api:
 docs:
     {{ python }} tests/cli/test_cli_help.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
+    {{ python }} tests/config/test_config_every_key.py
 
 # run the benchmarks, with results in benchmarks/results: just bench --help
 bench *ARGS:

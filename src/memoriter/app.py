@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from memoriter.backends import BackendSettings, Budget, BuiltinBackend, Clocks, Embedding
+from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
     agent_name,
     cache_of,
     check_home,
-    expand,
-    find_workspace,
+    foreign_diagnostics,
     in_home,
-    index_path,
     load,
+    locate_index,
+    missing_remedy,
     notices_of,
-    place_index,
+    openclaw_keys,
+    select_place,
 )
-from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig
+from memoriter.embedding_setup import embedding_of
 from memoriter.environment import Environment, read_environment
-from memoriter.errors import ConfigError, WorkspaceNotFound
-from memoriter.index import Index, InspectedIndex, Ledger, index_files, network_of
+from memoriter.errors import WorkspaceNotFound
+from memoriter.index import Index, InspectedIndex, index_files, is_foreign, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
     from memoriter.agent import Surrounds
     from memoriter.backends import MemoryBackend, OpenStore, Store
-    from memoriter.config import Configuration, IndexPlace, MemorySearch, ModelProvider, Place, RemoteSection
-    from memoriter.embed import BatchRules
+    from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
     from memoriter.tools import MemoryLike
     from memoriter.types import Diagnostic
@@ -112,14 +110,8 @@ def settle(
     file = Path(config) if config is not None else None
     written = load(file, home=env.home, environ=env.environ)
     chosen = agent or written.default_agent
-    place = find_workspace(
-        Path(workspace) if workspace is not None else None,
-        environ=env.environ,
-        cwd=env.cwd,
-        configured=written.workspace_for(chosen),
-        home=env.home,
-        any_notes=any_notes,
-    )
+    flag = Path(workspace) if workspace is not None else None
+    place = select_place(written, chosen, flag, environ=env.environ, cwd=env.cwd, home=env.home, any_notes=any_notes)
     return place, load(file, home=env.home, environ=env.environ, project=place.workspace), chosen
 
 
@@ -141,25 +133,20 @@ def assemble(
     place, configuration, chosen = settle(env, workspace, config, agent, any_notes=any_notes)
     settings = configuration.search_for(chosen)
     notes = _workspace(place, configuration, settings, env, _transcripts(place, settings, configuration, chosen, env))
-    path = index_path(
-        settings,
+    index = locate_index(
+        configuration,
         chosen,
-        workspace=place.workspace,
-        own_workspace=_own_workspace(configuration, chosen, env),
+        place.workspace,
         home=env.home,
         user_home=env.user_home,
-    )
-    index = place_index(
-        path,
-        chosen=settings.store.path is not None,
-        workspace=place.workspace,
         cache=cache_of(env.environ, env.user_home, mac=sys.platform == "darwin"),
         network_of=lambda folder: network_of(folder, env.mounts),
+        is_foreign=is_foreign,
     )
     backend_settings = _backend_settings(
         settings, env, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
     )
-    embedding = embedding_of(configuration, settings, env, scratch)
+    embedding = embedding_of(configuration, settings, env, scratch, agent=chosen)
     backend = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic))
     return Assembly(
         place,
@@ -173,7 +160,11 @@ def assemble(
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
         again=lambda: assemble(workspace, config=config, agent=agent, env=env, any_notes=any_notes),
-        notices=notices_of(place, configuration, home=env.home, user_home=env.user_home, index=index_files(index.path)),
+        notices=(
+            *foreign_diagnostics(index),
+            *openclaw_keys(configuration, settings, chosen, env.environ).refused,
+            *notices_of(place, configuration, home=env.home, user_home=env.user_home, index=index_files(index.path)),
+        ),
     )
 
 
@@ -221,73 +212,6 @@ def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Su
     )
 
 
-def ledger_of(env: Environment) -> Ledger:
-    """What was spent at services, by everybody who shares this home."""
-    folder = env.home / "memory"
-    return Ledger(folder / "ledger.sqlite", wall=env.wall, network=bool(network_of(folder, env.mounts)))
-
-
-def embedding_of(
-    configuration: Configuration, settings: MemorySearch, env: Environment, scratch: Path | None = None
-) -> Embedding:
-    """The provider that the settings name; nothing is opened yet.
-
-    With a `scratch` folder, models store their checks there, and not in the home.
-    """
-    remote, local, ledger = settings.remote, settings.local, ledger_of(env)
-    entries = configuration.settings.models.providers
-    services = {name: _address(entry, entry.api, env) for name, entry in entries.items()}
-    own = _address(remote, None, env)
-    provider_settings = ProviderSettings(
-        cache_dir=scratch or env.home / "models",
-        name=settings.provider,
-        model=settings.model,
-        fallback=settings.fallback,
-        base_url=own.base_url,
-        api_key=own.api_key,
-        headers=own.headers,
-        problem=own.problem,
-        services=services,
-        local_model=_model_place(local.model_path, env.user_home),
-        model_cache_dir=in_home(local.model_cache_dir, env.user_home) if local.model_cache_dir else env.home / "models",
-        offline=settings.offline,
-        environ=env.environ,
-    )
-    outside = ProviderContext(env.wall, env.monotonic, time.sleep, random.random, ledger)
-    budget = Budget(remote.budget.tokens_per_day, remote.budget.dollars_per_day)
-    return Embedding(provider_settings, outside, ledger, budget, _batch_rules(settings))
-
-
-def _address(written: RemoteSection | ModelProvider, api: str | None, env: Environment) -> ServiceConfig:
-    """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
-    try:
-        return ServiceConfig(
-            expand(written.base_url or "", env.environ),
-            expand(written.api_key or "", env.environ),
-            api or "",
-            {name: expand(value, env.environ) for name, value in written.headers.items()},
-        )
-    except ConfigError as error:
-        return ServiceConfig(api=api or "", problem=error)
-
-
-def _model_place(written: str | None, user_home: Path) -> str:
-    if not written:
-        return ""
-    from memoriter.embed import is_model_uri
-
-    return written if is_model_uri(written) else str(in_home(written, user_home))
-
-
-def _batch_rules(settings: MemorySearch) -> BatchRules | None:
-    batch = settings.remote.batch
-    if not batch.enabled:
-        return None
-    from memoriter.embed import BatchRules
-
-    return BatchRules(batch.wait, batch.concurrency, batch.poll_interval_ms / 1000, float(batch.timeout_minutes))
-
-
 def _transcripts(
     place: Place, settings: MemorySearch, configuration: Configuration, agent: str, env: Environment
 ) -> Transcripts | None:
@@ -295,9 +219,10 @@ def _transcripts(
         return None
     from memoriter.workspace import transcripts_of
 
-    # OpenClaw keeps what belongs to its agents beside its configuration.
+    # OpenClaw keeps what belongs to its agents in its state folder, which usually holds the configuration.
     files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
-    homes = [env.home, *((env.cwd / file).parent for file in files)]
+    states = [configuration.state] if configuration.state else [(env.cwd / file).parent for file in files]
+    homes = [env.home, *states]
     return transcripts_of(
         agent_name(agent),
         settings.session_paths,
@@ -335,7 +260,7 @@ def _workspace(
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
             f"{error.message} It was chosen by: {place.reason}.",
-            remedy="Give a folder of Markdown notes with -w DIR, or run inside one.",
+            remedy=missing_remedy(place),
         ) from error
 
 
@@ -345,11 +270,6 @@ def _keep_notes_layout(workspace: Path) -> None:
     from memoriter.settings_file import write_settings
 
     write_settings(workspace / PROJECT_FILE, {("memory", "layout"): "notes"}, workspace=workspace)
-
-
-def _own_workspace(configuration: Configuration, agent: str, env: Environment) -> Path:
-    written = configuration.workspace_for(agent)
-    return env.home / in_home(written, env.user_home) if written else env.home / "workspace"
 
 
 def _backend_settings(

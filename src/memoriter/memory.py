@@ -10,7 +10,7 @@ from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
 from memoriter.errors import SearchDisabled, UsageError, sentence
 from memoriter.filters import make_filters
 from memoriter.types import Diagnostic, Query, Remembered
-from memoriter.workspace import local_time, marked
+from memoriter.workspace import entry_of, local_time, marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -242,7 +242,7 @@ class Memory:
         if not text.strip():
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         _check_range("len(text)", len(text), 1, LONGEST_ENTRY)
-        workspace, entry = self._workspace, _entry(text)
+        workspace, entry = self._workspace, entry_of(text)
         if origin is not None:
             entry = marked(entry, origin, self._today().isoformat())
         note = workspace.daily(self._today()) if to == "daily" else workspace.long_term()
@@ -387,15 +387,6 @@ class Memory:
 
 
 def _nothing(_: WatchEvent) -> None: ...
-
-
-def _entry(text: str) -> str:
-    """The text as Markdown: a paragraph becomes a list item, anything with structure of its own stays as it is."""
-    stripped = text.strip()
-    if stripped.startswith(("-", "*", "+", "#", ">", "|", "```", "~~~")) or "\n\n" in stripped:
-        return f"{stripped}\n"
-    first, *rest = stripped.splitlines()
-    return "\n".join([f"- {first}", *(f"  {line}" for line in rest)]) + "\n"
 
 
 def _check_range(name: str, value: float | None, low: float, high: float) -> None:

@@ -49,7 +49,8 @@ class MemoryCore:
 
     @hookimpl
     def tools(self, context: PluginContext) -> Sequence[Tool]:
-        return tools_for(context.memory.settings)
+        citations = context.memory.configuration.settings.memory.citations
+        return tools_for(context.memory.settings, citations=citations != "off")
 
     @hookimpl
     def recall_sources(self, context: PluginContext) -> Sequence[RecallSource]:

@@ -43,7 +43,11 @@ PROVIDERS = (
     Provider("fake", "process", free=True),
 )
 BY_NAME = {provider.name: provider for provider in PROVIDERS}
+ALIASES = {"gemini": "google"}
+"""Names under which OpenClaw keeps a service in `models.providers`."""
 KEY_VARIABLES = frozenset(name for provider in PROVIDERS for name in provider.key_variables)
+DEFAULT_LOCAL_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
+"""The model that OpenClaw downloads for the provider `local` by default."""
 AUTO, NONE = "auto", "none"
 PROCESS = frozenset(provider.name for provider in PROVIDERS if provider.kind == "process")
 SERVICES = frozenset(provider.name for provider in PROVIDERS if provider.kind == "service")

@@ -11,8 +11,9 @@ import pytest
 
 from memoriter import Memory
 from memoriter.api_json import status_json
-from memoriter.app import Environment, assemble, ledger_of
+from memoriter.app import Environment, assemble
 from memoriter.cli._status import status_rows
+from memoriter.embedding_setup import ledger_of
 from memory_env import NOTES, QUESTION, MemoryEnv
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ output goes to stderr. memoriter respects `NO_COLOR`.
 | `MEMORITER_HOME` | the folder for memoriter's own files (default `~/.memoriter`) |
 | `MEMORITER_WORKSPACE` | the folder of notes |
 | `MEMORITER_CONFIG` | the configuration file |
+| `OPENCLAW_STATE_DIR`, `OPENCLAW_CONFIG_PATH` | with `--openclaw`: OpenClaw's state folder and configuration file |
 """
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from memoriter.app import Environment, embedding_of, ledger_of
+from memoriter.app import Environment
 from memoriter.backends import Budget
 from memoriter.backends._embedding import FALLBACK_SECONDS
 from memoriter.backends._service_records import UsageMeter
@@ -22,6 +22,7 @@ from memoriter.config import load, reference
 from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, provider_choices
 from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
+from memoriter.embedding_setup import embedding_of, ledger_of
 from memoriter.providers import AUTO_ORDER
 from memoriter.sync import WORTH_A_BATCH
 from servers import OpenAIServer

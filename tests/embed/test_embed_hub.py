@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.embed.local._hub import (
-    DEFAULT_MODEL,
     HubModel,
     choose_file,
     file_url,
@@ -20,10 +19,11 @@ from memoriter.embed.local._hub import (
     stored_path,
 )
 from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.providers import DEFAULT_LOCAL_MODEL
 
 
 def test_the_default_model_leads_to_its_download() -> None:
-    assert file_url(parse_model_uri(DEFAULT_MODEL)) == (
+    assert file_url(parse_model_uri(DEFAULT_LOCAL_MODEL)) == (
         "https://huggingface.co/ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/resolve/main/"
         "embeddinggemma-300m-qat-Q8_0.gguf"
     )

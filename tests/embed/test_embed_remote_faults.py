@@ -77,11 +77,11 @@ def test_a_throttled_call_waits_as_long_as_the_service_says_and_succeeds(server:
     assert watch.slept == [2.0]
 
 
-def test_a_service_that_throttles_on_and_on_is_asked_three_times(server: ScriptedServer) -> None:
+def test_a_service_that_throttles_on_and_on_is_asked_four_times(server: ScriptedServer) -> None:
     server.always = refused(server.throttled())
     with pytest.raises(Throttled) as throttled:
         known(server).embed(TEXTS, role="document")
-    assert len(server.calls) == 3
+    assert len(server.calls) == 4
     assert throttled.value.retry_after == 2
 
 
@@ -104,13 +104,13 @@ def test_what_breaks_on_the_way_is_tried_again(server: ScriptedServer, fault: An
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("fault", BREAKS)
-def test_what_stays_broken_is_a_transient_failure_after_three_calls(server: ScriptedServer, fault: Any) -> None:
+def test_what_stays_broken_is_a_transient_failure_after_four_calls(server: ScriptedServer, fault: Any) -> None:
     server.always = fault
     watch = Watch()
     with pytest.raises(TransientFailure) as failure:
         known(server, watch).embed(TEXTS, role="document")
-    assert len(server.calls) == 3
-    assert watch.slept == [0.5, 1.0]
+    assert len(server.calls) == 4
+    assert watch.slept == [0.5, 1.0, 2.0]
     assert "<" not in failure.value.message
 
 

@@ -240,18 +240,17 @@ def test_garbage_is_set_aside_and_a_new_index_begun(opened, make, path, target):
     assert found(index, "beta") == ["b.md"]
 
 
-def test_a_database_of_another_program_is_set_aside_unharmed(opened, path):
+def test_a_database_of_another_program_is_refused_and_stays_as_it_is(opened, path):
     path.parent.mkdir()
     with sqlite3.connect(path) as foreign:
         foreign.execute("CREATE TABLE chunks(id, text)")
         foreign.execute("INSERT INTO chunks VALUES (1, 'theirs')")
     foreign.close()
-    index = opened()
-    assert "another program" in index.notices[0].message
-    with sqlite3.connect(path.parent / set_aside(path)[0]) as foreign:
-        assert foreign.execute("SELECT * FROM chunks").fetchall() == [(1, "theirs")]
-    foreign.close()
-    assert index.files() == {}
+    before = path.read_bytes()
+    with pytest.raises(IndexUnavailable, match="belongs to another program"):
+        opened()
+    assert path.read_bytes() == before
+    assert set_aside(path) == []
 
 
 def test_an_index_of_a_newer_version_is_set_aside_with_a_message(opened, path):

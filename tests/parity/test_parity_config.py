@@ -33,7 +33,7 @@ ENVIRON = {"HOME": str(HOME), "MY_KEY": "envkey"}
 def configured(tmp_path: Path, cfg: object) -> Configuration:
     file = tmp_path / "openclaw.json"
     file.write_text(json.dumps(cfg), encoding="utf-8")
-    return load(file, home=STATE, environ=ENVIRON)
+    return load(file, home=STATE, environ={**ENVIRON, "OPENCLAW_CONFIG_PATH": str(file)})
 
 
 def as_openclaw(value: Any) -> Any:

@@ -32,7 +32,8 @@ def cost_command(*, days: int) -> None:
     prices, without discounts or free tiers. Days begin at midnight UTC. Models on this machine cost nothing and are not
     listed. The setting memorySearch.remote.budget is the daily limit. Next: memoriter index --dry-run.
     """
-    from memoriter.app import ledger_of, read_environment, settle
+    from memoriter.app import read_environment, settle
+    from memoriter.embedding_setup import ledger_of
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     env = read_environment()

@@ -190,9 +190,9 @@ def _check_workspace(place: Place) -> Finding:
 
 def _check_provider(configuration: Configuration, agent: str, env: Environment, scratch: Path) -> tuple[Finding, bool]:
     """Check the configured model by embedding one word, and return also whether the model is here and works offline."""
-    from memoriter.app import embedding_of
+    from memoriter.embedding_setup import embedding_of
 
-    embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch)
+    embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch, agent=agent)
     is_local = True
     try:
         choice = embedding.choice

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.api_json import compact_json, estimate_json, sync_json
+from memoriter.api_json import compact_json, error_json, estimate_json, sync_json
+from memoriter.cli._agents import agent_options, missing_folder, serve_agents
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import pluralize
+from memoriter.errors import WorkspaceNotFound
+from memoriter.types import Estimate, SyncReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.cli._render import Line
-    from memoriter.types import CompactReport, Estimate, SyncReport
+    from memoriter.types import CompactReport
 
 
 @click.command(cls=Command, name="index")
@@ -29,24 +32,45 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool) -> None:
         memoriter index --force -w ~/notes
 
     Each search also does this. Run it to compute all vectors at once, or after you change settings. You can interrupt
-    it at any time; the next run continues. Next: memoriter status.
+    it at any time; the next run continues. It serves every agent of the configuration, unless --agent, -w or the
+    current folder selects one memory; with several agents, --json prints a list. Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with options.open_memory() as memory:
-        if dry_run:
-            estimate = memory.estimate()
-            if screen.as_json:
-                screen.json(estimate_json(estimate))
-            else:
-                screen.show(_estimate_lines(estimate))
-            return
-        with screen.progress() as progress:
-            report = options.show_egress_notice(memory).sync(force=force, vectors=vectors, progress=progress)
+    agents = agent_options(options, here=True)
+
+    def work(agent: GlobalOptions) -> Estimate | SyncReport:
+        with agent.open_memory() as memory:
+            if dry_run:
+                return memory.estimate()
+            with screen.progress() as progress:
+                return agent.show_egress_notice(memory).sync(force=force, vectors=vectors, progress=progress)
+
+    results = serve_agents(agents, work)
     if screen.as_json:
-        screen.json(sync_json(report))
+        if len(agents) == 1:
+            screen.json(_result_json(results[0][1]))
+        else:
+            screen.json([{"agent": agent.agent, **_result_json(result)} for agent, result in results])
         return
-    screen.show(_report_lines(report))
-    screen.show_diagnostics(report.reasons)
+    for agent, result in results:
+        if isinstance(result, WorkspaceNotFound):
+            screen.show_diagnostics([missing_folder(agent, result)])
+            continue
+        if len(agents) > 1:
+            screen.show([((f"{agent.agent}", "bold"), (":", ""))])
+        screen.show(_estimate_lines(result) if isinstance(result, Estimate) else _report_lines(result))
+        if isinstance(result, SyncReport):
+            screen.show_diagnostics(result.reasons)
+
+
+def _result_json(result: Estimate | SyncReport | WorkspaceNotFound) -> dict[str, Any]:
+    match result:
+        case Estimate():
+            return estimate_json(result)
+        case SyncReport():
+            return sync_json(result)
+        case WorkspaceNotFound():
+            return error_json(result.code, result.message, result.remedy)
 
 
 def _report_lines(report: SyncReport) -> list[Line]:

@@ -12,7 +12,7 @@ from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from memoriter.cli._render import Line, Screen
     from memoriter.environment import Environment
@@ -75,7 +75,7 @@ def install_command(
     remote = None
     if http and not remove:
         remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(env, screen, create=not dry_run))
-    launch = Launch(_program(), _options(options), _variables(env.environ), remote)
+    launch = Launch(_program(), _options(options), _variables(env, options), remote)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
     outcomes = apply(planned, dry_run=dry_run)
     if screen.as_json:
@@ -119,10 +119,15 @@ def _absolute(path: str | None) -> str | None:
     return str(Path(path).expanduser().absolute()) if path else None
 
 
-def _variables(environ: Mapping[str, str]) -> dict[str, str]:
+def _variables(env: Environment, options: GlobalOptions) -> dict[str, str]:
     """Return the variables to set for the program, because clients do not pass on their whole environment."""
-    home = environ.get("MEMORITER_HOME", "").strip()
-    return {"MEMORITER_HOME": str(Path(home).expanduser().absolute())} if home else {}
+    from memoriter.config import state_of
+
+    names = ["MEMORITER_HOME"]
+    if options.config and state_of(Path(options.config), env.environ, env.user_home):
+        names += ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"]
+    values = {name: env.environ.get(name, "").strip() for name in names}
+    return {name: str(Path(value).expanduser().absolute()) for name, value in values.items() if value}
 
 
 def _json(outcome: Outcome) -> dict[str, str | bool | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from memoriter.environment import Environment
     from memoriter.memory import Memory
 
-STANDING = {"home_open", "notes_outside", "settings_without_effect"}
+STANDING = {"home_open", "index_foreign", "notes_outside", "settings_without_effect"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
-GLOBAL_HELP = "-w/--workspace, --config, --agent, --json, -q and -v work here too: see memoriter --help."
+GLOBAL_HELP = "-w/--workspace, --config, --openclaw, --agent, --json, -q and -v work here too: see memoriter --help."
 SERVER_VARIABLE = "MEMORITER_SERVER"
 """The environment variable that turns delegation off."""
 
@@ -33,6 +34,7 @@ class GlobalOptions:
 
     workspace: str | None = None
     config: str | None = None
+    openclaw: bool = False
     agent: str | None = None
     json: bool = False
     quiet: bool = False
@@ -42,7 +44,18 @@ class GlobalOptions:
     @classmethod
     def current(cls) -> GlobalOptions:
         """Return the options of the running command."""
-        return cls.read(parsed_options(click.get_current_context()), ())
+        options = cls.read(parsed_options(click.get_current_context()), ())
+        return options.with_openclaw() if options.openclaw else options
+
+    def with_openclaw(self) -> GlobalOptions:
+        """Return the options with OpenClaw's configuration. Raises ConfigError and click.UsageError."""
+        from memoriter.config import openclaw_file
+        from memoriter.environment import read_environment
+
+        if self.config is not None:
+            raise click.UsageError("The options --openclaw and --config each name a configuration: give one of them.")
+        env = read_environment()
+        return replace(self, config=str(openclaw_file(env.environ, env.user_home)), openclaw=False)
 
     @classmethod
     def read(cls, parsed: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
@@ -127,6 +140,9 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
             help="The folder of notes. Default: the one that contains the current folder.",
         ),
         option("--config", metavar="FILE", help="The settings, a JSON5 file; default: ~/.memoriter/memoriter.json5."),
+        option(
+            "--openclaw", is_flag=True, help="Use OpenClaw's configuration and workspaces; nothing of it is changed."
+        ),
         option("--agent", metavar="ID", help="The agent whose memory to use; default: the default agent."),
         option("--json", is_flag=True, help="Print JSON, also for errors."),
         option("-q", "--quiet", is_flag=True, help="Print only the answer."),

@@ -79,7 +79,8 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(cls=Command, name="search")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
+@click.option("--query", "query_option", metavar="TEXT", help="The question, in place of QUERY.")
 @click.option(
     "-n",
     "--max-results",
@@ -96,6 +97,7 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
 def search_command(
     *,
     query: tuple[str, ...],
+    query_option: str | None,
     max_results: int | None,
     min_score: float | None,
     explain: bool,
@@ -121,7 +123,7 @@ def search_command(
     since, until = _date_range(filters["since"], filters["until"], on)
     arguments = search_arguments({**filters, "since": since, "until": until})
     request = SearchRequest(
-        text=" ".join(query),
+        text=_query_text(query, query_option),
         max_results=max_results,
         min_score=min_score,
         filters={name: value.isoformat() if isinstance(value, date) else value for name, value in arguments.items()},
@@ -133,6 +135,17 @@ def search_command(
     )
     if not _show_answer_of_server(options, request):
         _search_here(options, request)
+
+
+def _query_text(words: tuple[str, ...], option: str | None) -> str:
+    """Return the question, from the arguments or from --query. Raises click.UsageError unless there is one of both."""
+    if words and option is not None:
+        raise click.UsageError(
+            "The question is given twice: as QUERY and with --query. Give one.", click.get_current_context()
+        )
+    if not words and option is None:
+        raise click.UsageError("Missing argument 'QUERY...'.", click.get_current_context())
+    return " ".join(words) if option is None else option
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.api_json import status_json
+from memoriter.api_json import error_json, status_json
+from memoriter.cli._agents import agent_options, missing_folder, serve_agents
 from memoriter.cli._options import STANDING, Command, GlobalOptions
 from memoriter.cli._render import FAILED, pluralize
+from memoriter.errors import WorkspaceNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,23 +26,28 @@ LISTED = 10
 
 @click.command(cls=Command, name="status")
 @click.option("--deep", is_flag=True, help="Also search for known passages.")
-def status_command(*, deep: bool) -> None:
+@click.option("--index", is_flag=True, help="Update the index first.")
+def status_command(*, deep: bool, index: bool) -> None:
     """Show what is indexed, and whether everything works.
 
         memoriter status
         memoriter status --deep
         memoriter status --json | jq '.[0].health'
 
-    Without --agent or -w it shows every agent of the configuration, so --json prints a list. -v lists every skipped
-    path. Without --deep, it does not change any file. --deep first updates the index, then selects eight random
-    passages and searches for each by its rarest words; the exit code is 1 if one is not found.
-    Next: memoriter doctor, if something is wrong.
+    Without --agent or -w it shows every agent of the configuration, so --json prints a list; an agent without a folder
+    is named, and the others are shown. -v lists every skipped path. Only --index and --deep change files: both update
+    the index, and --deep then selects eight random passages and searches for each by its rarest words; the exit code
+    is 1 if one is not found. Next: memoriter doctor, if something is wrong.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    states = [_status(agent, deep=deep) for agent in _selected_agents(options)]
+    results = serve_agents(agent_options(options, here=False), lambda agent: _status(agent, deep=deep, index=index))
+    states = [state for _, state in results if not isinstance(state, WorkspaceNotFound)]
     if screen.as_json:
-        screen.json([status_json(state) for state in states])
+        screen.json([_status_or_error_json(agent, result) for agent, result in results])
     else:
+        for agent, result in results:
+            if isinstance(result, WorkspaceNotFound):
+                screen.show_diagnostics([missing_folder(agent, result)])
         for number, state in enumerate(states):
             screen.show([*([()] if number else []), *_lines(state, everything=screen.verbose)])
             standing = [notice for notice in state.notices if notice.code in STANDING]
@@ -50,20 +56,18 @@ def status_command(*, deep: bool) -> None:
         click.get_current_context().exit(FAILED)
 
 
-def _status(options: GlobalOptions, *, deep: bool) -> Status:
+def _status(options: GlobalOptions, *, deep: bool, index: bool) -> Status:
     with options.open_memory() as memory:
+        if index:
+            with options.screen.progress() as progress:
+                options.show_egress_notice(memory).sync(progress=progress)
         return (options.show_egress_notice(memory) if deep else memory).status(deep=deep)
 
 
-def _selected_agents(options: GlobalOptions) -> list[GlobalOptions]:
-    """Return the options for each selected agent."""
-    if options.agent or options.workspace:
-        return [options]
-    from memoriter.app import read_environment, settle
-
-    _, configuration, chosen = settle(read_environment(), None, options.config, None, any_notes=True)
-    agent_ids = [agent.id for agent in configuration.settings.agents.list]
-    return [replace(options, agent=agent) for agent in agent_ids or [chosen]]
+def _status_or_error_json(options: GlobalOptions, result: Status | WorkspaceNotFound) -> dict[str, Any]:
+    if isinstance(result, WorkspaceNotFound):
+        return {"agent": options.agent, **error_json(result.code, result.message, result.remedy)}
+    return status_json(result)
 
 
 def _lines(state: Status, *, everything: bool) -> Iterator[Line]:

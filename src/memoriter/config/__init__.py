@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoriter.config._agent_index import foreign_diagnostics, locate_index
     from memoriter.config._check import as_file
     from memoriter.config._configuration import Configuration
     from memoriter.config._document import Origin, OriginKind
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from memoriter.config._home import check_home, notices_of
     from memoriter.config._json5 import parse_value
     from memoriter.config._load import check_text, load, with_values
+    from memoriter.config._openclaw import missing_remedy, openclaw_file, secret_files, select_place, state_of
+    from memoriter.config._openclaw_keys import OpenClawKeys, openclaw_keys
     from memoriter.config._places import (
         PROJECT_FILE,
         IndexPlace,
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
         SyncSection,
         TemporalDecay,
         VectorStoreSection,
+        default_local_model,
     )
     from memoriter.config._secrets import expand
     from memoriter.config._without_effect import effect_diagnostics, settings_without_effect
@@ -98,6 +102,7 @@ __all__ = [
     "MemorySettings",
     "Mmr",
     "ModelProvider",
+    "OpenClawKeys",
     "Origin",
     "OriginKind",
     "Place",
@@ -123,23 +128,32 @@ __all__ = [
     "check_home",
     "check_text",
     "chosen_file",
+    "default_local_model",
     "effect_diagnostics",
     "expand",
     "find_workspace",
+    "foreign_diagnostics",
     "home_of",
     "in_home",
     "index_path",
     "load",
+    "locate_index",
+    "missing_remedy",
     "notices_of",
+    "openclaw_file",
+    "openclaw_keys",
     "parse_value",
     "place_index",
     "plan_qmd",
     "qmd_limits",
     "reference",
     "remove_value",
+    "secret_files",
+    "select_place",
     "set_value",
     "setting_names",
     "settings_without_effect",
+    "state_of",
     "user_home_of",
     "with_values",
 ]
@@ -148,6 +162,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a name on first use: a caller that only needs paths does not import the settings."""
     late = {
+        "_agent_index": "foreign_diagnostics locate_index",
         "_check": "as_file",
         "_configuration": "Configuration",
         "_document": "Origin OriginKind",
@@ -155,6 +170,8 @@ def __getattr__(name: str) -> Any:
         "_home": "check_home notices_of",
         "_json5": "parse_value",
         "_load": "check_text load with_values",
+        "_openclaw": "missing_remedy openclaw_file secret_files select_place state_of",
+        "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
             "PROJECT_FILE IndexPlace Place agent_name cache_of chosen_file find_workspace home_of in_home index_path "
             "place_index user_home_of"
@@ -168,7 +185,7 @@ def __getattr__(name: str) -> Any:
         "_search": (
             "Batch Cache Chunking DayBudget Engine Experimental ExtraPathSetting Hybrid Local MemorySearch "
             "Mmr QuerySettings RemoteSection Scoring SessionSync Store Strategy SyncSection TemporalDecay "
-            "VectorStoreSection "
+            "VectorStoreSection default_local_model"
         ),
         "_secrets": "expand",
         "_without_effect": "effect_diagnostics settings_without_effect",

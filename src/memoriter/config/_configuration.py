@@ -36,6 +36,10 @@ class Configuration:
     """The configuration file, if there is one."""
     project_path: Path | None = None
     """The workspace's own `.memoriter.json5`, if there is one."""
+    state: Path | None = None
+    """OpenClaw's state folder, if the configuration file is OpenClaw's."""
+    usual_workspace: Path | None = None
+    """The folder of the default agent in that state."""
     ignored: tuple[str, ...] = ()
     """Dotted keys of the files that only OpenClaw uses and that have no effect here."""
     documents: tuple[ConfigDocument, ...] = field(default=(), repr=False)
@@ -73,15 +77,26 @@ class Configuration:
         agent_workspace = next(
             (agent.workspace for agent in agents.list if agent_name(agent.id) == name and agent.workspace), None
         )
+        if self.state is not None:
+            return self._workspace_in_state(self.state, name, agent_workspace)
         if agent_workspace is not None:
             return agent_workspace
         return agents.defaults.workspace if name == self.default_agent else f"workspace-{name}"
+
+    def _workspace_in_state(self, state: Path, name: str, written: str | None) -> str:
+        """Return the workspace of an agent of OpenClaw; a relative path is relative to its state folder."""
+        is_default = name == self.default_agent
+        written = written or (self.settings.agents.defaults.workspace if is_default else None)
+        if written:
+            return written if written.startswith("~") else str(state / written)
+        usual = self.usual_workspace if is_default else None
+        return str(usual or state / f"workspace-{name}")
 
     def origin(self, key: Key) -> Origin:
         for document in reversed(self.documents):
             is_written, offset = locate(document.tree, key)
             if is_written:
-                return Origin(document.kind, document.path, document.line(offset))
+                return document.origin(offset)
         inherited = key[:2] == ("agents", "list") and key[3:4] == ("memorySearch",)
         return self.origin(("agents", "defaults", *key[3:])) if inherited else DEFAULT
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from memoriter.config._include import IncludedOffset, resolve_includes
 from memoriter.config._json5 import parse, position
 from memoriter.config._schema import Settings
+from memoriter.config._secrets import env_variables
 from memoriter.config._tree import canonicalize, locate, split_foreign, table
 from memoriter.errors import ConfigError, sentence
 from memoriter.plain_file import read_plain
@@ -47,13 +50,23 @@ class ConfigDocument:
     path: Path | None = None
     text: str = field(default="", repr=False)
     ignored: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables in OpenClaw's section `env`."""
 
     def line(self, offset: int | None) -> int | None:
         return None if offset is None or not self.text else position(self.text, offset)[0]
 
+    def origin(self, offset: int | None) -> Origin:
+        """Return the place of a key at an offset, which may be in an included file."""
+        if isinstance(offset, IncludedOffset):
+            return Origin(self.kind, offset.path, offset.line)
+        return Origin(self.kind, self.path, self.line(offset))
+
     def location(self, key: Key) -> str:
         """Return `file:line:column` of a key, as far as known."""
         _, offset = locate(self.tree, key)
+        if isinstance(offset, IncludedOffset):
+            return f"{offset.path}:{offset.line}:{offset.column}"
         file = str(self.path or f"Given by {self.kind}")
         if offset is None or not self.text:
             return file
@@ -73,7 +86,7 @@ def read_document(kind: OriginKind, path: Path) -> ConfigDocument:
     """Read a configuration file.
 
     Raises:
-        ConfigError: The file cannot be read, is no plain file, is too long, or is not JSON5.
+        ConfigError: The file cannot be read, is no plain file, is too long, or is not JSON5, or so is an included one.
     """
     longest = LONGEST.get(kind, LONGEST_OF_ALL)
     try:
@@ -89,4 +102,7 @@ def read_document(kind: OriginKind, path: Path) -> ConfigDocument:
         raise ConfigError(
             f"{path} is not UTF-8 text: byte {caught.start} does not belong to any character."
         ) from caught
-    return make_document(kind, parse(text, str(path)), path=path, text=text)
+    tree = parse(text, str(path))
+    if kind == "file" and isinstance(tree, dict):
+        tree = resolve_includes(tree, path)
+    return replace(make_document(kind, tree, path=path, text=text), variables=env_variables(tree))

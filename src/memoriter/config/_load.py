@@ -11,7 +11,8 @@ from memoriter.config._check import InvalidSettings, Problem, parse_settings, ra
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import make_document, read_document
 from memoriter.config._json5 import parse
-from memoriter.config._places import PROJECT_FILE, chosen_file
+from memoriter.config._openclaw import state_of, workspace_in
+from memoriter.config._places import PROJECT_FILE, chosen_file, user_home_of
 from memoriter.config._section import dotted
 from memoriter.config._tree import merge, remove_key, table
 from memoriter.errors import ConfigError
@@ -48,12 +49,26 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
         project_file, refused = None, (ignored_settings_diagnostic(project_file, complaint),)
     if chosen is None and project_file is None:
         return Configuration(refused=refused)
+    user_home = user_home_of(environ, home)
+    state = state_of(chosen, environ, user_home)
     documents: list[ConfigDocument] = []
+    if chosen and not os.path.lexists(chosen):
+        chosen = None  # OpenClaw runs on its defaults
     if chosen:
         documents.append(validate(read_document("file", chosen)))
     if project_file and project:
         documents.append(validate(read_document("project", project_file), workspace=project))
-    return replace(combine(documents), path=chosen, project_path=project_file, refused=refused)
+    usual = workspace_in(state, environ, user_home) if state else None
+    configuration = combine(documents)
+    return replace(
+        configuration,
+        ignored=tuple(name for name in configuration.ignored if state is None or name != "env"),
+        path=chosen,
+        project_path=project_file,
+        refused=refused,
+        state=state,
+        usual_workspace=usual,
+    )
 
 
 def ignored_settings_diagnostic(file: Path, complaint: str) -> Diagnostic:
@@ -83,7 +98,9 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     validate(make_document(kind, merge({"models": {"providers": custom}}, tree)) if custom else overrides)
     result = combine([*configuration.documents, overrides])
     base = configuration
-    return replace(result, path=base.path, project_path=base.project_path, refused=base.refused)
+    return replace(
+        base, settings=result.settings, ignored=result.ignored, documents=result.documents, refused=base.refused
+    )
 
 
 def check_text(text: str, path: Path, *, workspace: Path | None = None) -> None:

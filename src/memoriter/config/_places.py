@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HOME_NAME = ".memoriter"
 FILE = "memoriter.json5"
 PROJECT_FILE = ".memoriter.json5"
+OPENCLAW_FILE = "openclaw.json"
 DEFAULT_AGENT = "main"
 MARKERS = ("MEMORY.md", "memory.md", "memory", PROJECT_FILE, VAULT)
 """Files and folders that mark a folder as a workspace."""
@@ -71,12 +72,21 @@ def chosen_file(path: Path | None, home: Path, environ: Mapping[str, str]) -> Pa
             )
         return usual if os.path.lexists(usual) else None
     chosen = in_home(str(chosen), user_home_of(environ, home))
-    if not chosen.is_file():
+    if not (chosen.is_file() or is_openclaw_default(chosen)):
         source = "" if path else " (named by MEMORITER_CONFIG)"
         raise ConfigError(
             f"There is no configuration file {str(chosen)!r}{source}.", remedy="Give the path of a JSON5 file."
         )
     return chosen
+
+
+def is_openclaw_default(file: Path) -> bool:
+    """Return whether a missing file is OpenClaw's configuration in a state folder, where OpenClaw runs on defaults."""
+    return (
+        file.name == OPENCLAW_FILE
+        and not os.path.lexists(file)
+        and any((file.parent / name).is_dir() for name in ("agents", "workspace"))
+    )
 
 
 def user_home_of(environ: Mapping[str, str], home: Path) -> Path:
@@ -241,6 +251,8 @@ class IndexPlace:
     """Whether it is on a network file system, where SQLite must not use a write-ahead log."""
     reason: str = ""
     """Reason for people; empty at the usual path."""
+    foreign: Path | None = None
+    """The file of another program at the usual path, which is left alone."""
 
 
 def cache_of(environ: Mapping[str, str], user_home: Path, *, mac: bool) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import Doc, Section, Whole
-from memoriter.providers import default_model
+from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, default_model
 from memoriter.types import SourceKind
 from memoriter.values import dataclass, field
 
@@ -276,6 +276,12 @@ def resolved(search: MemorySearch) -> MemorySearch:
         ),
         cache=replace(search.cache, max_entries=max(1, search.cache.max_entries)),
     )
+
+
+def default_local_model(search: MemorySearch) -> str | None:
+    """Return the model of the provider `local` if the settings name none: the one that OpenClaw downloads."""
+    chosen = search.provider.strip() == "local" or (search.fallback.strip() == "local" and search.provider != AUTO)
+    return DEFAULT_LOCAL_MODEL if chosen else None
 
 
 def clamped(value: float, low: float, high: float) -> float:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.config._section import doc_of
+from memoriter.config._tree import table
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ def expand(value: str, environ: Mapping[str, str]) -> str:
         return variable
 
     return REFERENCE.sub(look_up, value)
+
+
+def env_variables(tree: Any) -> dict[str, str]:
+    """Return the variables of the section `env` of a configuration: those in `vars`, and its other texts."""
+    env = table(table(tree).get("env"))
+    values = {**{name: value for name, value in env.items() if name != "vars"}, **table(env.get("vars"))}
+    return {str(name): value.strip() for name, value in values.items() if isinstance(value, str) and value.strip()}
 
 
 def mask(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoriter.config._section import dotted
-from memoriter.config._tree import table
+from memoriter.config._tree import locate, table
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -37,14 +37,43 @@ MISSING = (
 )
 
 
+INDEX_REASON = "it names OpenClaw's own index; memoriter's index is in memoriter's home"
+FOREIGN_REASON = "memoriter has no such setting of memory"
+
+
 def settings_without_effect(configuration: Configuration) -> tuple[str, ...]:
     """Return the dotted keys of all written settings that configure a missing feature."""
-    return tuple(key for feature in MISSING for key in _written_keys(configuration, feature))
+    missing = tuple(key for feature in MISSING for key in _written_keys(configuration, feature))
+    return (*missing, *unsupported_keys(configuration), *index_path_keys(configuration))
+
+
+def unsupported_keys(configuration: Configuration) -> tuple[str, ...]:
+    """Return the dotted keys of memory that OpenClaw has and memoriter has not, such as `outputDimensionality`."""
+    return tuple(key for key in configuration.ignored if "memorySearch" in key.split(".") or "memory-lancedb" in key)
+
+
+def index_path_keys(configuration: Configuration) -> tuple[str, ...]:
+    """Return the dotted keys of `store.path` in a configuration of OpenClaw."""
+    if configuration.state is None:
+        return ()
+    count = len(configuration.settings.agents.list)
+    agents: list[Key] = [("agents", "defaults"), *(("agents", "list", number) for number in range(count))]
+    keys = [(*agent, "memorySearch", "store", "path") for agent in agents]
+    return tuple(dotted(key) for key in keys if any(locate(each.tree, key)[0] for each in configuration.documents))
 
 
 def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for each missing feature that the configuration has settings for."""
-    return tuple(
+    written = (
+        (unsupported_keys(configuration), FOREIGN_REASON, REMEDY),
+        (index_path_keys(configuration), INDEX_REASON, "Keep it: OpenClaw uses it."),
+    )
+    others = tuple(
+        Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", remedy)
+        for keys, reason, remedy in written
+        if keys
+    )
+    missing = tuple(
         Diagnostic(
             "settings_without_effect",
             f"{', '.join(keys)}: no effect, because {feature.reason}.",
@@ -53,6 +82,7 @@ def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
         for feature in MISSING
         if (keys := _written_keys(configuration, feature))
     )
+    return (*missing, *others)
 
 
 def is_without_effect(key: Key) -> bool:

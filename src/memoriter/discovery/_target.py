@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.config import PROJECT_FILE, chosen_file, find_workspace
+from memoriter.config import PROJECT_FILE, chosen_file, find_workspace, secret_files, state_of, user_home_of
 from memoriter.plain_file import read_plain
 from memoriter.providers import KEY_VARIABLES
 from memoriter.values import dataclass
@@ -74,7 +74,8 @@ def resolve_target(
     """
     flag = Path(workspace) if workspace is not None else None
     place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home, any_notes=exact)
-    real_workspace = "" if place.reason == BY_SETTINGS else os.path.realpath(place.workspace)
+    by_settings = place.reason == BY_SETTINGS or (flag is None and _openclaw_state(config, env) is not None)
+    real_workspace = "" if by_settings else os.path.realpath(place.workspace)
     return TargetMemory(real_workspace, agent or "", config, env, exact)
 
 
@@ -101,6 +102,12 @@ def conditions_digest(config: str | None, workspace: str, env: Environment) -> s
     return hashlib.sha256(repr((program, values)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _openclaw_state(config: str | None, env: Environment) -> Path | None:
+    """Return OpenClaw's state folder if the configuration is OpenClaw's. Raises ConfigError."""
+    file = chosen_file(Path(config) if config is not None else None, env.home, env.environ)
+    return state_of(file, env.environ, user_home_of(env.environ, env.home))
+
+
 def _settings_files(config: str | None, workspace: str, env: Environment) -> Iterator[tuple[str, bytes]]:
     """Yield the real path and the content of both configuration files; both are empty if there is no such file."""
     file = chosen_file(Path(config) if config is not None else None, env.home, env.environ)
@@ -111,3 +118,9 @@ def _settings_files(config: str | None, workspace: str, env: Environment) -> Ite
         except OSError:
             real_path, content = "", b""
         yield real_path, content
+        if b"$include" in content:
+            yield "", str(os.getpid()).encode()  # included files may change unseen, so no server has these settings
+    state = state_of(file, env.environ, user_home_of(env.environ, env.home))
+    for path in secret_files(state) if state is not None else ():
+        status = path.stat()
+        yield str(path), repr((status.st_size, status.st_mtime_ns)).encode()

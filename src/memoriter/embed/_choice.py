@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from memoriter.config import in_home
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
-from memoriter.providers import AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
+from memoriter.providers import ALIASES, AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class ProviderSettings:
     model_cache_dir: Path | None = None
     """Where downloaded models are kept; `cache_dir` if unset."""
     offline: bool = False
+    found_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
+    """Keys of vendors that were found elsewhere, with the place; they count only for a provider that is named."""
     environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
@@ -83,6 +86,13 @@ class Choice:
     model: str = ""
     official_endpoint: bool = False
     """Whether it is the vendor's own service, for which its prices are valid."""
+
+
+def model_place(written: str, user_home: Path) -> str:
+    """`local.modelPath` with `~` replaced; an address of the hub stays as it is."""
+    from memoriter.embed.local import is_model_uri
+
+    return written if not written or is_model_uri(written) else str(in_home(written, user_home))
 
 
 def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
@@ -171,7 +181,7 @@ def _of_a_file(name: str, settings: ProviderSettings) -> Choice:
 def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
     from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, vendor_of
 
-    service = settings.services.get(name, ServiceConfig())
+    service, aliases, found = _service(name, settings, own=own)
     problem = (settings.problem if own else None) or service.problem
     if problem is not None:
         raise problem
@@ -193,7 +203,14 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     # A key without the name of a service belongs to the first provider.
     shared = settings.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
-    key = key_for(name, configured=configured, environ=settings.environ, elsewhere=not official)
+    key = key_for(
+        name,
+        configured=configured,
+        environ=settings.environ,
+        elsewhere=not official,
+        aliases=aliases,
+        found=found,
+    )
     leaves = not is_loopback(endpoint)
     if settings.offline and leaves:
         raise ProviderUnavailable(
@@ -208,7 +225,6 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         headers={**service.headers, **(settings.headers if own else {})},
         offline=settings.offline,
     )
-    source = key.source if key else ""
     return Choice(
         name,
         "remote",
@@ -216,11 +232,24 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         endpoint,
         leaves,
         metered=not is_local_network(endpoint),
-        key_source=source,
+        key_source=key.source if key else "",
         vendor=vendor,
         model=spoken.resolved(remote).model,
         official_endpoint=official,
     )
+
+
+def _service(
+    name: str, settings: ProviderSettings, *, own: bool
+) -> tuple[ServiceConfig, tuple[str, ...], Mapping[str, tuple[str, str]]]:
+    """The entry of a service in `models.providers`, its other names there, and the keys that were found elsewhere.
+
+    Other names and keys from elsewhere count only for a service that the settings name.
+    """
+    named = (settings.name if own else settings.fallback).strip() not in {"", AUTO}
+    aliases = (ALIASES[name],) if named and name in ALIASES and name not in settings.services else ()
+    entries = (settings.services[each] for each in (name, *aliases) if each in settings.services)
+    return next(entries, ServiceConfig()), aliases, settings.found_keys if named else {}
 
 
 def _vendor(name: str, service: ServiceConfig) -> str:
@@ -257,21 +286,29 @@ class Key:
 
 
 def key_for(
-    vendor: str, *, configured: ConfiguredKeys, environ: Mapping[str, str], elsewhere: bool = False
+    vendor: str,
+    *,
+    configured: ConfiguredKeys,
+    environ: Mapping[str, str],
+    elsewhere: bool = False,
+    aliases: Collection[str] = (),
+    found: Mapping[str, tuple[str, str]] | None = None,
 ) -> Key | None:
     """Return the key for a service from `remote.apiKey`, `models.providers` or the service's variables, or None.
 
     `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI. `elsewhere` means
     that the address is not the vendor's own. The variables are then ignored: their keys were set for the vendor, and
-    nobody else may receive them.
+    nobody else may receive them. `aliases` are other names of the service in `models.providers`; `found` has keys of
+    vendors that OpenClaw keeps, with their places.
     """
     names = () if elsewhere else _variables(vendor)
-    found = [
+    sources = [
         (configured.remote, "remote.apiKey"),
-        (configured.providers.get(vendor), f"models.providers.{vendor}.apiKey"),
+        *((configured.providers.get(name), f"models.providers.{name}.apiKey") for name in (vendor, *aliases)),
         *((environ.get(name), f"environment {name}") for name in names),
+        *(() if elsewhere or not found or vendor not in found else (found[vendor],)),
     ]
-    return next((Key(value.strip(), source) for value, source in found if value and value.strip()), None)
+    return next((Key(value.strip(), source) for value, source in sources if value and value.strip()), None)
 
 
 def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> str:

@@ -3,6 +3,7 @@
 `store` has the file, `files` the chunks and words, `vectors` the vectors; `Index` composes them over one open file.
 """
 
+from memoriter.index._foreign import is_foreign
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
 from memoriter.index.files import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
@@ -22,5 +23,6 @@ __all__ = [
     "ScoringRow",
     "StoredChunk",
     "index_files",
+    "is_foreign",
     "network_of",
 ]

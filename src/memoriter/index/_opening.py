@@ -1,7 +1,7 @@
 """Opening the index at a path.
 
-For use: create a missing file, migrate an old one, set a foreign or damaged one aside. For inspection: create and
-change no file.
+For use: create a missing file, migrate an old one, set a damaged one aside, refuse a foreign one. For inspection:
+create and change no file.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def open_index(
             return OpenedFile(connection, target, file_identity, storage.generation_of(target), reason)
         if connection is not None:
             connection.close()
+        if kind == "foreign":
+            refuse_foreign(storage, target)
         if kind in _REASONS:
             damaged = set_aside(storage, file_identity, _REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
@@ -225,6 +227,15 @@ def prepare(connection: Database, generation: int, *, clock: Callable[[], float]
     return kind
 
 
+def refuse_foreign(storage: IndexFiles, target: Path) -> None:
+    """Raise IndexUnavailable for a file that another program owns; a generation of memoriter's is only damaged."""
+    if target == storage.path:
+        raise IndexUnavailable(
+            f"The file {str(target)!r} belongs to another program. Nothing was changed.",
+            remedy="Set memorySearch.store.path to a file of its own, or remove that setting.",
+        )
+
+
 def set_aside(
     storage: IndexFiles,
     file_identity: tuple[int, int] | None,
@@ -270,6 +281,8 @@ def inspect_index(
     if connection is not None:
         file_identity = identity(target) or (0, 0)
         return OpenedFile(connection, target, file_identity, storage.generation_of(target), _INSPECTED)
+    if kind == "foreign":
+        refuse_foreign(storage, target)
     if kind == "old":
         notice(_OLD)
     elif kind in _REASONS:

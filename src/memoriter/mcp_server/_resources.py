@@ -27,6 +27,7 @@ from memoriter.workspace import neutral
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
+    from memoriter.mcp_server._offered import Offered
     from memoriter.mcp_server._shared import SharedMemory
     from memoriter.memory import Memory
     from memoriter.types import Source
@@ -54,13 +55,16 @@ def note_path(address: str) -> str | None:
 class Resources:
     """Handlers of `resources/list`, `resources/templates/list` and `resources/read`."""
 
-    def __init__(self, shared: SharedMemory) -> None:
+    def __init__(self, shared: SharedMemory, offered: Offered) -> None:
         self._shared = shared
+        self._offered = offered
 
     async def list(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         del context
+        if self._offered.reason:
+            return ListResourcesResult(resources=[])
         after = note_path(NOTES + params.cursor) if params and params.cursor else None
         sources = await self._shared.run_reader(self._shared.memory.sources)
         remaining = [source for source in sources if after is None or source.path > after]
@@ -79,10 +83,11 @@ class Resources:
             description="A note by its path: MEMORY.md, memory/2026-02-10.md.",
             mime_type=MARKDOWN,
         )
-        return ListResourceTemplatesResult(resource_templates=[note])
+        return ListResourceTemplatesResult(resource_templates=[] if self._offered.reason else [note])
 
     async def read(self, context: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
         del context
+        self._offered.check()
         return await self._shared.run_reader(_read_note, self._shared.memory, params.uri)
 
 

@@ -188,3 +188,8 @@ def clamped(hits: Sequence[Hit], budget: int, *, citations: bool) -> tuple[Hit, 
 
 
 SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False)
+
+
+def without_citing(tool: Tool) -> Tool:
+    """Return the tool with a description that does not ask the agent to cite."""
+    return replace(tool, description=tool.description.replace(" (use it and cite it)", " (use it)"))

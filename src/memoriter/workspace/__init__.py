@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         without_digits,
         without_injected,
     )
-    from memoriter.workspace.writing import Appended, append, replace
+    from memoriter.workspace.writing import Appended, append, entry_of, replace
 
 __all__ = [
     "HIDDEN",
@@ -52,6 +52,7 @@ __all__ = [
     "blocks_with",
     "chunk_lines",
     "chunk_markdown",
+    "entry_of",
     "estimate_tokens",
     "extra_files",
     "folded",
@@ -102,7 +103,7 @@ def __getattr__(name: str) -> Any:
             "without_digits",
             "without_injected",
         },
-        "writing": {"Appended", "append", "replace"},
+        "writing": {"Appended", "append", "entry_of", "replace"},
     }
     for room, names in late.items():
         if name in names:

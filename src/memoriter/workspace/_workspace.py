@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WorkspaceNotFound
@@ -14,16 +13,15 @@ from memoriter.layout import (
     DAILY_NOTE,
     FOLDER,
     LONG_TERM,
-    OPENCLAW_FILES,
     VAULT,
     detect_layout,
-    markdown_files,
     openclaw_marker,
 )
 from memoriter.types import Diagnostic, Excerpt, Skipped, Source
 from memoriter.values import dataclass
 from memoriter.workspace._confined import changed_ns, find_normalized, path_refused, read_bytes, source_at, stamp_of
 from memoriter.workspace._cut import slice_lines, truncate
+from memoriter.workspace._layout_rules import daily_file, notes_outside
 from memoriter.workspace._paths import (
     Area,
     ExtraPath,
@@ -320,16 +318,7 @@ class Workspace:
         Raises:
             PathRefused: a folder on the way is a symbolic link, so scans would not find a note that is written there.
         """
-        *folders, name = day.strftime(self._daily_note).split("/")
-        folder = self.root
-        for part in folders:
-            folder /= part
-            if folder.is_symlink():
-                raise PathRefused(
-                    f"{folder.relative_to(self.root).as_posix()!r} is a symbolic link and is not followed.",
-                    remedy="Make it a plain folder.",
-                )
-        file = folder / name
+        file = daily_file(self.root, self._daily_note, day)
         refusal = self.refusal(str(file))
         if refusal is not None and refusal.reason == "outside":
             raise PathRefused(
@@ -344,29 +333,8 @@ class Workspace:
         return lower if os.path.lexists(lower) and not os.path.lexists(upper) else upper
 
     def notes_outside(self) -> Diagnostic | None:
-        """Return a diagnostic if Markdown files below the folder are not memory because of OpenClaw's layout.
-
-        At most `layout.MOST_ENTRIES` directory entries are looked at. Files that an ignore rule excludes and
-        OpenClaw's own files, such as `AGENTS.md`, do not count.
-        """
-        if self.layout != "openclaw":
-            return None
-        root, inside = str(self.root), self._areas()
-        anywhere = list_areas(root, (), "notes")
-        count = sum(
-            path not in OPENCLAW_FILES
-            and isinstance(admit(inside, root, path), Skipped)
-            and isinstance(admit(anywhere, root, path), ReadablePath)
-            for path in markdown_files(root)
-        )
-        if not count:
-            return None
-        files = "1 Markdown file is" if count == 1 else f"{count:,} Markdown files are"
-        return Diagnostic(
-            "notes_outside",
-            f"{files} not memory: in {root!r}, only MEMORY.md and memory/ are.",
-            f"To search all Markdown files of this folder, run `memoriter init -w {quote(root)} --layout=notes`.",
-        )
+        """Return a diagnostic if Markdown files below the folder are not memory because of OpenClaw's layout."""
+        return notes_outside(str(self.root), self._areas()) if self.layout == "openclaw" else None
 
     def _names_inside(self) -> bool:
         """Return whether an extra path is inside the folder: then the owner has chosen what is memory there."""

@@ -12,9 +12,6 @@ from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.values import dataclass
 
 HUB = "https://huggingface.co"
-DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
-"""The model that OpenClaw downloads for the provider `local` by default."""
-
 _SCHEME = re.compile(r"(?:hf|huggingface):(?://)?", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")

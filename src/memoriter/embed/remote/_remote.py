@@ -49,7 +49,7 @@ _MOST_DIMENSIONS = 16_384
 """Assumed of a model that nobody knows."""
 _NUMBER_BYTES, _TEXT_BYTES, _ANSWER_BYTES = 32, 2048, 1 << 20
 """The most that an answer has for each number, for each text, and for the rest."""
-_QUERY_TRIES, _DOCUMENT_TRIES = 2, 3
+_QUERY_TRIES, _DOCUMENT_TRIES = 2, 4
 """Somebody waits for a query."""
 _SURELY_SHORT = 100
 """Tokens that every model can read: whoever finds them too many takes no text at all."""

@@ -42,7 +42,7 @@ class IndexFiles:
     """The files, lease and seal of one index."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        self.path = _resolve_links(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
+        self.path = follow_links(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
         self.lease = Lease(self.path, clock)
         """The right to index."""
         self.seal = Seal(self.path)
@@ -214,7 +214,7 @@ class IndexFiles:
         return place
 
 
-def _resolve_links(path: Path) -> Path:
+def follow_links(path: Path) -> Path:
     """Return the path after following links made by the user; our own link to a generation beside it stays."""
     for _ in range(40):
         try:

@@ -1,0 +1,158 @@
+"""The keys that OpenClaw keeps for embedding services, besides those of `models.providers`; they are only read.
+
+They count only with a configuration of OpenClaw, and only if it names a service: a key that happens to be there never
+decides that notes leave the machine. A file that other users of the machine can read is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.config._places import agent_name
+from memoriter.config._secrets import REFERENCE
+from memoriter.config._tree import table
+from memoriter.permissions import is_loose
+from memoriter.plain_file import read_plain
+from memoriter.providers import AUTO, BY_NAME, NONE, PROCESS
+from memoriter.types import Diagnostic
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from memoriter.config._configuration import Configuration
+    from memoriter.config._search import MemorySearch
+
+LONGEST = 1 << 20
+"""Maximum bytes of a file with keys."""
+VENDORS = {"google": "gemini"}
+"""Names of OpenClaw's providers that are called otherwise in `memorySearch.provider`."""
+LINE = re.compile(
+    r"""^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*"""
+    r"""(?:'([^'\n]*)'|"([^"\n]*)"|([^#\n]*))[ \t\r]*(?:\#.*)?$""",
+    re.MULTILINE,
+)
+"""An assignment in `.env`: the name, then the value in single quotes, in double quotes or without quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClawKeys:
+    """What was found; no value is ever shown."""
+
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables of `.env` and `env.vars`, for `${NAME}` where the environment has none of the name."""
+    keys: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
+    """The key of each vendor, and where it is from, in words that can be shown."""
+    refused: tuple[Diagnostic, ...] = ()
+    """Diagnostics for files that are left out."""
+
+
+def openclaw_keys(
+    configuration: Configuration, settings: MemorySearch, agent: str, environ: Mapping[str, str]
+) -> OpenClawKeys:
+    """Return the keys that OpenClaw has for an agent; nothing unless the settings name a service.
+
+    Args:
+        configuration: The settings in force.
+        settings: The agent's search settings.
+        agent: The agent.
+        environ: The environment, whose variables take precedence.
+    """
+    state = configuration.state
+    if state is None or not names_a_service(settings):
+        return OpenClawKeys()
+    found = _Finder(environ)
+    found.read_dotenv(state / ".env")
+    for document in configuration.documents:
+        if document.kind == "file" and document.path and document.variables:
+            found.add_variables(document.variables, document.path)
+    for name in dict.fromkeys([agent_name(agent), configuration.default_agent, "main"]):
+        found.read_profiles(state / "agents" / name / "agent" / "auth-profiles.json")
+    for vendor, provider in BY_NAME.items():
+        for name in provider.key_variables:
+            if name in found.variables and not environ.get(name):
+                found.keys.setdefault(vendor, (found.variables[name], f"{found.places[name]} {name}"))
+    return OpenClawKeys(found.variables, found.keys, tuple(found.refused))
+
+
+def names_a_service(settings: MemorySearch) -> bool:
+    """Return whether the provider or its fallback is a service that the settings name themselves."""
+    names = (settings.provider.strip(), settings.fallback.strip())
+    return any(name not in {"", AUTO, NONE, *PROCESS} for name in names)
+
+
+class _Finder:
+    """Collects variables and keys, the most important file first."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self.variables: dict[str, str] = {}
+        self.places: dict[str, str] = {}
+        self.keys: dict[str, tuple[str, str]] = {}
+        self.refused: list[Diagnostic] = []
+
+    def read_dotenv(self, path: Path) -> None:
+        text = self._read(path)
+        for name, single, double, plain in cast("list[tuple[str, str, str, str]]", LINE.findall(text)):
+            self._add(name, single or double or plain, str(path))
+
+    def add_variables(self, variables: Mapping[str, str], path: Path) -> None:
+        if is_loose(path):
+            self._refuse(path, "the keys in its section env are", "it can be read by other users")
+            return
+        for name, value in variables.items():
+            self._add(name, value, "env.vars")
+
+    def read_profiles(self, path: Path) -> None:
+        """Add the first API key of each vendor, in the order that the file prefers."""
+        try:
+            store = table(json.loads(self._read(path) or "{}"))
+        except (ValueError, RecursionError):
+            self._refuse(path, "its keys are", "it is not JSON")
+            return
+        profiles, order = table(store.get("profiles")), table(store.get("order"))
+        preferred = [name for names in order.values() if isinstance(names, list) for name in cast("list[Any]", names)]
+        for name in dict.fromkeys([*(str(each) for each in preferred if each in profiles), *profiles]):
+            profile = table(profiles.get(name))
+            vendor = str(profile.get("provider", ""))
+            if profile.get("type") == "api_key" and (key := self._key_of(profile)):
+                self.keys.setdefault(VENDORS.get(vendor, vendor), (key, f"OpenClaw's auth profile {name}"))
+
+    def _key_of(self, profile: Mapping[str, Any]) -> str:
+        """Return the key of a profile, or that of the variable it refers to; empty if there is none."""
+        reference = table(profile.get("keyRef"))
+        written = profile.get("key")
+        if reference.get("source") == "env":
+            return self._variable(str(reference.get("id", "")))
+        if not isinstance(written, str):
+            return ""
+        match = REFERENCE.fullmatch(written.strip())
+        return self._variable(match[1]) if match else written.strip()
+
+    def _variable(self, name: str) -> str:
+        return (self.environ.get(name) or self.variables.get(name) or "").strip()
+
+    def _add(self, name: str, value: str, place: str) -> None:
+        if value.strip() and name not in self.variables:
+            self.variables[name], self.places[name] = value.strip(), place
+
+    def _read(self, path: Path) -> str:
+        """Return the text of a file; empty if there is none, or if it is not private."""
+        if is_loose(path):
+            self._refuse(path, "its keys are", "it can be read by other users")
+            return ""
+        try:
+            return read_plain(path, LONGEST, owned=True).decode("utf-8")
+        except FileNotFoundError:
+            return ""
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+            self._refuse(path, "its keys are", reason)
+            return ""
+
+    def _refuse(self, path: Path, subject: str, reason: str) -> None:
+        message = f"{str(path)!r}: {subject} not used, because {reason}."
+        self.refused.append(Diagnostic("keys_refused", message, "Let only its owner read it: run `chmod 600` on it."))

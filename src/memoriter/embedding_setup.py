@@ -1,0 +1,89 @@
+"""The embedding provider that the settings name, and the ledger of what services cost."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+from memoriter.backends import Budget, Embedding
+from memoriter.config import default_local_model, expand, in_home, openclaw_keys
+from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig, model_place
+from memoriter.errors import ConfigError
+from memoriter.index import Ledger, network_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from memoriter.config import Configuration, MemorySearch, ModelProvider, RemoteSection
+    from memoriter.embed import BatchRules
+    from memoriter.environment import Environment
+
+
+def ledger_of(env: Environment) -> Ledger:
+    """What was spent at services, by everybody who shares this home."""
+    folder = env.home / "memory"
+    return Ledger(folder / "ledger.sqlite", wall=env.wall, network=bool(network_of(folder, env.mounts)))
+
+
+def embedding_of(
+    configuration: Configuration,
+    settings: MemorySearch,
+    env: Environment,
+    scratch: Path | None = None,
+    *,
+    agent: str = "",
+) -> Embedding:
+    """The provider that the settings name; nothing is opened yet.
+
+    With a `scratch` folder, models store their checks there, and not in the home. `agent` is the one whose keys of
+    OpenClaw are used; empty: the default agent.
+    """
+    found = openclaw_keys(configuration, settings, agent or configuration.default_agent, env.environ)
+    environ = {**found.variables, **env.environ}
+    remote, local, ledger = settings.remote, settings.local, ledger_of(env)
+    entries = configuration.settings.models.providers
+    services = {name: _address(entry, entry.api, environ) for name, entry in entries.items()}
+    own = _address(remote, None, environ)
+    provider_settings = ProviderSettings(
+        cache_dir=scratch or env.home / "models",
+        name=settings.provider,
+        model=settings.model,
+        fallback=settings.fallback,
+        base_url=own.base_url,
+        api_key=own.api_key,
+        headers=own.headers,
+        problem=own.problem,
+        services=services,
+        local_model=model_place(local.model_path or default_local_model(settings) or "", env.user_home),
+        model_cache_dir=in_home(local.model_cache_dir, env.user_home) if local.model_cache_dir else env.home / "models",
+        offline=settings.offline,
+        environ=env.environ,
+        found_keys=found.keys,
+    )
+    outside = ProviderContext(env.wall, env.monotonic, time.sleep, random.random, ledger)
+    budget = Budget(remote.budget.tokens_per_day, remote.budget.dollars_per_day)
+    return Embedding(provider_settings, outside, ledger, budget, _batch_rules(settings))
+
+
+def _address(written: RemoteSection | ModelProvider, api: str | None, environ: Mapping[str, str]) -> ServiceConfig:
+    """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
+    try:
+        return ServiceConfig(
+            expand(written.base_url or "", environ),
+            expand(written.api_key or "", environ),
+            api or "",
+            {name: expand(value, environ) for name, value in written.headers.items()},
+        )
+    except ConfigError as error:
+        return ServiceConfig(api=api or "", problem=error)
+
+
+def _batch_rules(settings: MemorySearch) -> BatchRules | None:
+    batch = settings.remote.batch
+    if not batch.enabled:
+        return None
+    from memoriter.embed import BatchRules
+
+    return BatchRules(batch.wait, batch.concurrency, batch.poll_interval_ms / 1000, float(batch.timeout_minutes))

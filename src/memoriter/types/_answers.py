@@ -1,0 +1,169 @@
+"""What is asked and answered: queries, hits, diagnostics, and what is read or written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memoriter.types._content import (
+    Filters,
+    Mode,
+    Outcome,
+    SourceKind,
+)
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+    from pathlib import Path
+
+    from memoriter.codes import DiagnosticCode
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question; None means as configured."""
+
+    text: str
+    max_results: int | None = None
+    min_score: float | None = None
+    filters: Filters = field(default_factory=Filters)
+    explain: bool = False
+    deadline_ms: int | None = None
+    understood: Mapping[str, Any] | None = field(default=None, compare=False)
+    """The operators that were read from the text, in the form of JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a hit came by its score, stage by stage. A missing leg is `None`."""
+
+    cosine: float | None
+    vector: float | None
+    """v: the cosine as a share of a perfect match above the background, 0 at the background."""
+    keyword: float
+    """k, 0..1: coverage, saturation and what the neighbours lend."""
+    coverage: float
+    saturation: float
+    neighbours: float
+    terms: tuple[str, ...]
+    """The query's terms that the chunk holds."""
+    raw: float
+    """The blend of both legs, before it is mapped to 0..1."""
+    calibrated: float
+    """`raw` mapped to 0..1, before decay."""
+    decay: float = 1.0
+    legs: tuple[str, ...] = ()
+    """Which legs proposed the chunk: `vector`, `keyword`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that answers, with its place."""
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    """0..1; independent of what else was found."""
+    snippet: str
+    """At most 700 characters of the chunk."""
+    source: SourceKind
+    heading: tuple[str, ...] = ()
+    explanation: Explanation | None = None
+    date: date | None = None
+    """The day of its note: in the front matter, else in the path, else of the last change (UTC)."""
+
+    @property
+    def citation(self) -> str:
+        """`path#L3-L7`, or `path#L3` for a single line."""
+        end = "" if self.end_line == self.start_line else f"-L{self.end_line}"
+        return f"{self.path}#L{self.start_line}{end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something that a person should know, and what to do about it."""
+
+    code: DiagnosticCode
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the answers are as good as they should be."""
+
+    legs: Mapping[str, bool]
+    """`keyword` and `vector`: does the leg serve?"""
+    pending: int = 0
+    """Chunks that have no vector yet."""
+    generation: int = 0
+    reasons: tuple[Diagnostic, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to reach the provider of vectors."""
+
+    at: float
+    """Seconds since 1970."""
+    reason: Diagnostic | None = None
+    """Why it failed; None: it succeeded."""
+
+    @property
+    def ok(self) -> bool:
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The answer to a query: the hits, how sure they are, and the state they were found in."""
+
+    hits: tuple[Hit, ...]
+    outcome: Outcome
+    provider: str
+    model: str
+    mode: Mode
+    health: Health
+    fallback: Diagnostic | None = None
+    """Why the provider that was to serve did not, for this answer."""
+    truncated_by: str | None = None
+    fallback_from: str = ""
+    """The provider that was to serve, where there is a `fallback`."""
+    reasons: tuple[Diagnostic, ...] = ()
+    """Why there is no hit although there are chunks; where there are none, `health` says why."""
+    timings: Mapping[str, float] | None = field(default=None, compare=False)
+    """Milliseconds of each stage, if the query asked to explain."""
+    understood: Mapping[str, Any] | None = field(default=None, compare=False)
+    """`Query.understood`."""
+
+    @property
+    def results(self) -> tuple[Hit, ...]:
+        return self.hits
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of one memory file. An empty text: the file is not there yet."""
+
+    path: str
+    text: str
+    truncated: bool = False
+    reason: Diagnostic | None = None
+    """Why the text is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The lines that were written, 1-based and inclusive, and whether the next search finds them."""
+
+    path: Path
+    start_line: int
+    end_line: int
+    reasons: tuple[Diagnostic, ...] = ()
+    """Why the next search may not find them; empty when it does."""

@@ -1,0 +1,117 @@
+"""What is indexed: files, their passages, and the vectors of a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from datetime import date
+    from pathlib import Path
+
+    from memoriter.codes import SkipReason
+
+_LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
+ORIGIN = re.compile(r"[ \t]?<!-- (?:from|end): [^<>\n]{1,200}? -->(?=[ \t\r]*(?:\n|\Z))")
+"""A mark of who wrote an entry, as `workspace` puts it at the end of a line."""
+
+Role = Literal["query", "document"]
+SourceKind = Literal["memory", "sessions"]
+Mode = Literal["hybrid", "keyword", "vector"]
+Outcome = Literal["match", "weak", "none"]
+Leg = Literal["keyword", "vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is memory, with its size in bytes, as the last look at the disk saw it."""
+
+    path: str
+    """As cited: POSIX separators, relative to the workspace (an extra path outside it starts with `../`)."""
+    kind: SourceKind
+    file: Path
+    """Where the bytes are: absolute."""
+    size: int
+    mtime_ns: int
+    stamp: int = 0
+    """Differs whenever the inode or its time of change (`st_ctime_ns`) does; see `workspace.stamp_of`. 0: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A path that looked like memory and is left out, with the reason."""
+
+    path: str
+    reason: SkipReason
+    """A stable word; docs/health.md says what to do. `outside` occurs only for a path that was requested."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of one source: the unit that is embedded, indexed and cited."""
+
+    start_line: int
+    """1-based, inclusive."""
+    end_line: int
+    """1-based, inclusive."""
+    text: str
+    """The lines, verbatim."""
+    heading: tuple[str, ...] = ()
+    """Titles of the sections around the passage, outermost first; never part of `text`."""
+
+    @property
+    def contextual(self) -> str:
+        """The text that is embedded: the heading path, then the chunk without its first headings and origin marks."""
+        text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
+        return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', text)}" if self.heading else text
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The chunks that a search may return; applied before ranking in both retrievers."""
+
+    sources: frozenset[SourceKind] | None = None
+    since: date | None = None
+    until: date | None = None
+    """Both days are included."""
+    path: str | None = None
+    """A cited path, a folder, or a glob (`memory/work/*`)."""
+    tags: frozenset[str] | None = None
+    """Tags that a note must have, all of them; `a` includes `a/b`."""
+    phrases: tuple[str, ...] = ()
+    """Texts that a chunk or its headings must contain."""
+    without: tuple[str, ...] = ()
+    """Texts that neither a chunk nor its headings may contain."""
+
+    @property
+    def empty(self) -> bool:
+        return self == Filters()
+
+
+ScriptBaselines = Mapping[str, tuple[float, float]]
+"""The mean cosine of unrelated chunks in each script, and its standard deviation (above 0); "" stands for the others.
+Models put texts of one script close together, so only (cosine - mean) / deviation can be compared across scripts.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """An embedding model as it is used: two equal specs give comparable vectors."""
+
+    provider: str
+    model: str
+    dimensions: int
+    revision: str = ""
+    endpoint: str = ""
+    query_template: str = "{text}"
+    document_template: str = "{text}"
+    pooling: str = "mean"
+    normaliser: str = ""
+    max_tokens: int = 512
+    """Longest input the model reads; not part of the identity."""
+    background: tuple[float, float] = (0.0, 0.1)
+    """Mean and deviation of the cosine of unrelated texts, for small corpora; not part of the identity."""

@@ -1,0 +1,168 @@
+"""What is reported: of indexing, of its cost, and of the state of a memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from memoriter.types._answers import (
+        Attempt,
+        Diagnostic,
+        Health,
+    )
+    from memoriter.types._content import (
+        Leg,
+        Skipped,
+        SourceKind,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What one run of indexing did."""
+
+    files: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    cached: int = 0
+    """Chunks of this run whose vector was already known."""
+    failed: int = 0
+    """Chunks that could not be embedded; the keyword leg finds them."""
+    pending: int = 0
+    """Chunks still waiting for a vector."""
+    unread: int = 0
+    """Changed files that there was no time to read."""
+    seconds: float = 0.0
+    reasons: tuple[Diagnostic, ...] = ()
+    health: Health | None = None
+    """Of the index as it is now, with all reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What making the index smaller did; sizes are of the index with its log."""
+
+    bytes_before: int
+    bytes_after: int
+    vectors: int
+    """Vectors that went: no passage refers to them."""
+    unused: int
+    """Vectors that no passage refers to and that are kept, in case their text comes back."""
+    damaged: tuple[str, ...]
+    """Names of damaged indexes that were set aside, with their logs."""
+    damaged_bytes: int
+    damaged_removed: bool
+    """Whether they went, too."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run of indexing would do, without doing it."""
+
+    files: int
+    added: int
+    changed: int
+    removed: int
+    chunks: int
+    """Chunks of the added and changed files."""
+    tokens: int
+    """Tokens that would be embedded, about."""
+    price: float | None
+    """US dollars; 0 for a model that runs here, None where the price is not known."""
+    price_seen: str = ""
+    """Year and month of the price."""
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """A known passage that was searched for by its rarest words, through the real search path."""
+
+    citation: str
+    query: str
+    found: bool
+    lost: tuple[Leg, ...] = ()
+    """The legs that did not find it."""
+
+
+class SourceCount(NamedTuple):
+    """How much of one kind of source is indexed."""
+
+    kind: SourceKind
+    files: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What there is and whether it works."""
+
+    agent: str
+    workspace: str
+    workspace_reason: str
+    index: str
+    index_bytes: int
+    files: int
+    chunks: int
+    vectors: int
+    pending: int
+    failed: int
+    provider: str
+    model: str
+    dimensions: int
+    vector_engine: str
+    scoring: str
+    backend: str
+    leaves_machine: bool
+    """Whether text is sent over the network to be embedded."""
+    background: tuple[float, float] | None
+    health: Health
+    skipped: tuple[Skipped, ...] = ()
+    canaries: tuple[Canary, ...] = ()
+    endpoint: str = ""
+    """Where text is sent to be embedded; empty where it stays in this process."""
+    key_source: str = ""
+    """Where the key of the service is from; never the key."""
+    stale: int = 0
+    """Notes that changed, came or went since they were indexed."""
+    oversampling: int | None = None
+    """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
+    sources: tuple[SourceCount, ...] = ()
+    """What is indexed of each kind that is searched."""
+    index_reason: str = ""
+    """Why the index is where it is, if it is not simply in the home."""
+    notices: tuple[Diagnostic, ...] = ()
+    """Untrusted files, files that other users could read, and settings without effect."""
+    layout: str = ""
+    """Which Markdown files of the folder are memory: `notes` (all) or `openclaw` (`MEMORY.md` and `memory/`)."""
+    last_attempt: Attempt | None = None
+    """The last attempt of any process to reach the provider; None if unknown, or if it is part of this program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one model took on one day (UTC)."""
+
+    day: date
+    provider: str
+    model: str
+    calls: int
+    tokens: int
+    unpriced: int
+    """Tokens of them whose price is not known."""
+    dollars: float
+
+
+class Spent(NamedTuple):
+    """Totals of today (UTC) over all paid services."""
+
+    tokens: int
+    dollars: float

@@ -1,0 +1,221 @@
+"""Every setting reaches the part that it configures, or is named as one without effect."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memoriter import Memory
+from memoriter.app import plugins_of, surrounds_of
+from memoriter.config import reference, settings_without_effect
+from memoriter.config._effects import CONDITIONS, effect_of, setting_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEARCH = "agents.defaults.memorySearch."
+PAGE = Path(__file__).parents[2] / "docs" / "openclaw.md"
+START, END = "<!-- settings: written by `just docs` -->", "<!-- end of the settings -->"
+NO_DUMP = {
+    f"{SEARCH}store.driver": "it has one value",
+    f"{SEARCH}enabled": "test_cli_search.py and test_mcp_off.py",
+    f"{SEARCH}sync.onSessionStart": "tests/agent",
+    f"{SEARCH}sync.watch": "test_cli_serve.py",
+    "memory.citations": "test_mcp_off.py and tests/tools",
+    "memory.backend": "test_cli_config_effect.py",
+}
+"""Settings that their user reads itself, and where their effect is tested."""
+SERVICE = {f"{SEARCH}provider": "openai", f"{SEARCH}remote.baseUrl": "http://127.0.0.1:9/v1"}
+SESSIONS = {f"{SEARCH}sources": ["memory", "sessions"], f"{SEARCH}experimental.sessionMemory": True}
+CONTEXTS: dict[str, dict[str, Any]] = {
+    f"{SEARCH}remote": SERVICE,
+    f"{SEARCH}remote.batch": {**SERVICE, f"{SEARCH}remote.batch.enabled": True},
+    f"{SEARCH}remote.batch.enabled": SERVICE,
+    f"{SEARCH}local": {f"{SEARCH}provider": "local"},
+    f"{SEARCH}sources": {f"{SEARCH}experimental.sessionMemory": True},
+    f"{SEARCH}experimental": {f"{SEARCH}sources": ["memory", "sessions"]},
+    f"{SEARCH}sessionPaths": SESSIONS,
+    f"{SEARCH}extraPaths[].pattern": {f"{SEARCH}extraPaths[].path": "/extra"},
+    f"{SEARCH}query.hybrid.mmr.lambda": {f"{SEARCH}query.hybrid.mmr.enabled": True},
+    f"{SEARCH}query.hybrid.temporalDecay.halfLifeDays": {f"{SEARCH}query.hybrid.temporalDecay.enabled": True},
+    "agents.list[]": {"agents.list[].id": "main"},
+    "agents.list[].id": {},
+}
+"""What else must be written, so that a setting acts; the longest key counts."""
+VALUES: dict[str, Any] = {
+    "agents.defaults.workspace": "{folder}/other",
+    "agents.defaults.userTimezone": "Asia/Seoul",
+    "agents.list[].id": "work",
+    "agents.list[].workspace": "{folder}/other",
+    "agents.list[].memorySearch": {"query": {"maxResults": 9}},
+    f"{SEARCH}sources": ["sessions"],
+    f"{SEARCH}sessionPaths": ["{folder}/transcripts"],
+    f"{SEARCH}extraPaths[].path": "/extra",
+    f"{SEARCH}provider": "none",
+    f"{SEARCH}fallback": "bundled",
+    f"{SEARCH}remote.baseUrl": "http://127.0.0.1:8/v1",
+    f"{SEARCH}remote.headers": {"x-lab": "7"},
+    f"{SEARCH}store.vector.engine": "exact",
+    f"{SEARCH}chunking.strategy": "lines",
+    f"{SEARCH}query.scoring": "rrf",
+    "memory.qmd.limits.maxInjectedChars": 700,
+    "memory.qmd.searchMode": "query",
+    "memory.qmd.scope.default": "allow",
+    "memory.qmd.scope.rules[].action": "allow",
+    "memory.qmd.scope.rules[].match.chatType": "direct",
+    "models.providers.<id>.headers": {"x-lab": "7"},
+    "models.providers.<id>.baseUrl": "http://127.0.0.1:8/v1",
+    "plugins.slots.memory": "none",
+    "plugins.entries.memory-lancedb.config.customTriggers": ["remember"],
+}
+ROWS = {row.key: row for row in reference()}
+
+
+def changed(key: str) -> Any:
+    """Return a value that differs from the default."""
+    default = ROWS[key].default
+    if key in VALUES:
+        return VALUES[key]
+    if isinstance(default, bool):
+        return not default
+    if isinstance(default, int | float):
+        return default / 2 if isinstance(default, float) else default + 1
+    return 7 if ROWS[key].type == "whole number" else 0.7 if ROWS[key].type == "number" else "seven"
+
+
+def tree_of(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the configuration in which the settings have these values; lists have one item."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        at: Any = tree
+        steps = key.replace("<id>", "lab").split(".")
+        for step in steps[:-1]:
+            name = step.removesuffix("[]")
+            at = at.setdefault(name, [{}] if step.endswith("[]") else {})
+            at = at[0] if isinstance(at, list) else at
+        text = json.dumps(value).replace("{folder}", str(folder))
+        at[steps[-1]] = json.loads(text)
+    return tree
+
+
+def opened(folder: Path, values: dict[str, Any]) -> Memory:
+    file = folder / "settings.json5"
+    file.write_text(json.dumps(tree_of({"agents.defaults.workspace": f"{folder}/notes", **values}, folder)))
+    return Memory.open(config=file, home=folder / "home")
+
+
+def plain(value: Any) -> Any:
+    """Return a value in a form that compares by content, secrets included."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | frozenset | set):
+        return [plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def parts(memory: Memory) -> dict[str, Any]:
+    """Return what the parts of a memory got from the settings."""
+    assembly = memory._assembly
+    backend: Any = assembly.backend
+    embedding = backend.embedding
+    surrounds = surrounds_of(assembly, plugins_of(assembly), memory)
+    watch: Any = assembly.watch(Event(), print)
+    transcripts = assembly.workspace.transcripts
+    return {
+        "place": str(memory.place.workspace),
+        "agent": memory.agent,
+        "default": memory.configuration.default_agent,
+        "backend": plain(backend.settings),
+        "provider": plain(embedding.settings),
+        "budget": plain(embedding.budget),
+        "batch": plain(embedding.rules),
+        "extra": plain(assembly.workspace._extra_paths),
+        "transcripts": plain(transcripts.folders) if transcripts else None,
+        "watch": plain(watch.rules),
+        "agents": [
+            surrounds.zone,
+            surrounds.context_chars,
+            surrounds.recall_chars,
+            plain(surrounds.compaction),
+            surrounds.window,
+            surrounds.active,
+        ],
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name in list(os.environ):
+        if name.endswith("_API_KEY") or name.startswith(("MEMORITER_", "OPENCLAW_")):
+            monkeypatch.delenv(name)
+    for name in ("notes", "other", "home", "transcripts", "elsewhere"):
+        (tmp_path / name).mkdir(mode=0o700)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return tmp_path
+
+
+def context_of(key: str) -> dict[str, Any]:
+    known = [at for at in CONTEXTS if key == at or key.startswith((f"{at}.", at if at.endswith("[]") else f"{at}."))]
+    return CONTEXTS[max(known, key=len)] if known else {}
+
+
+@pytest.mark.parametrize("key", sorted(key for key in ROWS if effect_of(setting_key(key)).kind != "not yet"))
+def test_a_setting_that_acts_reaches_its_part(folder: Path, key: str) -> None:
+    if key in NO_DUMP:
+        return
+    context = {name: value for name, value in context_of(key).items() if name != key}
+    if key == "agents.list[].default":
+        before = parts(opened(folder, {"agents.list": [{"id": "a"}, {"id": "b"}]}))
+        after = parts(opened(folder, {"agents.list": [{"id": "a"}, {"id": "b", "default": True}]}))
+        assert before != after
+        return
+    assert parts(opened(folder, context)) != parts(opened(folder, {**context, key: changed(key)}))
+
+
+@pytest.mark.parametrize("key", sorted(key for key in ROWS if effect_of(setting_key(key)).kind == "not yet"))
+def test_a_setting_that_does_nothing_yet_is_named(folder: Path, key: str) -> None:
+    memory = opened(folder, {key: changed(key)})
+    named = settings_without_effect(memory.configuration)
+    assert any(f"{key.split('[]', maxsplit=1)[0]}.".startswith(f"{name}.") for name in named), named
+    (notice,) = [notice for notice in memory.notices if notice.code == "settings_without_effect"]
+    assert all(name in notice.message for name in named)
+
+
+@pytest.mark.parametrize(
+    "key", ["outputDimensionality", "remote.nonBatchConcurrency", "store.fts.tokenizer", "local.contextSize"]
+)
+def test_a_setting_of_memory_that_only_openclaw_has_is_named(folder: Path, key: str) -> None:
+    memory = opened(folder, {f"{SEARCH}{key}": 7})
+    (notice,) = memory.notices
+    assert notice.code == "settings_without_effect"
+    assert notice.message.startswith(f"{SEARCH}{key.removesuffix('.tokenizer')}: no effect")
+
+
+def test_every_condition_is_of_a_setting_that_exists() -> None:
+    keys = [setting_key(key) for key in ROWS]
+    assert [at for at in CONDITIONS if not any(key[: len(at)] == at for key in keys)] == []
+
+
+def table() -> str:
+    lines = ["| setting | effect |", "|---|---|"]
+    lines += [f"| `{key}` | {effect_of(setting_key(key))} |" for key in ROWS]
+    return "\n".join(lines)
+
+
+def test_the_page_has_the_effect_of_every_setting() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text[text.index(START) + len(START) : text.index(END)].strip() == table(), "Run `just docs`."
+
+
+if __name__ == "__main__":
+    content = PAGE.read_text(encoding="utf-8")
+    head, tail = content[: content.index(START) + len(START)], content[content.index(END) :]
+    PAGE.write_text(f"{head}\n{table()}\n{tail}", encoding="utf-8")

@@ -1,0 +1,84 @@
+"""What the settings turn off is off over MCP too: tools, instructions, prompts and resources."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import json5
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from memoriter.mcp_server import server_of
+from memoriter.tools import TOOLS
+
+if TYPE_CHECKING:
+    from memory_env import MemoryEnv
+
+pytestmark = pytest.mark.anyio
+
+PLACE = re.compile(r"\.md#L\d|path#|cite", re.IGNORECASE)
+"""A citation, or the request for one."""
+
+
+def configure(env: MemoryEnv, *, enabled: bool = True, **settings: Any) -> None:
+    tree = {"agents": {"defaults": {"memorySearch": {"provider": "fake", "enabled": enabled}}}, **settings}
+    env.config.write_text(json5.dumps(tree), encoding="utf-8")
+
+
+OFF = [{"enabled": False}, {"plugins": {"slots": {"memory": "none"}}}]
+
+
+@pytest.mark.parametrize("settings", OFF)
+@pytest.mark.parametrize("connector", [False, True])
+async def test_a_memory_that_is_off_offers_nothing_and_says_nothing(
+    env: MemoryEnv, settings: dict[str, Any], connector: bool
+) -> None:
+    configure(env, **settings)
+    async with Client(server_of(env.open(), connector=connector)) as client:
+        assert client.instructions is None
+        assert (await client.list_tools()).tools == []
+        assert (await client.list_prompts()).prompts == []
+        assert (await client.list_resources()).resources == []
+        assert (await client.list_resource_templates()).resource_templates == []
+
+
+@pytest.mark.parametrize("settings", OFF)
+async def test_a_memory_that_is_off_refuses_what_is_asked_for_by_name(env: MemoryEnv, settings: dict[str, Any]) -> None:
+    configure(env, **settings)
+    async with Client(server_of(env.open())) as client:
+        for ask in (
+            client.read_resource("memory://notes/MEMORY.md"),
+            client.read_resource("memory://today"),
+            client.get_prompt("recall", {"question": "ledger"}),
+            client.get_prompt("flush"),
+        ):
+            with pytest.raises(MCPError, match=r"Memory is turned off: (memorySearch\.enabled|plugins\.slots\.memory)"):
+                await ask
+
+
+async def test_without_citations_nothing_asks_for_them_or_shows_them(env: MemoryEnv) -> None:
+    configure(env, memory={"citations": "off"})
+    async with Client(server_of(env.open())) as client:
+        assert client.instructions
+        prompt = await client.get_prompt("recall", {"question": "which database for the ledger"})
+        (found,) = prompt.messages
+        texts = [client.instructions, found.content.text, prompt.description or ""]
+        texts += [tool.description or "" for tool in (await client.list_tools()).tools if tool.name == "memory_search"]
+        texts += [each.description or "" for each in (await client.list_prompts()).prompts]
+        assert "PostgreSQL" in found.content.text
+        assert "[passage 1]" in found.content.text
+        assert not [text for text in texts if PLACE.search(text)]
+        answer = await client.call_tool("memory_search", {"query": "which database for the ledger"})
+        assert all("Source:" not in hit["snippet"] for hit in answer.structured_content["results"])
+
+
+@pytest.mark.parametrize("citations", ["auto", "on"])
+async def test_with_citations_the_agent_is_asked_to_cite(env: MemoryEnv, citations: str) -> None:
+    configure(env, memory={"citations": citations})
+    async with Client(server_of(env.open())) as client:
+        assert "cite what you use as path#lines" in client.instructions
+        assert [tool.name for tool in (await client.list_tools()).tools] == [tool.name for tool in TOOLS]
+        prompt = await client.get_prompt("recall", {"question": "which database for the ledger"})
+        assert "[MEMORY.md#L" in prompt.messages[0].content.text
