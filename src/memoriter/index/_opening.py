@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 from memoriter.errors import IndexUnavailable
 from memoriter.index.store import _migrations
 from memoriter.index.store._connection import (
+    add_functions,
     connect,
     connect_read_only,
     file_kind,
@@ -21,7 +22,6 @@ from memoriter.index.store._connection import (
     logged,
 )
 from memoriter.index.store._errors import is_damage, to_index_error
-from memoriter.index.store._functions import add_functions
 from memoriter.index.store._lease import identity
 from memoriter.index.store._seal import check, check_if_unsealed
 from memoriter.types import Diagnostic

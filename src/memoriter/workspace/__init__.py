@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 from memoriter.workspace._cut import estimate_tokens
 from memoriter.workspace._ignore import in_ignored_folder
 from memoriter.workspace._paths import ExtraPath, extra_files, is_memory_path, normalise_path
+from memoriter.workspace._read_file import Loaded, Raw
 from memoriter.workspace._scan import Scan
-from memoriter.workspace._workspace import MAX_BYTES, Loaded, Raw, Workspace, local_time, zone_is_known
+from memoriter.workspace._workspace import MAX_BYTES, Workspace, local_time, zone_is_known
 
 if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out

@@ -18,7 +18,6 @@ from memoriter.layout import (
     openclaw_marker,
 )
 from memoriter.types import Diagnostic, Excerpt, Skipped, Source
-from memoriter.values import dataclass
 from memoriter.workspace._confined import changed_ns, find_normalized, path_refused, read_bytes, source_at, stamp_of
 from memoriter.workspace._cut import slice_lines, truncate
 from memoriter.workspace._layout_rules import daily_file, notes_outside
@@ -33,6 +32,7 @@ from memoriter.workspace._paths import (
     names_below,
     split_citation,
 )
+from memoriter.workspace._read_file import Loaded, Raw
 from memoriter.workspace._scan import Scan, scan_areas
 
 if TYPE_CHECKING:
@@ -46,32 +46,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A source with its content."""
-
-    source: Source
-    """The file's path, size and times when the content was read."""
-    hash: str
-    """`ids.bytes_hash` of the file's bytes."""
-    text: str
-    """Content decoded as UTF-8 (invalid bytes as U+FFFD), without a byte order mark, with newlines unchanged."""
-    decoded: bool = True
-    """True if all bytes were valid UTF-8."""
-    inode_changed_ns: int = 0
-    """Time of the inode's last change, in nanoseconds since 1970."""
-
-
-@dataclass(frozen=True, slots=True)
-class Raw:
-    """The bytes of a memory file."""
-
-    path: str
-    """Path by which the file is cited."""
-    file: Path
-    content: bytes
 
 
 class Workspace:

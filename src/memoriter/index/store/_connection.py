@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote
 
-from memoriter.index.store._functions import add_functions
+from memoriter.index.store._functions import holds_phrase, path_matches
 from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION
 from memoriter.permissions import make_private_file
 
@@ -193,6 +193,12 @@ def _journal_format(path: Path) -> int:
     with path.open("rb") as file:
         header = file.read(20)
     return header[18] if len(header) == 20 else 0
+
+
+def add_functions(connection: Database) -> None:
+    """Add the functions to a connection."""
+    connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
+    connection.create_scalar_function("holds_phrase", holds_phrase, 3, deterministic=True)
 
 
 def file_kind(connection: Database) -> FileKind:

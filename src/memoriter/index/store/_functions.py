@@ -5,18 +5,8 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from memoriter.ids import normalize
-
-if TYPE_CHECKING:
-    from memoriter.index.store._connection import Database
-
-
-def add_functions(connection: Database) -> None:
-    """Add the functions to a connection."""
-    connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
-    connection.create_scalar_function("holds_phrase", holds_phrase, 3, deterministic=True)
 
 
 def path_matches(path: str, pattern: str) -> bool:

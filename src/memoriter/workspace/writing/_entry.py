@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def entry_of(text: str) -> str:
-    """Return a text as lines of Markdown: a paragraph becomes a list item, text with a structure stays as it is.
+    r"""Return a text as lines of Markdown: a paragraph becomes a list item, text with a structure stays as it is.
 
     >>> entry_of("We chose PostgreSQL.")
-    '- We chose PostgreSQL.\\n'
+    '- We chose PostgreSQL.\n'
     """
     stripped = text.strip()
     if stripped.startswith(("-", "*", "+", "#", ">", "|", "```", "~~~")) or "\n\n" in stripped:
