@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from memoriter.api_json import (
     watch_json,
 )
 from memoriter.backends import ForgetPlan, ForgetRequest
-from memoriter.sync import WatchEvent
 from memoriter.types import (
     Attempt,
     Canary,
@@ -34,6 +34,7 @@ from memoriter.types import (
     Status,
     SyncReport,
 )
+from memoriter.watch import WatchEvent
 from memoriter.workspace import Removal, RemovedPassage
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def camel_case(name: str) -> str:
         pytest.param(estimate_json, Estimate(1, 2, 3, 4, 5, 6, None), {}, id="estimate"),
         pytest.param(
             lambda hit: hit_json(hit, citations=False),
-            Hit("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", ("Drinks",), EXPLANATION),
+            Hit("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", ("Drinks",), EXPLANATION, date(2026, 2, 10)),
             {"explanation": "explain"},
             id="hit",
         ),

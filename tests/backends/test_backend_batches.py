@@ -153,7 +153,7 @@ def test_a_process_that_ends_in_the_middle_costs_nothing(
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("memoriter.app.time.sleep", sleep)
+        patch.setattr("memoriter.embedding_setup.time.sleep", sleep)
         with pytest.raises(Killed):
             env.open().sync()
     for memory in env.opened:

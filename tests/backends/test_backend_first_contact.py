@@ -44,7 +44,7 @@ def server() -> Iterator[CompatibleServer]:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait between two tries."""
-    monkeypatch.setattr("memoriter.app.time.sleep", lambda _: None)
+    monkeypatch.setattr("memoriter.embedding_setup.time.sleep", lambda _: None)
 
 
 def surfaces(memory: Memory) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -358,7 +358,7 @@ def not_a_number(answer: Any) -> None:
 def test_an_answer_that_is_none_leaves_the_words_and_says_why(
     env: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, fault: Any, code: str
 ) -> None:
-    monkeypatch.setattr("memoriter.app.time.sleep", lambda _: None)
+    monkeypatch.setattr("memoriter.embedding_setup.time.sleep", lambda _: None)
     env.configure(**compatible(server))
     memory = env.open()
     memory.sync()

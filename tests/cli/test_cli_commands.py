@@ -52,7 +52,7 @@ def test_a_note_that_does_not_exist_yet_is_empty_and_a_failure(program: Program)
     assert outcome.exit_code == 1
     answer = outcome.json
     (reason,) = answer.pop("reasons")
-    assert outcome.err == f"! {reason['message']}\n  {reason['remedy']}\n"
+    assert told.err == f"! {reason['message']}\n  {reason['remedy']}\n"
     assert (reason["code"], answer) == ("no_such_note", {"path": "memory/2031-01-01.md", "text": ""})
 
 
@@ -263,10 +263,13 @@ def test_the_doctor_finds_nothing_wrong_with_a_healthy_memory(program: Program) 
     assert {finding["state"] for finding in answer.json["findings"]} <= {"good", "note"}
 
 
+LOST_MODEL = '{agents: {defaults: {memorySearch: {provider: "local", local: {modelPath: "/no/such.gguf"}}}}}'
+
+
 @pytest.mark.parametrize(
     ("written", "check"),
     [
-        ('{agents: {defaults: {memorySearch: {provider: "local"}}}}', "provider"),
+        (LOST_MODEL, "provider"),
         ("{agents: ", "configuration"),
         ('{agents: {defaults: {workspace: "/no/such/folder"}}}', "workspace"),
     ],

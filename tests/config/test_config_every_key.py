@@ -7,6 +7,7 @@ import os
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from threading import Event
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,6 +65,8 @@ VALUES: dict[str, Any] = {
     f"{SEARCH}store.vector.engine": "exact",
     f"{SEARCH}chunking.strategy": "lines",
     f"{SEARCH}query.scoring": "rrf",
+    "memory.layout": "notes",
+    "memory.dailyNote": "memory/days/%Y-%m-%d.md",
     "memory.qmd.limits.maxInjectedChars": 700,
     "memory.qmd.searchMode": "query",
     "memory.qmd.scope.default": "allow",
@@ -118,7 +121,9 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | frozenset | set):
         return [plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, FunctionType):
+        return [value.__qualname__, *(plain(cell.cell_contents) for cell in value.__closure__ or ())]
+    return value if isinstance(value, str | int | float | bool | Path | None) else type(value).__name__
 
 
 def parts(memory: Memory) -> dict[str, Any]:
@@ -138,6 +143,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "budget": plain(embedding.budget),
         "batch": plain(embedding.rules),
         "extra": plain(assembly.workspace._extra_paths),
+        "layout": [assembly.workspace._chosen_layout, assembly.workspace._daily_note],
         "transcripts": plain(transcripts.folders) if transcripts else None,
         "watch": plain(watch.rules),
         "agents": [

@@ -148,7 +148,7 @@ def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, 
             patch.delenv(name, raising=False)
         for name, value in {"MEMORITER_HOME": str(env.home), **environ}.items():
             patch.setenv(name, value)
-        patch.setattr("memoriter.app.time.sleep", lambda _: None)
+        patch.setattr("memoriter.embedding_setup.time.sleep", lambda _: None)
         patch.setitem(_remote._VENDORS, vendor, replace(_remote.vendor_of(vendor), base_url=server.base_url))
         for words in COMMANDS:
             for form in ([], ["--json"]):

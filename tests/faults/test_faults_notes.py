@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import unicodedata
 from typing import TYPE_CHECKING
@@ -139,7 +140,7 @@ def test_a_name_that_could_be_two_files_is_neither(env: MemoryEnv) -> None:
     for form in ("NFC", "NFD"):
         env.write(unicodedata.normalize(form, "memory/ệé.md"), f"# {form}\n")
     mixed = unicodedata.normalize("NFC", "memory/ệ") + unicodedata.normalize("NFD", "é") + ".md"
-    assert answered(env, "get", mixed)["text"] == ""
+    assert json.loads(run(env, "get", mixed, "--json").out)["text"] == ""
 
 
 def test_an_ignored_file_is_not_read_under_another_spelling(env: MemoryEnv) -> None:

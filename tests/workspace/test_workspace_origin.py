@@ -83,9 +83,9 @@ PIECES = [
     st.text(max_size=30) | st.sampled_from(["x) -->", "a <!-- end: b -->", "\n<!-- end: a -->"]),
 )
 def test_no_text_of_an_agent_passes_for_the_owners(before: str, text: str, name: str) -> None:
-    from memoriter.memory import _entry
+    from memoriter.workspace import entry_of
 
-    entry = marked(_entry(text), f"agent via MCP ({name})", DAY)
+    entry = marked(entry_of(text), f"agent via MCP ({name})", DAY)
     lines = f"{before}{entry}".split("\n")
     foreign = foreign_lines(lines)
     first = before.count("\n")
