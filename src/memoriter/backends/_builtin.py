@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress
-    from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Query, Status, SyncReport
+    from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Outcome, Query, Status, SyncReport
     from memoriter.workspace import Scan, Workspace
 
 log = logging.getLogger(__name__)
@@ -118,7 +118,10 @@ class BuiltinBackend:
         with watch.stage("changes"):
             self._context.follow_provider(index)
             index.check_if_changed()
-            reasons = [*self._indexing.update_before_search(index, deadline, progress, watch), *index.notices]
+            reasons = [
+                *self._indexing.update_before_search(index, deadline, progress, watch, question=text),
+                *index.notices,
+            ]
         with watch.stage("embed"):
             vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
         ranking, repairs = self._rank_verified(index, _Question(text, query, vector, deadline, watch))
@@ -129,7 +132,7 @@ class BuiltinBackend:
         reasons += [*ranking.reasons, *repairs, *provider_diagnostics]
         return SearchResult(
             hits=hits,
-            outcome=outcome_of(hits),
+            outcome=self._outcome(index, hits, deadline, vector),
             provider=self.embedding.provider_name,
             model=self.embedding.spec.model if self.embedding.spec else "",
             mode=self._mode(vector),
@@ -140,6 +143,14 @@ class BuiltinBackend:
             reasons=empty_reasons,
             understood=query.understood,
         )
+
+    def _outcome(
+        self, index: Store, hits: tuple[Hit, ...], deadline: Deadline, vector: NDArray[np.float32] | None
+    ) -> Outcome:
+        """Return how sure the answer is; one that was cut short or lacks vectors may miss a better passage."""
+        outcome = outcome_of(hits)
+        is_cut_short = deadline.passed or (vector is not None and index.pending() > 0)
+        return "weak" if outcome == "match" and is_cut_short else outcome
 
     def _rank_verified(self, index: Store, question: _Question) -> tuple[_Ranking, list[Diagnostic]]:
         """Rank until every passage matches its note, at most `RANKINGS` times; return the repairs as well."""
@@ -193,7 +204,7 @@ class BuiltinBackend:
         if self.embedding.warming:
             return None, WARMING
         while self.embedding.spec is not None and index.vectors():
-            if deadline.passed:
+            if deadline.passed and not self.embedding.knows(text):
                 return None, Diagnostic("deadline", "There was no time left to search by meaning.", "Ask again.")
             try:
                 return self.embedding.query_vector(text, deadline), self.embedding.failed

@@ -224,8 +224,7 @@ class Embedding:
     @property
     def paused(self) -> Diagnostic | None:
         """The reason why no requests are sent to the service for a while, or None."""
-        endpoint = self._endpoint
-        return endpoint.paused if endpoint else None
+        return endpoint.paused if (endpoint := self._endpoint) else None
 
     def try_again(self) -> None:
         """End the pause of the service, because the user asked for a request now."""
@@ -295,6 +294,10 @@ class Embedding:
             return self._query_vectors.put(key, opened.embed_within([text], role="query", seconds=seconds)[0])
 
         return endpoint.ask(("query", *map(str, key)), fetch, patience)
+
+    def knows(self, text: str) -> bool:
+        """Return whether the vector of a query is at hand."""
+        return self._query_vectors.get((self._fallback is not None, text)) is not None
 
     def fall_back(self, error: EmbeddingError) -> bool:
         """Switch to the fallback for a while after an error. Return False if there is no fallback to switch to."""

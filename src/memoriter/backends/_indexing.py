@@ -12,7 +12,7 @@ from memoriter.backends._protocol import WatchRun
 from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.backends._verified import existing_sources, mend, repaired, unrepaired
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
-from memoriter.search import Deadline, Stopwatch
+from memoriter.search import Deadline, Stopwatch, ids_with_words
 from memoriter.sync import LEFT_OUT, IndexJob, Progress, Sync, Task, learn_background, look_for
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
@@ -39,6 +39,8 @@ SLICE_SECONDS, SLICE_SCANS = 3.0, 10.0
 
 Then new changes are indexed first.
 """
+FIRST_CANDIDATES = 64
+"""Passages with words of a question whose vectors are computed before those of other passages."""
 NEVER = (0.0, 0.0)
 FORGET_WAIT = 5.0
 """Seconds that forgetting waits for another process to finish indexing. After that, a later run cleans the index."""
@@ -73,12 +75,14 @@ class Indexing:
         progress: Callable[[Progress], None] | None,
         watch: Stopwatch,
         *,
+        question: str = "",
         requested: bool = False,
     ) -> list[Diagnostic]:
         """Index what changed, as far as the deadline allows, and return diagnostics for the search result.
 
         Notes that were passed to `notes_changed` are always indexed. Other changes are indexed if the settings say so
-        (`on_search`), if `requested` is true, or if the index is empty.
+        (`on_search`), if `requested` is true, or if the index is empty. Vectors are computed in the order in which
+        they matter to `question`: its own, those of the passages that have its words, the others.
 
         Raises:
             IndexDamaged: the index file is damaged.
@@ -104,7 +108,13 @@ class Indexing:
         )
         wait = min(OWN_WAIT_SECONDS if paths else WAIT_SECONDS, embed_by.left)
         task = Task(
-            embed_by=embed_by, read_by=None if first else embed_by, changes=changes, everything=False, wait=wait
+            embed_by=embed_by,
+            read_by=None if first else embed_by,
+            changes=changes,
+            everything=False,
+            first=lambda: ids_with_words(index, question, limit=FIRST_CANDIDATES),
+            question=question,
+            wait=wait,
         )
         try:
             with watch.stage("index"):
@@ -210,6 +220,8 @@ class Indexing:
                 if embedding.unknown:
                     open_provider()
                     self.context.follow_provider(index)
+                if task.question and embedding.choice.kind != "remote" and index.pending():
+                    embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
                 break
             except IndexBusy:

@@ -179,9 +179,12 @@ class IndexReader:
 
     # vectors
 
-    def missing(self, limit: int) -> list[tuple[bytes, str]]:
-        """Return up to `limit` distinct (key, text to embed) that have neither a vector nor a recorded failure."""
-        return self._file.ask(lambda vectors, _: vectors.missing(limit))
+    def missing(self, limit: int, *, of: Collection[int] = ()) -> list[tuple[bytes, str]]:
+        """Return up to `limit` distinct (key, text to embed) that have neither a vector nor a recorded failure.
+
+        With `of`, only of the chunks with these ids, in their order.
+        """
+        return self._file.ask(lambda vectors, _: vectors.missing(limit, of=of))
 
     def pending(self) -> int:
         """Return the number of chunks that wait for a vector; 0 if no set is active."""

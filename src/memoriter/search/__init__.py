@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from memoriter.search._candidates import ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import terms_of_day
 from memoriter.search._decay import path_date
@@ -30,6 +31,7 @@ __all__ = [
     "classic_terms",
     "clean_query",
     "diagnose_empty",
+    "ids_with_words",
     "measure",
     "outcome_of",
     "pack",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
+from math import log1p
 from typing import TYPE_CHECKING
 
 from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
+from memoriter.search._terms import query_terms
+from memoriter.types import Filters
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from memoriter.search._ports import Reader, ScoringRowLike
     from memoriter.search._score import Saturations, WeightedTerms
     from memoriter.search._settings import SearchSettings
-    from memoriter.types import Filters
 
 MIN_CANDIDATES = 24
 """Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
@@ -199,3 +201,11 @@ def _keyword_scores(
 
     scored = {row + step for row in by_row for step in (-1, 0, 1)} & chosen.keys()
     return {row: keyword_score(by_row.get(row, {}), neighbour(row, -1), neighbour(row, 1), weighted) for row in scored}
+
+
+def ids_with_words(reader: Reader, question: str, *, limit: int) -> list[int]:
+    """Return the ids of up to `limit` chunks with words of a question, the heaviest first."""
+    frequency, chunks = reader.document_frequency(query_terms(question)), reader.corpus().chunks
+    weights = {term: log1p(chunks / max(count, 1)) for term, count in frequency.items()}
+    found = reader.keyword_search(list(frequency), limit=limit, filters=Filters(), frequency=frequency, weights=weights)
+    return [chunk for chunk, _ in found]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from memoriter.embed import EmbeddingProvider
     from memoriter.records import IndexedFile
-    from memoriter.search import Deadline
     from memoriter.sync._ports import WritableStore
     from memoriter.sync._task import BatchQueue, SyncSettings
     from memoriter.types import Source
@@ -100,7 +99,7 @@ class Sync:
         started, embedded_before, failed_before = self.monotonic(), self.tally.embedded, self.tally.failed
         if self.index.pending():
             with self.index.embedding_lease(wait=task.wait):
-                self._embed(provider(), task.embed_by)
+                self._embed(provider(), task)
         changed = self.tally.embedded > embedded_before or report.added or report.changed or report.removed
         if (spec := self.index.spec) and (changed or self.index.get_meta(background_key(spec)) is None):
             with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS):
@@ -181,13 +180,14 @@ class Sync:
             wall=self.wall,
         )
 
-    def _embed(self, opened: EmbeddingProvider, deadline: Deadline | None) -> None:
+    def _embed(self, opened: EmbeddingProvider, task: Task) -> None:
         """Compute missing vectors, and store each batch as it arrives."""
+        deadline, first = task.embed_by, task.first() if task.first else ()
         if (spec := opened.spec) != self.index.spec:
             self.index.use_vectors(spec)
         total = self.index.pending()
         opened.hint_batch_size(total)
-        for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline):
+        for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline, first=first):
             self.tally.embedded += vectors
             self.tally.failed += failures
             self.progress(Progress("embed", total - self.index.pending(), total))

@@ -99,8 +99,11 @@ class WritableStore(Protocol):
         """Activate the vectors of a model and keep the others. Raises EmbeddingError if its dimensions changed."""
         ...
 
-    def missing(self, limit: int) -> Sequence[tuple[bytes, str]]:
-        """Return up to `limit` distinct (key, text) that have neither a vector nor a recorded failure."""
+    def missing(self, limit: int, *, of: Collection[int] = ()) -> Sequence[tuple[bytes, str]]:
+        """Return up to `limit` distinct (key, text) that have neither a vector nor a recorded failure.
+
+        With `of`, only of the chunks with these ids, in their order.
+        """
         ...
 
     def pending(self) -> int:

@@ -9,7 +9,7 @@ from memoriter.sync._analyze import ChunkingSettings
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from memoriter.embed import Collected
     from memoriter.search import Deadline
@@ -68,6 +68,10 @@ class Task:
     read_by: Deadline | None = None
     """The deadline of reading. The newest changes come first, and the report counts the files that are left."""
     embed_by: Deadline | None = None
+    first: Callable[[], Collection[int]] | None = None
+    """Returns the ids of the chunks whose vectors are computed first; called when the text is indexed."""
+    question: str = ""
+    """The query of a search that waits for this run; a model in this process computes its vector before any other."""
     wait: float = 0.0
     """How many seconds to wait for another process that is indexing."""
 

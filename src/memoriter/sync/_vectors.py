@@ -9,7 +9,7 @@ from memoriter.ids import fingerprint
 from memoriter.search import CosineBaseline, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 BATCH_TOKENS = 8_000
 FETCH = 512
 """The number of chunks read from the index at a time to be embedded."""
+FIRST_STEP, STEP_SECONDS = 8, 0.5
+"""With a deadline: the number of chunks of the first step, and about how long each later step may take.
+
+No step can be interrupted, so short steps are what keeps a deadline, on a slow or busy machine too.
+"""
 STORING_SECONDS = 60.0
 """How long finished vectors wait for a process that is indexing text, such as one that rebuilds the index."""
 WORTH_A_BATCH = 64
@@ -30,12 +35,24 @@ WORTH_A_BATCH = 64
 
 
 def fill(
-    index: WritableStore, provider: EmbeddingProvider, batches: BatchQueue | None, *, deadline: Deadline | None
+    index: WritableStore,
+    provider: EmbeddingProvider,
+    batches: BatchQueue | None,
+    *,
+    deadline: Deadline | None,
+    first: Collection[int] = (),
 ) -> Iterator[tuple[int, int]]:
-    """Compute and store missing vectors. Yield the number of new vectors and of failures after each step."""
+    """Compute and store missing vectors. Yield the number of new vectors and of failures after each step.
+
+    Args:
+        index: the store.
+        provider: computes the vectors.
+        batches: the batch interface of a service, if it is used.
+        deadline: no step begins after it.
+        first: chunk ids that come first, the most important one first.
+    """
     if batches is None:
-        while not (deadline and deadline.passed) and (missing := index.missing(FETCH)):
-            yield from _embed_now(index, provider, missing)
+        yield from _fill_now(index, provider, deadline, first)
         return
     pending, under_way = index.missing(index.pending()), batches.under_way
     single = {key.hex() for key, _ in pending} - under_way
@@ -55,6 +72,24 @@ def fill(
         if deadline and deadline.passed:
             return
         yield from _embed_now(index, provider, remaining[start : start + FETCH])
+
+
+def _fill_now(
+    index: WritableStore, provider: EmbeddingProvider, deadline: Deadline | None, first: Collection[int]
+) -> Iterator[tuple[int, int]]:
+    step = FETCH if deadline is None else FIRST_STEP
+    while not (deadline and deadline.passed):
+        missing = index.missing(step, of=first) if first else ()
+        missing = missing or index.missing(step)
+        if not missing:
+            return
+        if deadline is None:
+            yield from _embed_now(index, provider, missing)
+            continue
+        started = deadline.clock()
+        yield from _embed_now(index, provider, missing)
+        seconds = max(deadline.clock() - started, 1e-3)
+        step = min(FETCH, 2 * step, max(1, int(len(missing) / seconds * min(STEP_SECONDS, deadline.left))))
 
 
 def _embed_now(

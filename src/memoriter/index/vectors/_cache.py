@@ -18,7 +18,7 @@ from memoriter.index.store._meta import increment
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -219,6 +219,18 @@ def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: i
         if key not in texts:
             texts[key] = _files.make_chunk(*passage).contextual
     return first, texts
+
+
+def missing_of(connection: Database, vector_set: VectorSet, ids: Collection[int], *, limit: int) -> dict[bytes, str]:
+    """Return texts without a vector by key, of the chunks with these ids, in their order."""
+    columns = f"chunks.key, {_files.CHUNK}"
+    statement = (
+        f"SELECT {columns} FROM json_each(:ids) AS wanted JOIN chunks ON chunks.id = wanted.value"  # noqa: S608 (fixed text)
+        f" WHERE {_WAITING} ORDER BY wanted.key LIMIT :limit"
+    )
+    values = {"ids": json.dumps([int(each) for each in ids]), "set": vector_set.id, "limit": limit}
+    rows = cast("Iterable[tuple[Any, ...]]", connection.execute(statement, values))
+    return {key: _files.make_chunk(*passage).contextual for key, *passage in rows}
 
 
 def read_batches(

@@ -149,9 +149,11 @@ class Vectors:
             else Measurement(code_means.oversampling, code_means.recall)
         )
 
-    def missing(self, limit: int) -> list[tuple[bytes, str]]:
+    def missing(self, limit: int, *, of: Collection[int] = ()) -> list[tuple[bytes, str]]:
         if self._set is None:
             return []
+        if of:
+            return list(_cache.missing_of(self._connection, self._set, of, limit=limit).items())
         first, texts = _cache.missing(self._connection, self._set, limit=limit, since=self._first_waiting)
         # No earlier chunk waits, and a vector in use is never evicted, so the next call starts here.
         self._first_waiting = first
