@@ -102,10 +102,7 @@ class Indexing:
         )
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
-        milliseconds = FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS
-        embed_by = Deadline.within(
-            min(milliseconds, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
-        )
+        embed_by = self._embed_by(deadline, FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS)
         wait = min(OWN_WAIT_SECONDS if paths else WAIT_SECONDS, embed_by.left)
         task = Task(
             embed_by=embed_by,
@@ -131,6 +128,10 @@ class Indexing:
         skipped = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
         self._finish_scan(skipped, written, whole=not report.unread and (due or first))
         return list(report.reasons)
+
+    def _embed_by(self, deadline: Deadline, most: float) -> Deadline:
+        """Return until when a search may compute vectors: `most` milliseconds, or its share of the search's time."""
+        return Deadline.within(min(most, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic)
 
     def _find_changes(self, index: Store, paths: frozenset[str], *, whole: bool, requested: bool = True) -> ChangeSet:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
@@ -287,9 +288,7 @@ class Indexing:
             index.check()
         if not (sources := existing_sources(refused, self.context.workspace)):
             return []
-        embed_by = Deadline.within(
-            min(LATER_EMBEDDING_MS, deadline.left * 1000 * INDEXING_SHARE), self.context.clocks.monotonic
-        )
+        embed_by = self._embed_by(deadline, LATER_EMBEDDING_MS)
         try:
             with index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
                 task, sync = mend(sources, index, embed_by), self.new_sync(index)
