@@ -21,20 +21,16 @@ class Provider:
     """The usual address of a compatible server."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key, in order of precedence."""
-    in_auto: bool = False
-    """Whether `auto` uses the service if it has a key; the first such row wins."""
     free: bool = False
     """Whether nobody sends a bill."""
 
 
 PROVIDERS = (
     Provider("bundled", "process", free=True),
-    Provider("openai", "service", "text-embedding-3-small", key_variables=("OPENAI_API_KEY",), in_auto=True),
-    Provider(
-        "gemini", "service", "gemini-embedding-001", key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), in_auto=True
-    ),
-    Provider("voyage", "service", "voyage-4-large", key_variables=("VOYAGE_API_KEY",), in_auto=True),
-    Provider("mistral", "service", "mistral-embed", key_variables=("MISTRAL_API_KEY",), in_auto=True),
+    Provider("openai", "service", "text-embedding-3-small", key_variables=("OPENAI_API_KEY",)),
+    Provider("gemini", "service", "gemini-embedding-001", key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    Provider("voyage", "service", "voyage-4-large", key_variables=("VOYAGE_API_KEY",)),
+    Provider("mistral", "service", "mistral-embed", key_variables=("MISTRAL_API_KEY",)),
     Provider("ollama", "service", free=True),
     Provider("lmstudio", "compatible", base_url="http://127.0.0.1:1234/v1"),
     Provider("openai-compatible", "compatible"),
@@ -52,7 +48,8 @@ AUTO, NONE = "auto", "none"
 PROCESS = frozenset(provider.name for provider in PROVIDERS if provider.kind == "process")
 SERVICES = frozenset(provider.name for provider in PROVIDERS if provider.kind == "service")
 COMPATIBLE = {provider.name: provider.base_url for provider in PROVIDERS if provider.kind == "compatible"}
-AUTO_ORDER = tuple(provider.name for provider in PROVIDERS if provider.in_auto)
+AUTO_SERVICE = "openai"
+"""The service that `auto` uses with the key in `memorySearch.remote.apiKey`, which names no service."""
 FREE = frozenset(provider.name for provider in PROVIDERS if provider.free)
 
 

@@ -114,7 +114,7 @@ def test_a_status_names_provider_address_and_source_of_the_key_and_whether_text_
     program: Program, env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
-    env.configure(provider="auto")
+    env.configure(provider="voyage")
     status = program("--json", "status").json[0]
     named = {name: status[name] for name in ("provider", "model", "dimensions", "endpoint", "keySource")}
     assert named == {

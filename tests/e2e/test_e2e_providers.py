@@ -69,28 +69,24 @@ def served(env: MemoryEnv, models: dict[str, Any] | None = None, **search: Any) 
         return status.provider, status.key_source
 
 
-def test_auto_takes_the_first_service_with_a_key_in_the_configuration(env: MemoryEnv) -> None:
-    rows, order = dict(EVERY), list(EVERY)
-    for name in order:
-        assert served(env, rows) == (name, f"models.providers.{name}.apiKey")
-        del rows[name]
-    assert served(env, rows) == ("bundled", "")
+def test_auto_sends_notes_away_only_with_a_key_for_them(env: MemoryEnv) -> None:
+    env.environ |= dict.fromkeys(VARIABLES, "sk-env-0123456789")
+    assert served(env, EVERY) == ("bundled", "")
     assert served(env, EVERY, remote={"apiKey": "sk-mine-0123456789"}) == ("openai", "remote.apiKey")
 
 
 @pytest.mark.parametrize(("variable", "name"), VARIABLES.items())
-def test_auto_takes_a_service_with_a_key_in_the_environment(env: MemoryEnv, variable: str, name: str) -> None:
+def test_a_service_that_is_named_uses_the_key_in_the_environment(env: MemoryEnv, variable: str, name: str) -> None:
     env.environ[variable] = "sk-env-0123456789"
-    assert served(env) == (name, f"environment {variable}")
-    env.environ = dict.fromkeys(list(VARIABLES)[list(VARIABLES).index(variable) :], "sk-env-0123456789")
-    assert served(env)[0] == name
+    assert served(env, provider=name) == (name, f"environment {variable}")
+    assert served(env) == ("bundled", "")
 
 
 def test_auto_takes_a_model_file_that_is_there_before_any_service(env: MemoryEnv, tmp_path: Path) -> None:
-    file = tmp_path / "model.gguf"
-    assert served(env, EVERY, local={"modelPath": str(file)})[0] == "openai"
+    file, key = tmp_path / "model.gguf", {"apiKey": "sk-mine-0123456789"}
+    assert served(env, EVERY, local={"modelPath": str(file)}, remote=key)[0] == "openai"
     file.write_bytes(b"GGUF")
-    assert served(env, EVERY, local={"modelPath": str(file)})[0] == "local"
+    assert served(env, EVERY, local={"modelPath": str(file)}, remote=key)[0] == "local"
 
 
 def test_a_variable_of_a_vendor_is_no_key_for_another_address(env: MemoryEnv) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +24,6 @@ from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, 
 from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
 from memoriter.embedding_setup import embedding_of, ledger_of
-from memoriter.providers import AUTO_ORDER
 from memoriter.sync import WORTH_A_BATCH
 from servers import OpenAIServer
 from servers.base import KEY
@@ -64,7 +64,7 @@ class Shown(NamedTuple):
 
 OPENAI = Shown("openai", "remote", "https://api.openai.com/v1", "environment OPENAI_API_KEY")
 EXPECTED = {
-    "`auto`": [OPENAI],
+    "`auto`": [Shown("bundled", "bundled")],
     "`bundled`": [Shown("bundled", "bundled")],
     "`none`": [Shown("none", "none")],
     "`local`": [Shown("local", "local")] * 2,
@@ -146,16 +146,12 @@ def test_every_provider_that_can_be_configured_is_on_the_page() -> None:
 def test_auto_goes_down_the_list_of_the_page(tmp_path: Path) -> None:
     section = TEXT.partition("\n## `auto`\n")[2].partition("\n## ")[0]
     listed = re.findall(r"^\d+\. `(\w+)`", section, re.MULTILINE)
-    assert listed == ["local", *AUTO_ORDER, "bundled"]
-    environ = dict(KEYS)
-    settings = ProviderSettings(cache_dir=tmp_path, local_model=str(tmp_path), environ=environ)
+    assert listed == ["local", "openai", "bundled"]
+    settings = ProviderSettings(cache_dir=tmp_path, local_model=str(tmp_path), api_key="k", environ=KEYS)
     assert choose(settings).name == listed[0]
-    for vendor in AUTO_ORDER:
-        settings = ProviderSettings(cache_dir=tmp_path, environ=environ)
-        assert choose(settings).name == vendor
-        assert choose(ProviderSettings(cache_dir=tmp_path, environ=environ, offline=True)).name == listed[-1]
-        del environ[f"{vendor.upper()}_API_KEY"]
-    assert choose(settings).name == listed[-1]
+    assert choose(replace(settings, local_model="")).name == listed[1]
+    assert choose(replace(settings, local_model="", offline=True)).name == listed[2]
+    assert choose(replace(settings, local_model="", api_key="")).name == listed[2]
 
 
 def test_the_vendors_with_a_batch_interface_are_the_ones_that_the_page_names() -> None:
@@ -200,6 +196,7 @@ def test_the_line_before_notes_leave_the_machine_is_the_one_of_the_page(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "never-sent")
+    said_by("config", "set", "provider", "openai")
     notes = str(home.parent / "notes")
     told, status = [content for heading, content in blocks("text") if heading == "`auto`"]
     assert told in README
@@ -211,7 +208,9 @@ def test_the_line_before_notes_leave_the_machine_is_the_one_of_the_page(
 def test_a_dry_run_prices_the_examples_as_the_page_shows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "never-sent")
     ((_, shown),) = [block for block in blocks("console") if "--dry-run" in block[1]]
-    command, _, answer = shown.partition("\n")
+    chosen, _, command, answer = shown.split("\n", 3)
+    assert (home / "memoriter.json5").exists() is False
+    said_by(*chosen.removeprefix("$ memoriter ").split())
     assert command == "$ OPENAI_API_KEY=… memoriter -w examples/workspace index --dry-run"
     said = said_by("-w", str(ROOT / "examples" / "workspace"), "index", "--dry-run")
     assert with_figures_left_out(said) == with_figures_left_out(answer)

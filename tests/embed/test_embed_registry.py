@@ -8,7 +8,7 @@ from memoriter.config import load
 from memoriter.embed import ProviderSettings, provider_choices
 from memoriter.embed.remote._remote import remote_names, vendor_of
 from memoriter.errors import ConfigError
-from memoriter.providers import AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, PROVIDERS, SERVICES
+from memoriter.providers import AUTO, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, PROVIDERS, SERVICES
 from servers import SERVERS
 
 
@@ -28,8 +28,8 @@ def test_every_provider_is_of_one_kind_and_can_be_configured(tmp_path) -> None:
         load(None, home=tmp_path, environ={})
 
 
-def test_a_service_that_auto_may_take_has_a_key_variable_and_a_model_with_a_price() -> None:
-    for name in AUTO_ORDER:
+def test_a_paid_service_has_a_key_variable_and_a_model_with_a_price() -> None:
+    for name in SERVICES - FREE:
         assert BY_NAME[name].key_variables
         assert name not in FREE
         assert vendor_of(name).default_model in vendor_of(name).models

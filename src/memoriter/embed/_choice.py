@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.config import in_home
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
-from memoriter.providers import ALIASES, AUTO, AUTO_ORDER, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
+from memoriter.providers import ALIASES, AUTO, AUTO_SERVICE, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -122,16 +122,9 @@ def choose_fallback(settings: ProviderSettings) -> Choice | None:
 
 
 def _automatic(settings: ProviderSettings) -> str:
-    configured = ConfiguredKeys(settings.api_key, _keys_of(settings))
-    keys = [
-        vendor
-        for vendor in AUTO_ORDER
-        if key_for(vendor, configured=configured, environ=settings.environ, elsewhere=_has_address(vendor, settings))
-    ]
-    if missing_packages("remote"):
-        keys = []  # a key that happens to be in the environment does not stop the search
+    has_key = bool(settings.api_key.strip()) and not missing_packages("remote")
     there = bool(settings.local_model) and _is_there(settings)
-    return choose_auto(local_model=there, keys=keys, bundled=True, offline=settings.offline)
+    return choose_auto(local_model=there, has_key=has_key, bundled=True, offline=settings.offline)
 
 
 def _has_address(vendor: str, settings: ProviderSettings) -> bool:
@@ -311,21 +304,22 @@ def key_for(
     return next((Key(value.strip(), source) for value, source in sources if value and value.strip()), None)
 
 
-def choose_auto(*, local_model: bool, keys: Collection[str], bundled: bool, offline: bool) -> str:
+def choose_auto(*, local_model: bool, has_key: bool, bundled: bool, offline: bool) -> str:
     """Return the provider that `auto` selects.
+
+    A key in the environment or in `models.providers` may be meant for something else, such as the model of an agent, so
+    it never sends notes away.
 
     Args:
         local_model: whether `local.modelPath` is set and the file exists.
-        keys: the services that have a key.
+        has_key: whether there is a key for the embeddings of notes, `memorySearch.remote.apiKey`.
         bundled: whether the bundled model can run.
         offline: whether nothing may leave this machine.
     """
     if local_model:
         return "local"
-    if not offline:
-        for vendor in AUTO_ORDER:
-            if vendor in keys:
-                return vendor
+    if has_key and not offline:
+        return AUTO_SERVICE
     return "bundled" if bundled else "none"
 
 
