@@ -127,11 +127,6 @@ def _automatic(settings: ProviderSettings) -> str:
     return choose_auto(local_model=there, has_key=has_key, bundled=True, offline=settings.offline)
 
 
-def _has_address(vendor: str, settings: ProviderSettings) -> bool:
-    """Return whether the settings replace the vendor's own address."""
-    return bool(settings.base_url or settings.services.get(vendor, ServiceConfig()).base_url)
-
-
 def _is_there(settings: ProviderSettings) -> bool:
     from memoriter.embed.local import is_downloaded, is_model_uri
 
