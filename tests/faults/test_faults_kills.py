@@ -138,7 +138,7 @@ def runs(env: tuple[MemoryEnv, CompatibleServer], tmp_path_factory: pytest.TempP
         if round_ % len(KINDS) == 0:
             whole = time_of(tmp_path_factory.mktemp("whole") / "env", ("index",))
         before, response = contents(place.notes), len(server.calls)
-        dead = killed_after(place, draw.uniform(0.1, 1) * whole, words)
+        dead = killed_after(place, draw.uniform(0.05, 0.7) * whole, words)
         (runs.killed if dead else runs.finished)[" ".join(words[:1])] += 1
         if dead:
             settle(server)
@@ -155,7 +155,7 @@ def runs(env: tuple[MemoryEnv, CompatibleServer], tmp_path_factory: pytest.TempP
 def test_no_kill_changes_a_note_but_by_the_entry_that_was_to_be_added(runs: Runs) -> None:
     print(runs.killed, runs.finished, f"{sum(runs.sent.values())} texts sent, {len(runs.sent)} different")  # noqa: T201
     assert runs.spoilt == []
-    assert sum(runs.killed.values()) >= KILLS // 4
+    assert sum(runs.killed.values()) >= KILLS // 8
     assert sum(runs.sent.values()) > 1
 
 

@@ -136,7 +136,11 @@ def test_a_score_does_not_depend_on_how_many_hits_are_wanted(new_index, corpus, 
     vector = vector_of(text) if by_meaning else None
     everything = ask(index, text, vector)
     some = ask(index, text, vector, SearchSettings(wanted, 0.0, background=EVERYTHING.background))
-    assert [hit.citation for hit in some] == [hit.citation for hit in everything[:wanted]]
+    # A passage with the text of a better one gives its place to another, so only the first of each text are compared.
+    fresh = list({hit.snippet: hit.citation for hit in reversed(everything)}.values())[::-1]
+    chosen = [hit.citation for hit in some if hit.citation in fresh]
+    assert chosen == fresh[: len(chosen)]
+    assert len(some) == min(wanted, len(everything))
     assert same_where_both(some, everything)
 
 

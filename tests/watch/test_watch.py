@@ -46,10 +46,10 @@ def test_a_change_is_found_without_a_search_looking_for_it(watched):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("watched", [True, False])
-def test_each_search_finds_what_was_written_before_it_began(watched, watched_files):
+@pytest.mark.parametrize("is_watched", [True, False])
+def test_each_search_finds_what_was_written_before_it_began(watched, is_watched):
     memory = watched.open(sync={"watchDebounceMs": 20_000})
-    if watched_files:
+    if is_watched:
         watched.watch(memory)
     memory.search("quokka")
     for number in range(25):
@@ -63,7 +63,7 @@ def test_each_search_finds_what_was_written_before_it_began(watched, watched_fil
         if "stale" not in told:
             assert f"bed {number:03}" in slept.results[0].snippet
             assert f"hole {number:03}" in dug.results[0].snippet
-        assert watched_files or "stale" not in told
+        assert is_watched or "stale" not in told
 
 
 @pytest.mark.slow
@@ -325,10 +325,10 @@ def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_
     watched.watch(memory)
     put, full = Index.put_file, threading.Event()
 
-    def failing(self, *words):
+    def failing(self, *words, **options):
         if full.is_set():
             raise IndexUnavailable("The disk is full.", remedy="Free some space.")
-        return put(self, *words)
+        return put(self, *words, **options)
 
     monkeypatch.setattr(Index, "put_file", failing)
     full.set()
