@@ -48,6 +48,8 @@ class Server(uvicorn.Server):
         self._ready = ready
         self._process_shutdown = process_shutdown
         self._stopped = False
+        self._repeats = 0
+        """Signals that uvicorn will raise again."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -61,10 +63,12 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Shut down gracefully at the first signal, and at once at the second."""
-        if self._stopped:  # uvicorn raises the first signal again after its shutdown
+        if self._stopped and self._repeats:  # uvicorn raises each signal again after its shutdown
+            self._repeats -= 1
             return
-        if self.should_exit:
+        if self._stopped or self.should_exit:
             self._process_shutdown.exit_now(128 + sig)
+        self._repeats += 1
         super().handle_exit(sig, frame)
 
     def run_until_signal(self, listening: socket.socket) -> None:
