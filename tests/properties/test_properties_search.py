@@ -137,7 +137,8 @@ def test_a_score_does_not_depend_on_how_many_hits_are_wanted(new_index, corpus, 
     everything = ask(index, text, vector)
     some = ask(index, text, vector, SearchSettings(wanted, 0.0, background=EVERYTHING.background))
     # A passage with the text of a better one gives its place to another, so only the first of each text are compared.
-    fresh = list({hit.snippet: hit.citation for hit in reversed(everything)}.values())[::-1]
+    first_of_text = {hit.snippet: hit.citation for hit in reversed(everything)}
+    fresh = [hit.citation for hit in everything if hit.citation == first_of_text[hit.snippet]]
     chosen = [hit.citation for hit in some if hit.citation in fresh]
     assert chosen == fresh[: len(chosen)]
     assert len(some) == min(wanted, len(everything))
