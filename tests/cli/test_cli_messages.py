@@ -26,7 +26,7 @@ CONFIGURATIONS = {
         provider: "openai", remote: {baseUrl: "http://127.0.0.1:9/v1", apiKey: "x"}}}}}""",
     "no-key": '{agents: {defaults: {memorySearch: {provider: "voyage"}}}}',
     "no-address": '{agents: {defaults: {memorySearch: {provider: "openai-compatible", model: "m"}}}}',
-    "no-model": '{agents: {defaults: {memorySearch: {provider: "local"}}}}',
+    "no-model": '{agents: {defaults: {memorySearch: {provider: "local", local: {modelPath: "/no/such.gguf"}}}}}',
     "no-file": '{agents: {defaults: {memorySearch: {provider: "local", local: {modelPath: "/none/m.gguf"}}}}}',
     "offline": '{agents: {defaults: {memorySearch: {provider: "openai", offline: true}}}}',
     "off": '{agents: {defaults: {memorySearch: {provider: "fake", enabled: false}}}}',

@@ -57,6 +57,7 @@ def agents(program: Program, *words: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_every_command_leaves_the_home_of_openclaw_as_it_is(program: Program, claw: OpenClawHome) -> None:
     before = claw.fingerprint()
     for words in UNCHANGING:

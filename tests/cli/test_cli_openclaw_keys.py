@@ -43,6 +43,7 @@ def notices(program: Program) -> list[str]:
     return [notice["message"] for notice in found if notice["code"] != "settings_without_effect"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "source"),
     [
@@ -67,6 +68,7 @@ def test_the_environment_comes_before_what_openclaw_keeps(
     assert key_source(program) == "environment VOYAGE_API_KEY"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["auto", "bundled", "none", "fake"])
 def test_no_key_of_openclaw_decides_that_notes_leave_the_machine(
     program: Program, tmp_path: Path, provider: str
@@ -95,6 +97,7 @@ def test_a_profile_may_refer_to_a_variable_and_the_file_names_the_order(program:
     assert key_source(program) == "OpenClaw's auth profile voyage:a"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "file"),
     [("voyage", ".env"), ("openai", "agents/main/agent/auth-profiles.json"), ("mistral", "openclaw.json")],

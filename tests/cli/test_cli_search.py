@@ -137,9 +137,8 @@ def test_a_wrong_request_exits_with_2_and_says_what_is_allowed(
 
 
 def test_without_a_model_the_answer_comes_with_what_is_missing_on_the_side(program: Program) -> None:
-    (program.home / "memoriter.json5").write_text(
-        '{agents: {defaults: {memorySearch: {provider: "local"}}}}', encoding="utf-8"
-    )
+    lost = '{agents: {defaults: {memorySearch: {provider: "local", local: {modelPath: "/no/such.gguf"}}}}}'
+    (program.home / "memoriter.json5").write_text(lost, encoding="utf-8")
     loud, quiet = program("search", "PostgreSQL"), program("search", "PostgreSQL", "-q")
     assert loud.out == quiet.out
     assert "PostgreSQL" in loud.out

@@ -263,6 +263,7 @@ def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(watche
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
 
 
+@pytest.mark.slow
 def test_on_a_network_file_system_the_watcher_looks_and_says_so(watched, monkeypatch):
     monkeypatch.setattr("memoriter.app.network_of", lambda folder, mounts: "nfs4")
     watched.write("MEMORY.md", "The anchor is in the shed.\n")
